@@ -259,12 +259,12 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
   const { operations, handle, allow } = handlerOf(ctx, active ? undefined : takeNamed, options);
-  const handleOwn = active ? await handlerOfParts(ctx, { operations, handle }) : handle;
+  const own = active && (await handlerOfParts(ctx, { operations, handle }));
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
     port: active ? 0 : port,
     tls: tls && { cert: tls.cert, key: tls.key },
-    fetch: countRequests(handleOwn, ctx.metrics),
+    fetch: countRequests(own?.handle ?? handle, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // A spare that takes over listens already, until this does; what passes on to the next node begins before this ends.
@@ -283,7 +283,8 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
-  const shownPort = active ? active.listen(server.port as number, ctx.encryption) : (server.port as number);
+  const shownPort =
+    active && own ? active.listen(server.port as number, ctx.encryption, own.partOf) : (server.port as number);
   ctx.accessUrl = accessUrl(ctx.config, shownPort);
   allow(allowedHosts(ctx.config));
   const scrapes =
@@ -313,23 +314,33 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   };
 };
 
-/** Where several nodes are active: what is not of this node's parts is said to be another's. */
+/** Where several nodes are active: what is not of this node's parts is said to be another's, which `partOf` says as well. */
 const handlerOfParts = async (
   ctx: Context,
   { operations, handle }: Pick<Handling, "operations" | "handle">,
-): Promise<Handling["handle"]> => {
-  const { membership, partIndex: index, encryption } = ctx;
+): Promise<Pick<Handling, "handle"> & { partOf(request: Request): Promise<number | undefined> }> => {
+  const { membership, partIndex: index, encryption, store, clock, config } = ctx;
   if (!membership || !index) throw new Error("a node that has parts knows what is of them");
-  const { ownRequests } = await import("./api/http/placement/own-requests.ts");
-  return ownRequests(ctx, {
-    index,
-    operations,
+  const [{ ownRequests }, { Placement }] = await Promise.all([
+    import("./api/http/placement/own-requests.ts"),
+    import("./api/http/placement/placement.ts"),
+  ]);
+  const placement = new Placement({ store, clock, config, index, operations, accessUrl: () => ctx.accessUrl });
+  const handleOwn = ownRequests(ctx, {
+    placement,
     handle,
     isProbe,
     isClosed: () => ctx.draining || isLapsed(ctx),
     takeNamed: membership.takerOfNames(encryption),
     elsewhere: (request, part) => membership.elsewhere(request, encryption, part),
   });
+  return {
+    handle: handleOwn,
+    async partOf(request) {
+      const place = isProbe(request) ? "here" : await placement.partOf(request);
+      return place === "here" ? undefined : place;
+    },
+  };
 };
 
 /**

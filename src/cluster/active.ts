@@ -81,7 +81,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       get counts() {
         return counts;
       },
-      listen(server, encryption) {
+      listen(server, encryption, partOf) {
         reads = beside?.({ node, encryption, counts, takeNamed: takerOfNames(nodeToken(encryption)) });
         const { host, port } = config.address;
         forwarder = new Forwarder({
@@ -99,6 +99,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
             here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
             has: (part) => node.has(part),
             placeOf: (part) => node.nodeOf(part)?.address,
+            partOf,
           },
           state: () => shownState(node),
         });

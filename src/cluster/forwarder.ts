@@ -58,6 +58,8 @@ export type PartPlaces = {
   has(part: number): boolean;
   /** host:port of the other node that has it; undefined while there is none. */
   placeOf(part: number): string | undefined;
+  /** Of which part a request is, by its head; undefined where any node does it, or nobody can say now. Whoever is asked for it looks for itself. */
+  readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
 
 export class Forwarder {
@@ -197,7 +199,7 @@ export class Forwarder {
     else if (head.method === "GET" && head.path === "/readyz" && !parts) void this.#answerReadiness(link, head.host);
     else {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
-      void this.#pass(link, head.isRead && early.length === head.end);
+      void this.#pass(link, head, early.length === head.end);
     }
   }
 
@@ -242,10 +244,9 @@ export class Forwarder {
   }
 
   /** The place to ask next: this node first, then whoever has the part that is named. */
-  #route(): { place(): NodePlace | undefined; elsewhere?(part: number | undefined): boolean } {
+  #route(named?: number): { place(): NodePlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const { parts, leader, own } = this.#options;
     if (!parts) return { place: () => placeOf(this.#isNext ? own() : leader()) };
-    let named: number | undefined;
     return {
       place: () => {
         const here = parts.here();
@@ -262,10 +263,11 @@ export class Forwarder {
   }
 
   /** To this node itself, where it answers reads and can say this; else to the active one. */
-  async #pass(link: Link, isRead: boolean): Promise<void> {
+  async #pass(link: Link, head: Head, isWhole: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
-    if (isRead && reads && link.kept) {
+    const part = head.isRead && !head.isUpgrade ? undefined : await this.#partOf(head);
+    if (head.isRead && isWhole && part === undefined && reads && link.kept) {
       const place = () => (this.#isNext || this.#isLeaving ? undefined : reads());
       const isAnswered = await askHere({ clock, place, certificate }, link.kept, {
         data: (bytes) => link.write("client", bytes),
@@ -276,9 +278,18 @@ export class Forwarder {
       });
       if (isAnswered) return;
     }
-    const asked = await askActive({ clock, token, certificate, ...this.#route() }, link);
+    const asked = await askActive(
+      { clock, token, certificate, ...this.#route(part ?? (await this.#partOf(head))) },
+      link,
+    );
     if (asked === "nobody") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
+  }
+
+  async #partOf(head: Head): Promise<number | undefined> {
+    const { parts } = this.#options;
+    const request = parts?.partOf && head.request();
+    return request && (await parts?.partOf?.(request).catch(() => undefined));
   }
 
   /** Whoever comes is served by the active node: this one is as ready as that. */

@@ -21,6 +21,8 @@ export type Head = {
   readonly isUpgrade: boolean;
   /** It asks for something and sends no body; a WebSocket may follow. */
   readonly isRead: boolean;
+  /** The request without its body, to be looked at and not to be done; undefined where it is none that a server would take. */
+  request(): Request | undefined;
   /** The head with the header of this node. */
   passedOn(token: string, address: string): Buffer;
   /** Where the head ends. */
@@ -52,6 +54,16 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     isUpgrade,
     isRead: (method === "GET" || method === "HEAD") && !hasBody,
     end: at + END.length,
+    request() {
+      try {
+        const headers = new Headers(
+          lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
+        );
+        return new Request(new URL(path, `http://${headers.get("host")}`).href, { method, headers });
+      } catch {
+        return undefined;
+      }
+    },
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();

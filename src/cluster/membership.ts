@@ -16,7 +16,7 @@ import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
 import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
 import type { NodeState } from "#schema/readiness.ts";
-import { Forwarder } from "./forwarder.ts";
+import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
@@ -55,8 +55,8 @@ export type ActiveMember = {
   links(encryption: Encryption): NodeLinks;
   /** What the nodes have counted of callers; there with the links. */
   readonly counts: SharedCounts | undefined;
-  /** Listens outside, and gives this node's own server, on a port of this machine, what is its own. Answers the port. */
-  listen(server: number, encryption: Encryption): number;
+  /** Listens outside, and gives this node's own server, on a port of this machine, what is its own. Answers the port. `partOf`: as of `PartPlaces`. */
+  listen(server: number, encryption: Encryption, partOf: PartPlaces["partOf"]): number;
 };
 
 export type JoinOptions = {

@@ -17,7 +17,10 @@ afterEach(() => {
 });
 
 /** Nodes that each have the parts of their list; a request for `/part/N` is about part N, and one that is asked says who it is. */
-const startNodes = (...lists: number[][]) => {
+const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...lists);
+
+/** `partOf`: what they make of a head. */
+const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
   const has = lists.map((list) => new Set(list));
   const ports: number[] = [];
   const place = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
@@ -46,6 +49,7 @@ const startNodes = (...lists: number[][]) => {
       parts: {
         here: () => place(server.port),
         has: (part) => own.has(part),
+        partOf: partOf && (async (request) => partOf(new URL(request.url).pathname)),
         placeOf(part) {
           const at = has.findIndex((one) => one.has(part));
           return at < 0 || at === i ? undefined : address.print({ host: "127.0.0.1", port: ports[at] as number });
@@ -98,4 +102,22 @@ test("[CL-31] two nodes that each take the other for the owner do not pass a req
   has[0]?.add(7);
   expect(await (await late).json()).toMatchObject({ node: 0 });
   expect(asked.every((one) => one.startsWith("0 "))).toBe(true);
+});
+
+test("[CL-30] a node that knows by the head whose a request is asks that one first; what it takes wrongly for somebody's is found all the same", async () => {
+  const told = (path: string): number | undefined => {
+    const part = Number(path.split("/")[2]);
+    if (part === 4) throw new Error("the database does not answer");
+    // Of 5 it does not know, and 6 it takes for another.
+    return part === 5 ? undefined : part === 6 ? 0 : part;
+  };
+  const { nodes, asked } = startNodesThatKnow(told, [0, 1], [2, 4, 5, 6]);
+  const by = async (part: number): Promise<unknown> => {
+    asked.length = 0;
+    const answer = await fetch(nodes[0]?.url(part) ?? "", { method: "POST", body: "x".repeat(1000) });
+    return [((await answer.json()) as { node: number }).node, ...asked];
+  };
+  expect(await by(1)).toEqual([0, "0 1"]);
+  expect(await by(2)).toEqual([1, "1 2"]);
+  for (const part of [4, 5, 6]) expect(await by(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
 });

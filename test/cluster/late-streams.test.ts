@@ -66,8 +66,7 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
         config: {},
       } as never,
       {
-        index: undefined as never,
-        operations: { find: () => undefined } as never,
+        placement: { partOf: () => 0 },
         takeNamed: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,
@@ -93,8 +92,7 @@ test("[CP-55] a long poll goes on at the node that its part has gone to, also on
     ownRequests(
       { parts, sockets: new Sockets(systemClock), streams, requests: { passedOnFor: () => {} }, config: {} } as never,
       {
-        index: undefined as never,
-        operations: { find: () => undefined } as never,
+        placement: { partOf: () => 0 },
         takeNamed: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,

@@ -2,14 +2,13 @@
 // node that has passed it here to ask that one.
 import type { Parts } from "#base/parts.ts";
 import type { ApiContext } from "../../context.ts";
-import type { Operations } from "../operations.ts";
-import { type Place, Placement, type PlacementDeps } from "./placement.ts";
+import type { Place, Placement } from "./placement.ts";
 
 /** What no part has is asked of the first node. */
 const FIRST = 0;
 
-type Own = Pick<PlacementDeps, "index"> & {
-  readonly operations: Operations;
+type Own = {
+  readonly placement: Pick<Placement, "partOf">;
   /** The client's address that a node has named in this request; undefined where none has. */
   takeNamed(request: Request): string | undefined;
   handle(request: Request): Promise<Response>;
@@ -21,7 +20,7 @@ type Own = Pick<PlacementDeps, "index"> & {
   isClosed(): boolean;
 };
 
-type Needs = Pick<ApiContext, "store" | "clock" | "config" | "accessUrl" | "sockets" | "streams" | "requests"> & {
+type Needs = Pick<ApiContext, "sockets" | "streams" | "requests"> & {
   readonly parts: Parts;
 };
 
@@ -29,9 +28,8 @@ const isStream = ({ method }: Request, { headers }: Response): boolean =>
   method === "GET" && headers.get("content-type")?.startsWith("text/event-stream") === true;
 
 /** A handler of requests that nodes pass on, this one among them. Nobody else is answered. */
-export const ownRequests = (ctx: Needs, { takeNamed, handle, elsewhere, isProbe, isClosed, ...known }: Own) => {
-  const { store, clock, config, parts } = ctx;
-  const placement = new Placement({ store, clock, config, accessUrl: () => ctx.accessUrl, ...known });
+export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewhere, isProbe, isClosed }: Own) => {
+  const { parts } = ctx;
   /** What any node does is asked of the first one while this one begins nothing. */
   const isHere = (place: Place): boolean => !isClosed() && (place === "here" || parts.has(place));
   return async (request: Request): Promise<Response> => {
