@@ -11,7 +11,7 @@ import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
 import { type NodeListener, type NodePlace, placeOf } from "./connect.ts";
-import { ALIVE, type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+import { ALIVE, GO_ON, type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
@@ -21,6 +21,7 @@ import { readinessOfSpare } from "./readiness.ts";
 import { giveToSecond, takeNoMore } from "./same-port.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
+const STOPPING = "This node is stopping.";
 /** How long a client may take for its first head. */
 const HEAD_MS = 10_000;
 /** For connections that are on their way to a listener that is to be closed. */
@@ -132,8 +133,7 @@ export class Forwarder {
     while (clock.monotonic() < until && !isQuiet()) await pause(clock, LOOK_MS);
     if (takeNoMore(this.#descriptor)) await pause(clock, LOOK_MS);
     this.#listener.stop();
-    for (const link of this.#links)
-      if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", "This node is stopping.");
+    for (const link of this.#links) if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", STOPPING);
     while (clock.monotonic() < until && !this.#isDone) await pause(clock, LOOK_MS);
     this.end();
   }
@@ -196,9 +196,10 @@ export class Forwarder {
     // One that other nodes pass on to says so, also when it is asked whether it is ready.
     else if (head.passedOnBy !== undefined)
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
-    else if (head.method === "GET" && head.path === "/readyz" && !parts) void this.#answerReadiness(link, head.host);
+    else if (head.method === "GET" && head.path === "/readyz") this.#answerWhetherReady(link, head, early);
     else {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
+      if (head.waits) link.write("client", GO_ON);
       void this.#pass(link, head, early.length === head.end);
     }
   }
@@ -209,15 +210,31 @@ export class Forwarder {
     if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request names one host.");
     else if (here) {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
-      void this.#passHealth(link, here);
+      void this.#passHere(link, here, ALIVE);
     } else link.answer(ALIVE);
   }
 
-  async #passHealth(link: Link, here: NodePlace): Promise<void> {
+  /** As this node's own server says it, where it has parts. A spare is as ready as the active node. */
+  #answerWhetherReady(link: Link, head: Head, early: Buffer): void {
+    const { parts, state } = this.#options;
+    if (!parts) {
+      void this.#answerReadiness(link, head.host);
+      return;
+    }
+    const stopping = plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() });
+    const here = parts.here();
+    if (here) {
+      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
+      void this.#passHere(link, here, stopping);
+    } else link.answer(stopping);
+  }
+
+  /** To this node's own server, and nobody else. `otherwise`: where that takes nothing. */
+  async #passHere(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
     const asked = await askActive({ clock, token, certificate: this.#certificate, place: () => here, elsewhere }, link);
-    if (asked !== "begun" && asked !== "closed") link.answer(ALIVE);
+    if (asked !== "begun" && asked !== "closed") link.answer(otherwise);
   }
 
   #take(link: Link, head: Head, address: string, early: Buffer): void {
@@ -297,7 +314,7 @@ export class Forwarder {
     link.isPassing = true;
     const { clock, leader, state } = this.#options;
     if (this.#isLeaving) {
-      link.answer(plainAnswer("503 Service Unavailable", { message: "This node is stopping.", ...state() }));
+      link.answer(plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() }));
       return;
     }
     const { isReady, message } = await readinessOfSpare({

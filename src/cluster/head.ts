@@ -21,6 +21,8 @@ export type Head = {
   readonly isUpgrade: boolean;
   /** It asks for something and sends no body; a WebSocket may follow. */
   readonly isRead: boolean;
+  /** The client sends its body once it is told to (`Expect: 100-continue`). */
+  readonly waits: boolean;
   /** The request without its body, to be looked at and not to be done; undefined where it is none that a server would take. */
   request(): Request | undefined;
   /** The head with the header of this node. */
@@ -53,6 +55,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
       .trim(),
     isUpgrade,
     isRead: (method === "GET" || method === "HEAD") && !hasBody,
+    waits: minor === "1" && named("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
     end: at + END.length,
     request() {
       try {
@@ -67,7 +70,9 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
-        return name !== NODE_HEADER && (isUpgrade || (name !== "connection" && name !== "keep-alive"));
+        // The client was told to go on: what a server would say about that would stand in front of its answer.
+        if (name === NODE_HEADER || name === "expect") return false;
+        return isUpgrade || (name !== "connection" && name !== "keep-alive");
       });
       const own = [`${NODE_HEADER}: ${token} ${address}`, ...(isUpgrade ? [] : ["connection: close"])];
       return Buffer.from(`${[first, ...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1");
@@ -77,6 +82,9 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
 
 /** What every answer carries (rule HT-11). */
 const COMMON = Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`);
+
+/** What a client waits for before it sends a body. */
+export const GO_ON: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 /** What a server says to `/healthz`. */
 export const ALIVE: Buffer = Buffer.from(

@@ -29,19 +29,21 @@ export const NOT_ACTIVE = "This node is not the active one.";
  */
 export const signOf = (token: string): string => sha256(`elsewhere ${token}`);
 
-/** How long the rest of a body that was sent at once may take to come. */
+/** For how long what is sent of a body is read. */
 const REST_MS = 100;
+
+const readAway = async (body: ReadableStream<Uint8Array> | null): Promise<void> => {
+  const reader = body?.getReader();
+  while (reader && !(await reader.read().catch(() => ({ done: true }))).done);
+};
 
 /**
  * What a node answers that is not the active one any more, or does not have this part: nothing was begun, and the next one is asked. What has been
  * sent is read first: an answer in front of unread bytes is lost when the connection is closed.
  */
 export const elsewhere = async (request: Request, token: string, clock: Clock, part?: number): Promise<Response> => {
-  const reader = request.body?.getReader();
-  for (let isMore = reader !== undefined; isMore; ) {
-    const read = reader?.read().catch(() => ({ done: true }));
-    isMore = read !== undefined && (await within(clock, REST_MS, read)) && !(await read).done;
-  }
+  // No longer than that, also where it comes steadily: the node that asks keeps no more than it can hold.
+  await within(clock, REST_MS, readAway(request.body));
   const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
   const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });

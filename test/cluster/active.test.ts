@@ -35,6 +35,10 @@ testNeeding(
     };
     await until(() => isEven([one, two, three]), { what: "each node to have its share" });
 
+    const state = () => new Client(two.url).get<{ message: string; parts: number }>("/readyz");
+    await until(async () => (await state()).parts > 80, { what: "the node to say what it has" });
+    expect(await state()).toMatchObject({ message: "Ready.", node: "active", lease: "held", database: "answers" });
+
     // Owners of many parts, each asked for at another node.
     const admin = await new Client(one.url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");

@@ -3,8 +3,10 @@ import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import { sha256 } from "#base/ids.ts";
+import { pause } from "#base/retry.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
 const TOKEN = "the-token-of-the-nodes";
@@ -81,6 +83,29 @@ test("[CL-30] a long body goes to the node that has the part, too", async () => 
   const { nodes } = startNodes([0], [2]);
   const answer = await fetch(nodes[0]?.url(2) ?? "", { method: "POST", body: new Uint8Array(8 * MEBIBYTE) });
   expect(await answer.json()).toMatchObject({ node: 1, bytes: 8 * MEBIBYTE });
+});
+
+test("[CL-30] so does a body that comes slowly and steadily, and one that its client sends when it is told to", async () => {
+  const { nodes } = startNodes([0], [2]);
+  const url = nodes[0]?.url(2) ?? "";
+  let left = 2 * MEBIBYTE;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await pause(systemClock, 8);
+      controller.enqueue(new Uint8Array(16 * 1024));
+      left -= 16 * 1024;
+      if (left === 0) controller.close();
+    },
+  });
+  const slow = await fetch(url, { method: "POST", body });
+  expect(await slow.json()).toMatchObject({ node: 1, bytes: 2 * MEBIBYTE });
+  using waiting = new RawConnection(new URL(url));
+  waiting.send(`POST /part/2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`);
+  expect(await waiting.until((text) => text.includes("\r\n\r\n"))).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+  waiting.send("later");
+  expect(await waiting.until((text) => text.includes('"bytes":5'))).toMatch(
+    /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /,
+  );
 });
 
 test("[CL-31] whoever asks for a part that is on its way waits until some node has it", async () => {

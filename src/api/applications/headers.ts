@@ -10,6 +10,8 @@ export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE]);
 const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
+/** What only nodes of a cluster say to each other: an app that said so would have its request done again. */
+const OF_NODES = new Set(["x-slipway-node", "x-slipway-part"]);
 /** The form of an API key (facts/platform 8.2). */
 export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 
@@ -45,7 +47,7 @@ export const requestHeaders = (from: Headers, { address, protocol, prefix }: For
   const named = namedIn(from.get("connection"));
   const sent: Pair[] = [];
   for (const [name, value] of from) {
-    if (HOP_BY_HOP.has(name) || NOT_FORWARDED.has(name) || OUR_HEADERS.has(name)) continue;
+    if (HOP_BY_HOP.has(name) || NOT_FORWARDED.has(name) || OUR_HEADERS.has(name) || OF_NODES.has(name)) continue;
     if ((named.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
     if (name === "authorization" && isOurBearer(value)) continue;
     const kept = name === "cookie" ? appCookies(value) : value;
@@ -107,6 +109,7 @@ export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown)
   const headers = new Headers();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
+    if (OF_NODES.has(name)) continue;
     if (prefix !== "" && ORIGIN_WIDE.has(name)) continue;
     headers.append(name, value);
   }

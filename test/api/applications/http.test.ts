@@ -139,6 +139,8 @@ describe("an app", () => {
       "strict-transport-security:max-age=1",
       "service-worker-allowed:/",
       'alt-svc:h2="evil:443"',
+      "x-slipway-node:sign",
+      "x-slipway-part:7",
       "x-own:yes",
     );
     const below = await world.get(world.path("mine", path), { token });
@@ -148,6 +150,8 @@ describe("an app", () => {
     ]);
     const kept = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
     expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, null, null, "yes"]);
+    // What nodes say to each other an app cannot.
+    expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
     const onHost = await world.at("mine", path, { token });
     expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
     expect(kept.map((name) => onHost.headers.get(name))).toEqual(["*", "max-age=1", "/", null, "yes"]);
