@@ -35,6 +35,6 @@ export class DatabaseClock implements Clock {
     const offset = database_now - this.#own.now();
     this.#offset = Math.abs(offset) < WRONG_MS ? 0 : offset;
     const seconds = Math.round(-offset / 1000);
-    log("cluster").warn("this machine's clock is {seconds} s before the database's, which is used", { seconds });
+    log("cluster").warn("this machine's clock is {seconds} s ahead of the database's, which is used", { seconds });
   }
 }

@@ -55,8 +55,10 @@ await inChromium(file, PHONE, async (_blank, context) => {
   await keys.getByRole("button", { name: "Ctrl" }).waitFor();
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
   await page.locator(".xterm-screen").tap();
-  await page.keyboard.type("sleep 1000");
+  // The key is for the program, so it must be in front.
+  await page.keyboard.type("sh -c 'echo be\"gun\"; exec sleep 1000'");
   await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.includes("begun"));
   await keys.getByRole("button", { name: "Ctrl" }).tap();
   await page.keyboard.type("c");
   await page.keyboard.type("echo code-$?");

@@ -94,7 +94,7 @@ export class LogFollower implements SocketHandler {
     const { after } = reading.request;
     let cursor = after;
     // Who asks for what comes behind a line that there is not yet has read none.
-    const isLine = after > 0 && (await this.#followers.pages.read(agent_key, after - 1, after + 1)).length > 0;
+    const isLine = after > 0 && (await this.#followers.pages.has(agent_key, after));
     for (let first = true; ; first = false) {
       // What was published until now is stored, so the page has it.
       forget(reading);

@@ -31,6 +31,12 @@ export class LogPages {
     return this.#pace.run(() => this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })));
   }
 
+  /** Whether there is a line with this number. */
+  async has(agent: number, id: number): Promise<boolean> {
+    const rows = await this.#store.all(listAgentLogs({ agent, after: id - 1, before: id + 1, limit: 1 }));
+    return rows.length > 0;
+  }
+
   /** The sources of an agent by integer key. */
   async sources(agent_id: string): Promise<Map<number, Source>> {
     const rows = await this.#store.all(listLogSources({ agent_id }));
