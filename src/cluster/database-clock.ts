@@ -32,7 +32,8 @@ export class DatabaseClock implements Clock {
   /** It is this time for the database; milliseconds since 1970. */
   correct(database_now: number): void {
     if (Math.abs(database_now - this.now()) < WRONG_MS) return;
-    const offset = database_now - this.#own.now();
+    // Whole milliseconds: a database says more than a row of it holds.
+    const offset = Math.round(database_now - this.#own.now());
     this.#offset = Math.abs(offset) < WRONG_MS ? 0 : offset;
     const seconds = Math.round(-offset / 1000);
     log("cluster").warn("this machine's clock is {seconds} s ahead of the database's, which is used", { seconds });
