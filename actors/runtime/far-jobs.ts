@@ -4,7 +4,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { NotBegun } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
+import { FIRST_PART, type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import { mayTake } from "#src/provisioners/external/tags.ts";
 import { isForBuiltIn, type JobQueue } from "./job-queue.ts";
@@ -41,8 +41,6 @@ export type FarJobsDeps = {
 };
 
 type Given = { readonly of: JobOwner; readonly part: number | undefined; canceled?: string };
-
-const FIRST_PART = 0;
 
 export class FarJobs implements OtherQueues {
   readonly #deps: FarJobsDeps;

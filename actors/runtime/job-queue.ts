@@ -3,6 +3,7 @@
 // pending jobs again (rules JB-1 to JB-3, PV-8).
 
 import { uuid } from "#base/ids.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
 export type QueuedJob = NamedJob & {
@@ -32,8 +33,6 @@ type Running = {
   again?: QueuedJob;
 };
 
-/** Its node has the workers. */
-const FIRST_PART = 0;
 const NO_PART = -1;
 /** So many places are told to other nodes. */
 const MOST_SHOWN = 5_000;

@@ -3,6 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { pause, within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
@@ -92,7 +93,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
           max_connections: config.max_connections,
           token: nodeToken(encryption),
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
-          leader: () => node.nodeOf(0)?.address,
+          leader: () => node.nodeOf(FIRST_PART)?.address,
           own: () => address.print({ host: "127.0.0.1", port: server }),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),
           parts: {

@@ -5,6 +5,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
@@ -268,7 +269,7 @@ export class Forwarder {
       place: () => {
         const here = parts.here();
         // Who has a part is asked; so is this node while nobody has said which part it is.
-        if (named === undefined) return here ?? placeOf(parts.placeOf(0));
+        if (named === undefined) return here ?? placeOf(parts.placeOf(FIRST_PART));
         return here && parts.has(named) ? here : placeOf(parts.placeOf(named));
       },
       elsewhere: (part) => {

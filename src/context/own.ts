@@ -12,7 +12,7 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { log } from "#base/log.ts";
-import { ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
+import { FIRST_PART, ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
@@ -69,7 +69,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
 
 /** The parts have come. */
 export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
-  const isFirst = parts.includes(0);
+  const isFirst = parts.includes(FIRST_PART);
   if (isFirst) await prepareFirst(ctx);
   await ctx.connections.recoverParts(parts);
   await recoverActors(ctx, someOf(parts));
@@ -98,7 +98,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
   // What is told of uses reaches the workspaces wherever they are then.
   void ctx.uses.flush();
-  const isFirst = isLeaving(0);
+  const isFirst = isLeaving(FIRST_PART);
   if (isFirst) await ctx.readyTemplates.stop();
   const ended = work();
   if (isFirst) ctx.workers.closeAll("another node has the workers now");

@@ -2,7 +2,7 @@
 // send goes to the first node's, and what is for them comes from there. Each node says which keys it has, again and again, so that a new first
 // node knows. What is not taken is dropped, as a relay may (rule CP-64).
 import type { Clock } from "#base/clock.ts";
-import { type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
+import { FIRST_PART, type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
 import { PacketQueue } from "./packet-queue.ts";
 import type { Relay } from "./relay.ts";
 
@@ -47,7 +47,7 @@ export class FarRelay {
   /** A packet for somebody who is not at this node's relay; false when nobody is known who may have them. */
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const { parts } = this.#deps;
-    const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(0)?.id;
+    const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(FIRST_PART)?.id;
     if (id === undefined) return false;
     const way = this.#ways.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
     this.#ways.set(id, way);
@@ -73,7 +73,7 @@ export class FarRelay {
 
   #sayKeys(): void {
     const { parts, relay } = this.#deps;
-    const first = parts.nodeOf(0);
+    const first = parts.nodeOf(FIRST_PART);
     const others = new Set(otherNodes(parts).map(({ id }) => id));
     for (const [key, node] of this.#nodes) if (!others.has(node)) this.#nodes.delete(key);
     if (first && relay.counts.keys > 0) void this.#say(first, []);

@@ -1,7 +1,7 @@
 // Which parts this node has, as the table of parts says it, and what has to be done where they come and go.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { type OtherNode, PARTS, type Parts } from "#base/parts.ts";
+import { FIRST_PART, type OtherNode, PARTS, type Parts } from "#base/parts.ts";
 import { pause, within } from "#base/retry.ts";
 import type { Holder } from "./moves.ts";
 import type { PartsTable } from "./table.ts";
@@ -53,7 +53,7 @@ export class Possession implements Parts {
   }
 
   get isFirst(): boolean {
-    return this.#own.has(0);
+    return this.#own.has(FIRST_PART);
   }
 
   get comings(): number {

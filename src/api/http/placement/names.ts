@@ -2,7 +2,7 @@
 // name is kept for a second only: an app is asked for many files at once.
 import type { Clock } from "#base/clock.ts";
 import { isUuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { FIRST_PART, partOf } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
@@ -11,8 +11,6 @@ import { findKey } from "#db/users/api-keys.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 
-/** What is not there is refused by the first node. */
-const FIRST = 0;
 const FRESH_MS = 1_000;
 const LIMIT = 10_000;
 
@@ -36,7 +34,7 @@ export class NamedPlaces {
   /** Of what this user will own. */
   async owner(owner: Owner): Promise<number> {
     const id = await this.#userId(owner);
-    return id === undefined ? FIRST : partOf(id);
+    return id === undefined ? FIRST_PART : partOf(id);
   }
 
   workspace({ user, key }: Owner, name: string): number | Promise<number> {
@@ -49,14 +47,14 @@ export class NamedPlaces {
   async task(owner: Owner, name: string): Promise<number> {
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
-    return (found && (await this.#deps.index.of("workspace", found.task.workspace_id))) ?? FIRST;
+    return (found && (await this.#deps.index.of("workspace", found.task.workspace_id))) ?? FIRST_PART;
   }
 
   /** Of the workspace that a chat works in, now; of the chat where it has none. */
   async workspaceOfChat(id: string): Promise<number> {
     const { store, index } = this.#deps;
     const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;
-    return (await (workspace_id ? index.of("workspace", workspace_id) : index.of("chat", id))) ?? FIRST;
+    return (await (workspace_id ? index.of("workspace", workspace_id) : index.of("chat", id))) ?? FIRST_PART;
   }
 
   async #findWorkspace(owner: Owner, name: string, named: string): Promise<number> {
@@ -64,7 +62,7 @@ export class NamedPlaces {
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
     const part = found && (await index.of("workspace", found.id));
-    if (part === undefined) return FIRST;
+    if (part === undefined) return FIRST_PART;
     if (this.#workspaces.size >= LIMIT) this.#workspaces.clear();
     this.#workspaces.set(named, { part, until: clock.monotonic() + FRESH_MS });
     return part;

@@ -1,11 +1,8 @@
 // What a node answers where several are active: what belongs to its parts. Of all else it says whose it is, before anything is begun, for the
 // node that has passed it here to ask that one.
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { ApiContext } from "../../context.ts";
 import type { Place, Placement } from "./placement.ts";
-
-/** What no part has is asked of the first node. */
-const FIRST = 0;
 
 type Own = {
   readonly placement: Pick<Placement, "partOf">;
@@ -37,7 +34,7 @@ export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewher
     if (client === undefined) return new Response(null, { status: 403 });
     const place = isProbe(request) ? undefined : await placement.partOf(request);
     if (place !== undefined) {
-      if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST : place);
+      if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST_PART : place);
       ctx.sockets.belongs(request, place);
       ctx.streams.belongs(request, place);
     }

@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { isUuid, sha256 } from "#base/ids.ts";
 import type { AppName } from "#base/links/app-label.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
 import type { Parted } from "#db/part-of.ts";
@@ -15,9 +16,6 @@ import { type Found, wayOf } from "./ways.ts";
 
 /** A part; or `here`: any node does it, and says what it knows of itself. */
 export type Place = number | "here";
-
-/** Of what there is once, what belongs to no part, and what is not there at all. */
-const FIRST = 0;
 
 export type PlacementDeps = {
   readonly store: Pick<Store, "get">;
@@ -46,10 +44,10 @@ export class Placement {
     const app = this.#appOf(request, path);
     if (app) return this.#named.workspace(ownerIn(request, app.user), app.workspace);
     const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
-    if (!operation) return FIRST;
+    if (!operation) return FIRST_PART;
     const found = this.#ways.get(operation) ?? wayOf(operation);
     this.#ways.set(operation, found);
-    if (found.way === "first") return FIRST;
+    if (found.way === "first") return FIRST_PART;
     return found.way === "here" ? found.way : this.#along(found, variablesIn(operation, path), request);
   }
 
@@ -59,7 +57,7 @@ export class Placement {
     if (way === "owner") return this.#named.owner(ownerIn(request, user));
     if (way === "named_workspace") return this.#named.workspace(ownerIn(request, user), named);
     if (way === "task" && !isUuid(named)) return this.#named.task(ownerIn(request, user), named);
-    if (!isUuid(named)) return FIRST;
+    if (!isUuid(named)) return FIRST_PART;
     const id = named.toLowerCase();
     if (way === "chat_workspace") return this.#named.workspaceOfChat(id);
     return this.#look(way as Parted, id);
@@ -68,12 +66,12 @@ export class Placement {
   /** A token is one agent's for good. Whether it still counts is said by the node that it leads to. */
   #byToken(request: Request): Place | Promise<Place> {
     const token = credentialOf(request)?.token.toLowerCase();
-    return token !== undefined && isUuid(token) ? this.#look("token", sha256(token)) : FIRST;
+    return token !== undefined && isUuid(token) ? this.#look("token", sha256(token)) : FIRST_PART;
   }
 
   #look(kind: Parted, id: string): Place | Promise<Place> {
     const part = this.#deps.index.of(kind, id);
-    return part instanceof Promise ? part.then((found) => found ?? FIRST) : (part ?? FIRST);
+    return part instanceof Promise ? part.then((found) => found ?? FIRST_PART) : (part ?? FIRST_PART);
   }
 
   #appOf(request: Request, path: string): AppName | undefined {
