@@ -2,8 +2,9 @@
 // The template format (provisioner `echo`: no process is started, agents and tokens stand in the manifest) is known in this file only.
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { openEncryption } from "#base/encryption.ts";
 import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Query, Value } from "#db/engine/sql.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
@@ -170,7 +171,8 @@ async function workspaceReads(database: string, workspaceId: string): Promise<Ge
   const jobs = { position: () => ({ queue_position: 0, queue_size: 0 }), workersFor: () => [] };
   const config = { allow_workspace_renames: false };
   const tailnet = { coordinator: { nodeOf: () => undefined } };
-  const parts = { store, jobs, clock: systemClock, config, tailnet } as unknown as ApiContext;
+  const encryption = openEncryption(dirname(database));
+  const parts = { store, jobs, clock: systemClock, config, tailnet, encryption } as unknown as ApiContext;
   await readWorkspace(parts, workspaceId, { user_id: "", compat: false });
   return queries;
 }
