@@ -1,9 +1,7 @@
 // The place of this process in a cluster whose nodes all work: it has parts, and what comes to it finds the node that has the part it is about.
 import type { Clock } from "#base/clock.ts";
-import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART } from "#base/parts.ts";
 import { pause, within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
@@ -93,8 +91,6 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
           max_connections: config.max_connections,
           token: nodeToken(encryption),
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
-          leader: () => node.nodeOf(FIRST_PART)?.address,
-          own: () => address.print({ host: "127.0.0.1", port: server }),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),
           parts: {
             here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),

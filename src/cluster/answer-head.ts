@@ -1,7 +1,9 @@
 // The beginning of what a node answers to a spare: a node that is not the active one, or not any more, says so before it has begun anything,
 // and the spare asks the next one. Pure.
+
+import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { MOST_HEAD, plainAnswer } from "./head.ts";
-import { NODE_HEADER, NOT_ACTIVE, PART_HEADER, signOf } from "./passed-on.ts";
+import { NOT_ACTIVE, signOf } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");

@@ -31,7 +31,9 @@ const ON_ITS_WAY_MS = 250;
 const LOOK_MS = 50;
 const QUIET_MS = 1_000;
 
-export type ForwarderOptions = {
+export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly parts: PartPlaces });
+
+type ListenerOptions = {
   readonly hostname: string;
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -39,20 +41,24 @@ export type ForwarderOptions = {
   readonly max_connections: number;
   /** Tells the active node that a node of its cluster has passed the request on. */
   readonly token: string;
-  /** host:port of the active node; undefined while there is none, and when it is this one. */
-  leader(): string | undefined;
-  /** host:port of this node, once it is the active one and listens itself. */
-  own(): string;
   /** Another node wants a link, and has shown the token: answers who hears what comes on the socket from now on (node-link.ts). */
   onNode?(socket: WireSocket, from: string): NodeListener;
   /** Where this node answers reads itself; undefined while it does not. */
   reads?(): NodePlace | undefined;
-  /** Where several nodes are active. */
-  readonly parts?: PartPlaces | undefined;
   /** What `/readyz` tells of this node beside whether it is ready. */
   state(): NodeState;
 };
 
+/** Where one node is active. */
+type ActivePlaces = {
+  /** host:port of that node; undefined while there is none, and when it is this one. */
+  leader(): string | undefined;
+  /** host:port of this node, once it is the active one and listens itself. */
+  own(): string;
+  readonly parts?: undefined;
+};
+
+/** Where several nodes are active. */
 export type PartPlaces = {
   /** Where this node's own server listens, which knows what belongs to it; undefined once it takes nothing more. */
   here(): NodePlace | undefined;
@@ -217,13 +223,13 @@ export class Forwarder {
 
   /** As this node's own server says it, where it has parts. A spare is as ready as the active node. */
   #answerWhetherReady(link: Link, head: Head, early: Buffer): void {
-    const { parts, state } = this.#options;
-    if (!parts) {
-      void this.#answerReadiness(link, head.host);
+    const options = this.#options;
+    if (!options.parts) {
+      void this.#answerReadiness(link, head.host, options.leader());
       return;
     }
-    const stopping = plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() });
-    const here = parts.here();
+    const stopping = plainAnswer("503 Service Unavailable", { message: STOPPING, ...options.state() });
+    const here = options.parts.here();
     if (here) {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
       void this.#passHere(link, here, stopping);
@@ -263,8 +269,9 @@ export class Forwarder {
 
   /** The place to ask next: this node first, then whoever has the part that is named. */
   #route(named?: number): { place(): NodePlace | undefined; elsewhere?(part: number | undefined): boolean } {
-    const { parts, leader, own } = this.#options;
-    if (!parts) return { place: () => placeOf(this.#isNext ? own() : leader()) };
+    const options = this.#options;
+    if (!options.parts) return { place: () => placeOf(this.#isNext ? options.own() : options.leader()) };
+    const { parts } = options;
     return {
       place: () => {
         const here = parts.here();
@@ -311,19 +318,14 @@ export class Forwarder {
   }
 
   /** Whoever comes is served by the active node: this one is as ready as that. */
-  async #answerReadiness(link: Link, host: string): Promise<void> {
+  async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
     link.isPassing = true;
-    const { clock, leader, state } = this.#options;
+    const { clock, state } = this.#options;
     if (this.#isLeaving) {
       link.answer(plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() }));
       return;
     }
-    const { isReady, message } = await readinessOfSpare({
-      clock,
-      active: leader(),
-      certificate: this.#certificate,
-      host,
-    });
+    const { isReady, message } = await readinessOfSpare({ clock, active, certificate: this.#certificate, host });
     if (link.isOver) return;
     link.answer(plainAnswer(isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() }));
   }

@@ -1,7 +1,7 @@
 // The head of a request, as a spare sees it that passes the request on. Pure. Nothing but the head of the first request of a connection is
 // read: the spare tells the active node to close behind it, so there is no second one that the two could understand differently.
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import { NODE_HEADER } from "./passed-on.ts";
+import { NODE_HEADER } from "#base/network/node-headers.ts";
 
 /** Bytes of a head. More is nobody's request. */
 export const MOST_HEAD = 64 * 1024;

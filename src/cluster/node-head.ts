@@ -1,7 +1,7 @@
 // How a link between nodes begins: a request to what another node listens with, which only a node can make, and what that answers. Pure.
 import { sameDigest, sha256 } from "#base/ids.ts";
+import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { MOST_HEAD } from "./head.ts";
-import { NODE_HEADER } from "./passed-on.ts";
 
 /** Nobody is answered here who has not the nodes' token. */
 export const LINK_PATH = "/.slipway/nodes";

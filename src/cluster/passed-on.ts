@@ -2,12 +2,8 @@
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
+import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
-
-/** Names the node's token and the address of the client. */
-export const NODE_HEADER = "x-slipway-node";
-/** Names the part of a request that another node has to answer. */
-export const PART_HEADER = "x-slipway-part";
 
 /** What a node says to the active one, so that it is believed about the client's address. */
 export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");

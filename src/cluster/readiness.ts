@@ -1,9 +1,9 @@
 // Whether a spare serves whoever comes to it: it asks the active node whether that is ready, as it would pass on a request.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
+import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
 import { connectToNode, type NodePlace, placeOf } from "./connect.ts";
-import { NODE_HEADER } from "./passed-on.ts";
 
 const ANSWER_MS = 2_000;
 const MOST_BYTES = 64 * 1024;

@@ -3,9 +3,10 @@ import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import { sha256 } from "#base/ids.ts";
+import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { pause } from "#base/retry.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
+import { addressNamedBy, elsewhere } from "#src/cluster/passed-on.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
@@ -46,8 +47,6 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       clock: systemClock,
       max_connections: 100,
       token: TOKEN,
-      leader: () => undefined,
-      own: () => "",
       parts: {
         here: () => place(server.port),
         has: (part) => own.has(part),

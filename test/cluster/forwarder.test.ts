@@ -3,8 +3,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
+import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
+import { addressNamedBy, elsewhere } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 

@@ -1,5 +1,6 @@
 // What a request takes along to an app, and what an answer brings back. The caller's credentials stay here, hop-by-hop headers concern
 // one connection only, and an app below the access URL may not speak for the whole origin (rules AX-6 to AX-8). Pure.
+import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
 
 const UPSTREAM = "coder_session_token";
@@ -11,7 +12,7 @@ const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_CO
 const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** What only nodes of a cluster say to each other: an app that said so would have its request done again. */
-const OF_NODES = new Set(["x-slipway-node", "x-slipway-part"]);
+const OF_NODES = new Set([NODE_HEADER, PART_HEADER]);
 /** The form of an API key (facts/platform 8.2). */
 export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 

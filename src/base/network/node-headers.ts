@@ -1,0 +1,6 @@
+// What nodes of a cluster say to each other in requests and answers, and to nobody else.
+
+/** Names the node's token and the address of the client. */
+export const NODE_HEADER = "x-slipway-node";
+/** Names the part of a request that another node has to answer. */
+export const PART_HEADER = "x-slipway-part";
