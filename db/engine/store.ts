@@ -1,6 +1,5 @@
 // The door to everything that lasts. Actors hand in batches; a batch is on disk, whole, when `commit` resolves.
 // Implementations: db/engine/local.ts (SQLite in this process) and, in tests, one that talks to another process.
-import type { Clock } from "#base/clock.ts";
 import type { CommitFigures } from "./pending.ts";
 import type { Query, Statement } from "./sql.ts";
 
@@ -70,7 +69,7 @@ export interface Store {
   /** Tells the other nodes of a cluster of this event of a topic, soon. */
   tell?(kind: string, id: string, event: object): void;
   /** From now on hears what other nodes tell; `tell` is called without words where some may have been missed. */
-  hear?(clock: Clock, tell: (words: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
+  hear?(tell: (words: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
   get<T>(query: Query<T>): Promise<T | undefined>;
   /** A handful of rows by key, read fresh on the main thread. */

@@ -12,6 +12,7 @@ import { changesOf, type SeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
+import { Listener } from "./told/listener.ts";
 import { sentNotice } from "./told/notice.ts";
 
 /** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
@@ -71,6 +72,8 @@ export abstract class LivingNode {
   readonly id: string;
   protected readonly options: NodeOptions;
   protected readonly primary: Primary;
+  /** What the nodes tell each other, for both of its stores. */
+  protected readonly listener: Listener;
   /** What it writes with, once it was opened. */
   protected store: PgStore | undefined;
   /** Others have taken over from this node, which ends. */
@@ -94,10 +97,12 @@ export abstract class LivingNode {
   #logged: SeenState | undefined;
   readonly #onLapse: (() => void)[] = [];
 
-  protected constructor(options: NodeOptions, primary: Primary) {
+  /** `isAmongSeveral`: as of `Listener`. */
+  protected constructor(options: NodeOptions, primary: Primary, isAmongSeveral: boolean) {
     this.id = options.id;
     this.options = options;
     this.primary = primary;
+    this.listener = new Listener({ primary, clock: options.clock, isAmongSeveral });
   }
 
   abstract get epoch(): number;
@@ -150,7 +155,7 @@ export abstract class LivingNode {
 
   /** What a node reads with, on connections of its own. `refuse` throws what a write is answered with. */
   openReads(refuse: () => never): ReadStore {
-    this.#reads = new ReadStore(new Primary(this.options.url), refuse);
+    this.#reads = new ReadStore(new Primary(this.options.url), refuse, this.listener);
     return this.#reads;
   }
 
@@ -262,6 +267,7 @@ export abstract class LivingNode {
     this.hasLeft = true;
     this.#timer?.cancel();
     await this.turn;
+    await this.listener.close();
     await this.within((sql) => forgetNode(sql, this.id)).catch(() => {
       // It is shown for an hour, and nothing more.
     });

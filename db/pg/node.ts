@@ -13,6 +13,10 @@ export class ClusterNode extends LivingNode {
   #role: NodeRole = "spare";
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
+  private constructor(options: NodeOptions, primary: Primary) {
+    super(options, primary, false);
+  }
+
   /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
   static join(options: NodeOptions): Promise<ClusterNode> {
     return connected(options, async (sql, primary) => {

@@ -1,12 +1,11 @@
 // The store of a node that answers reads and writes nothing: another node is the active one. What that one writes it hears of a moment later, which is
 // enough for streams. For answers it asks before each request (`ask`), and has versions inside of requests only.
-import type { Clock } from "#base/clock.ts";
 import { isReadHere } from "#base/network/read-here.ts";
 import type { Store } from "../engine/store.ts";
 import type { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
-import { Listener } from "./told/listener.ts";
+import type { Listener } from "./told/listener.ts";
 import type { Notice, Word } from "./told/notice.ts";
 import { countsOf } from "./told/raised.ts";
 
@@ -17,12 +16,15 @@ export class ReadStore extends PgReads implements Store {
   auditVersion: number | undefined;
   readonly #refuse: () => never;
   readonly #versions: KnownVersions;
-  #listener: Listener | undefined;
+  readonly #listener: Listener | undefined;
+  /** Ends that it hears others. */
+  #deaf: (() => void) | undefined;
 
   /** `refuse` throws what a write is answered with. */
-  constructor(primary: Primary, refuse: () => never) {
+  constructor(primary: Primary, refuse: () => never, listener?: Listener) {
     super(primary);
     this.#refuse = refuse;
+    this.#listener = listener;
     // A connection that nothing else needs here.
     this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.lost() });
   }
@@ -58,12 +60,11 @@ export class ReadStore extends PgReads implements Store {
   }
 
   /** From now on what the active node tells is heard. `tell` gets its words, and is called without any where some may have been missed. */
-  listen(clock: Clock, tell: (words: readonly Word[] | undefined) => void, isAmongSeveral = false): void {
-    const hear = ({ audit, words = [], all }: Notice): void => {
+  listen(tell: (words: readonly Word[] | undefined) => void): void {
+    this.#deaf = this.#listener?.hear(({ audit, words = [], all }: Notice) => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;
       if (all || words.length > 0) tell(all ? undefined : words);
-    };
-    this.#listener = new Listener({ primary: this.primary, clock, isAmongSeveral, hear });
+    });
   }
 
   async commit(): Promise<void> {
@@ -76,7 +77,7 @@ export class ReadStore extends PgReads implements Store {
 
   async close(): Promise<void> {
     this.endReads();
-    await this.#listener?.close();
+    this.#deaf?.();
     await this.primary.close();
   }
 }

@@ -1,5 +1,4 @@
 // The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
-import type { Clock } from "#base/clock.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -11,7 +10,7 @@ import { partsGuardOf } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
-import { Listener } from "./told/listener.ts";
+import type { Listener } from "./told/listener.ts";
 import type { Notice, Word } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
 
@@ -27,8 +26,8 @@ export type PgStoreOptions = {
   fatal(error: Error): void;
 };
 
-/** Whether other nodes write at the same time: then a batch needs its part, and nothing is known of what the others have written. */
-type Shared = { isShared?: boolean };
+/** Whether other nodes write at the same time: then a batch needs its part, and nothing is known of what the others have written but by `listener`. */
+type Shared = { isShared?: boolean; listener?: Listener };
 
 /** What has the parts where no node of a cluster does. */
 const NO_NODE = "";
@@ -55,17 +54,26 @@ export class PgStore extends PgReads implements Store {
   readonly #versions = new Versions();
   /** Where other nodes write, too: what is known of their writes and this node's own. */
   readonly #known: KnownVersions | undefined;
-  #listener: Listener | undefined;
+  readonly #listener: Listener | undefined;
+  /** Ends that it hears others. */
+  #deaf: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
     primary: Primary,
     node: string,
     epoch: number,
-    { fatal, queueBytes, tells, isShared = false }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells"> & Shared,
+    {
+      fatal,
+      queueBytes,
+      tells,
+      isShared = false,
+      listener,
+    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells"> & Shared,
   ) {
     super(primary);
     this.epoch = epoch;
+    this.#listener = listener;
     if (isShared) this.#known = new KnownVersions({ connection: () => primary.readers(), lost: () => {} });
     this.writer = new PgWriter({
       primary,
@@ -105,12 +113,11 @@ export class PgStore extends PgReads implements Store {
     this.writer.tell({ kind, id, event });
   }
 
-  hear(clock: Clock, tell: (words: readonly Word[] | undefined) => void): void {
-    const hear = ({ epoch, words = [], all }: Notice): void => {
+  hear(tell: (words: readonly Word[] | undefined) => void): void {
+    this.#deaf = this.#listener?.hear(({ epoch, words = [], all }: Notice) => {
       if (all) tell(undefined);
       else if (epoch !== this.epoch && words.length > 0) tell(words);
-    };
-    this.#listener = new Listener({ primary: this.primary, clock, isAmongSeveral: true, hear });
+    });
   }
 
   async reserve(sequence: SequenceName, count: number): Promise<number> {
@@ -126,7 +133,7 @@ export class PgStore extends PgReads implements Store {
   close(): Promise<void> {
     this.#closing ??= this.writer
       .stop()
-      .then(() => this.#listener?.close())
+      .then(() => this.#deaf?.())
       .then(() => this.primary.close());
     this.endReads();
     return this.#closing;

@@ -36,11 +36,11 @@ export const tellOthers = ({ store, topics, parts }: Pick<Base, "store" | "topic
   }
 };
 
-type Hearing = Pick<Base, "store" | "topics" | "clock"> & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
+type Hearing = Pick<Base, "store" | "topics"> & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
 
 /** What happens on other nodes that are active is heard here from now on. */
-export const hearOthers = ({ store, topics, clock, modelSettings }: Hearing): void => {
+export const hearOthers = ({ store, topics, modelSettings }: Hearing): void => {
   topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
   topics.subscribeAll("missed", () => modelSettings.loadSoon());
-  store.hear?.(clock, hearing(topics, HEARD_AMONG_ACTIVE));
+  store.hear?.(hearing(topics, HEARD_AMONG_ACTIVE));
 };

@@ -71,8 +71,8 @@ const topicsHere = (topics: Topics<Events>, heard: readonly HeardKind[]): Pick<T
 });
 
 /** From now on the streams of this node hear what the active ones tell, until the store is closed. */
-export const hearActive = (store: ReadStore, ctx: Pick<Context, "topics" | "clock" | "config">): void =>
-  store.listen(ctx.clock, hearing(ctx.topics, heardWith(ctx.config)), ctx.config.cluster_active === "every");
+export const hearActive = (store: ReadStore, ctx: Pick<Context, "topics" | "config">): void =>
+  store.listen(hearing(ctx.topics, heardWith(ctx.config)));
 
 /** Nothing is noted of reads that are refused; whatever else is leaves an entry that the active node writes. */
 const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {

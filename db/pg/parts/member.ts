@@ -44,7 +44,7 @@ export class PartsMember extends LivingNode implements Parts {
   #hasGiven = false;
 
   private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
-    super(options, primary);
+    super(options, primary, true);
     this.epoch = epoch;
     this.#renewed_at = joined_at;
     this.#mover = new Primary(options.url);
@@ -127,6 +127,7 @@ export class PartsMember extends LivingNode implements Parts {
       queueBytes,
       tells: true,
       isShared: true,
+      listener: this.listener,
     });
     return this.store;
   }

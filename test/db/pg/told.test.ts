@@ -1,10 +1,12 @@
 // What a node that writes tells the others: by the commit it belongs to, whatever becomes of the connection.
 import { afterEach, expect } from "bun:test";
+import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
+import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore } from "#db/pg/store.ts";
 import { Listener } from "#db/pg/told/listener.ts";
-import type { Notice } from "#db/pg/told/notice.ts";
+import type { Notice, Word } from "#db/pg/told/notice.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
@@ -30,7 +32,8 @@ testNeeding(
     const store = await openPgStore({ url, now: 0, tells: true, fatal: () => {} });
     const primary = new Primary(url);
     const heard: Notice[] = [];
-    const listener = new Listener({ primary, clock: systemClock, hear: (notice) => heard.push(notice) });
+    const listener = new Listener({ primary, clock: systemClock });
+    listener.hear((notice) => heard.push(notice));
     const words = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
     await until(() => heard.some(({ all }) => all), { what: "everything at the beginning" });
     // The first of an epoch may follow on some that were missed.
@@ -62,6 +65,53 @@ testNeeding(
     await listener.close();
     await primary.close();
     await store.close();
+  },
+  30_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-50] what a node writes with and what it reads with hear over one connection, and both look for themselves when that was cut",
+  async () => {
+    database = await createDatabase();
+    const { url, name } = database;
+    const options = { url, version: "1", lease_ms: 6_000, tells: true, clock: systemClock, fatal: () => {} };
+    const [one, two] = [
+      await PartsMember.join({ ...options, id: "a:1" }),
+      await PartsMember.join({ ...options, id: "b:1" }),
+    ];
+    const [store, reads, other] = [
+      one.openStore(),
+      one.openReads(() => {
+        throw new Error("not here");
+      }),
+      two.openStore(),
+    ];
+    const heard: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
+    const hear = (which: keyof typeof heard) => (words: readonly Word[] | undefined) =>
+      heard[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
+    store.hear(hear("writing"));
+    reads.listen(hear("reading"));
+    const both = (what: string): boolean => Object.values(heard).every((all) => all.includes(what));
+    await until(() => both("everything"), { what: "everything at the beginning" });
+    other.tell("key_gone", "first", {});
+    await until(() => both("first"), { what: "both to hear a word" });
+
+    const before = reads.auditVersion ?? 0;
+    for (const all of Object.values(heard)) all.splice(0);
+    await using sql = new SQL(url, { max: 1 });
+    const ofName = "from pg_stat_activity where datname = $1 and query ilike 'listen%'";
+    const [counted] = await sql.unsafe(`select count(*)::int as connections ${ofName}`, [name]);
+    expect(counted).toEqual({ connections: 1 });
+    await sql.unsafe(`select pg_terminate_backend(pid) ${ofName}`, [name]);
+    await until(() => both("everything"), { what: "everything when it hears again" });
+    expect(reads.auditVersion ?? 0).toBeGreaterThan(before);
+    other.tell("key_gone", "second", {});
+    await until(() => both("second"), { what: "both to hear a word again" });
+
+    await reads.close();
+    for (const ended of [store, other]) await ended.close();
+    for (const member of [two, one]) await member.leave();
   },
   30_000,
 );

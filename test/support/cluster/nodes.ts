@@ -6,6 +6,7 @@ import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
+import { Listener } from "#db/pg/told/listener.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
@@ -88,7 +89,9 @@ export const startSpares = (
 ): AsyncDisposable => {
   const token = nodeToken(context.encryption);
   const spares = [true, true, false].map((answers) => {
-    const store = new ReadStore(new Primary(database), passOn);
+    const primary = new Primary(database);
+    const listener = new Listener({ primary, clock });
+    const store = new ReadStore(primary, passOn, listener);
     const { encryption } = context;
     const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
     const reads =
@@ -106,14 +109,15 @@ export const startSpares = (
       state: () => STATE,
     });
     proxy.targets.push(forwarder.port);
-    return { store, reads, forwarder };
+    return { store, listener, reads, forwarder };
   });
   return {
     async [Symbol.asyncDispose]() {
       proxy.stop();
-      for (const { store, reads, forwarder } of spares) {
+      for (const { store, listener, reads, forwarder } of spares) {
         forwarder.end();
         await reads?.stop();
+        await listener.close();
         await store.close();
       }
     },
