@@ -2,6 +2,7 @@
 // build of the claim, and the tokens of what runs, which go over to the agents of that build (facts/platform 2.8, rules PB-7 to PB-9).
 
 import type { Store } from "#db/engine/store.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { findBuildInitiator, takePrebuild } from "#db/workspaces/prebuilds.ts";
@@ -35,7 +36,8 @@ export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: nu
   const { owner_id, name } = own;
   return {
     ...decision,
-    writes: [takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
+    // Its new owner must still be there (rule ID-26).
+    writes: [guardUser({ id: owner_id }), takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
     // Those who look after templates saw it as nobody's; what they had open is judged anew.
     events: [...decision.events, { topic: "access_changed" }],
   };

@@ -4,6 +4,7 @@ import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { guardTemplate } from "#db/templates/templates.ts";
+import { guardUser } from "#db/users/users.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/workspaces/builds.ts";
 import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
@@ -41,12 +42,12 @@ const reapTimer = (state: WorkspaceState): Statement =>
 /** A new workspace with its first build (rule WK-1). */
 export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
   const { state, writes } = begin(workspace, first, 1, null, now);
+  const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
   return {
     kind: "change",
     state,
-    // The workspace row stands before the build that refers to it.
-    // Its template must still be there: whoever deletes one sees the workspaces that exist (rule TP-19).
-    writes: [guardTemplate({ id: workspace.template_id }), insertWorkspace(state.workspace), ...writes],
+    // The workspace row stands before the build that refers to it. Whoever deletes the template or the owner sees it (rules TP-19, ID-26).
+    writes: [...guards, insertWorkspace(state.workspace), ...writes],
     events: [],
     effects: [{ do: "submit", job_id: first.job_id }],
   };

@@ -17,6 +17,8 @@ export const ALONE = [
   "grants",
   /** Contexts that nobody names are dropped; a chat is dirty when it has pinned another than its workspace tells now. */
   "contexts",
+  /** A user is deleted while no workspace is theirs, and leaves nothing; whoever makes something for them finds them there. */
+  "users",
 ] as const;
 
 export type Alone = (typeof ALONE)[number];

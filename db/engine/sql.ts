@@ -101,7 +101,7 @@ const bound = (values: Bindings, name: string): Value => {
  */
 export const statement = <V extends Bindings>(
   builder: Compilable,
-  options: { expect?: number; alone?: Alone } = {},
+  options: { expect?: number; alone?: Alone; touches?: readonly Touch[] } = {},
 ): ((values: V | readonly V[]) => Statement) => {
   const compiled = lazily(() => {
     const { sql: text, params } = builder.toSQL();

@@ -117,6 +117,18 @@ export const touchUser = statement<{ id: string; now: number }>(
     .where(given(users.id)),
 );
 
+/**
+ * A guard, for whoever makes what will be the user's: refuses the batch as `stale` when they are deleted. It looks for a row that must not be
+ * there, so it holds no row that other writes of the user wait for: that nobody is deleted meanwhile is by its name.
+ */
+export const guardUser = statement<{ id: string }>(
+  build
+    .update(users)
+    .set({ deleted: true })
+    .where(and(given(users.id), eq(users.deleted, true))),
+  { expect: 0, alone: "users", touches: [] },
+);
+
 /** Refused as `stale` while the user owns a workspace. The name and the address are free again. */
 export const deleteUser = statement<{ id: string; now: number }>(
   build
@@ -134,7 +146,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
         ),
       ),
     ),
-  { expect: 1 },
+  { expect: 1, alone: "users" },
 );
 
 /** A guard: refuses the batch as `stale` when this user is no owner any more. Two owners cannot undo each other at once. */

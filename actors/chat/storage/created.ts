@@ -6,7 +6,7 @@ import { pinContextOnce } from "#db/chats/context.ts";
 import { keepAnswer } from "#db/chats/requests.ts";
 import { indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { takeSeat } from "#db/users/users.ts";
+import { guardUser, takeSeat } from "#db/users/users.ts";
 import { startTurn, tellOwner } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
 import { chatMade } from "../audit.ts";
@@ -35,6 +35,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
     state,
     inserted,
     writes: [
+      guardUser({ id: state.owner_id }),
       insertChat({ ...row, pending_calls: [...pending_calls] }),
       ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, clock.now())]),
       ...messageWrites(key, inserted),

@@ -9,7 +9,7 @@ import { findMessage, insertMessages, listHistoryUpTo, type MessageRow } from "#
 import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { takeSeat } from "#db/users/users.ts";
+import { guardUser, takeSeat } from "#db/users/users.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
@@ -55,6 +55,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   return {
     state,
     writes: [
+      guardUser({ id: state.owner_id }),
       insertChat({ ...chat, pending_calls: [...pending_calls] }),
       ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, now)]),
       ...(copies.length === 0 ? [] : [insertMessages(copies)]),

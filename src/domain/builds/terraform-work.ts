@@ -143,7 +143,7 @@ const sessionToken = async (
           now: clock.now(),
         })
       : undefined;
-  const writes = [...(old ? [deleteKey(old.id)] : []), ...(made ? [made.statement] : [])];
+  const writes = [...(old ? [deleteKey(old.id)] : []), ...(made?.statements ?? [])];
   if (writes.length > 0) await store.commit(writes);
   return made?.token ?? "";
 };

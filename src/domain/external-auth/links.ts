@@ -18,7 +18,7 @@ import {
   putLink,
   refreshLink,
 } from "#db/users/external-auth.ts";
-import { updateUser } from "#db/users/users.ts";
+import { guardUser, updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
@@ -98,7 +98,7 @@ export class Links {
     const now = this.#options.clock.now();
     const before = await this.#find(user_id, provider);
     const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
-    await this.#options.store.commit([putLink(after), auditLink({ before, after }, now)]);
+    await this.#options.store.commit([guardUser({ id: user_id }), putLink(after), auditLink({ before, after }, now)]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
     if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
   }

@@ -15,6 +15,7 @@ import {
   updateGroup,
 } from "#db/users/groups.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateGroup, PatchGroup } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
@@ -83,6 +84,7 @@ export const changeGroup = async (
   await ctx.store
     .commit([
       ...(await written(ctx, group, next)),
+      ...added.map((id) => guardUser({ id })),
       ...addToGroup(added.map((user_id) => ({ group_id: group.id, organization_id: organization.id, user_id }))),
       ...removed.map((user_id) => takeFromGroup({ group_id: group.id, user_id })),
       entryOf(group, { action: "write", ...(await changeOf(ctx, group, next, added, removed)), now }),

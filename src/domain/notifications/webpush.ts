@@ -9,6 +9,7 @@ import {
   insertSubscription,
   listSubscriptions,
 } from "#db/notifications/deliveries.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { WebpushSubscription } from "#schema/notifications/notification.ts";
 import { arePushKeys } from "#src/notify/push.ts";
 import type { DomainContext } from "../context.ts";
@@ -36,6 +37,7 @@ export const subscribe = async (
   const id = uuid();
   const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), sealedFor(id));
   await store.commit([
+    guardUser({ id: user_id }),
     ...(same ? [deleteSubscription(same.id)] : []),
     insertSubscription({ id, user_id, endpoint_hash, sealed, created_at: clock.now() }),
   ]);

@@ -88,7 +88,7 @@ export const approve = async (
   if ((await store.all(listGrantIds({ user_id }))).length >= MOST_GRANTS) {
     throw conflict(`You have granted access ${MOST_GRANTS} times. Revoke what you do not need.`);
   }
-  const { id, statement, row } = newKey({
+  const { id, statements, row } = newKey({
     user_id,
     login_type: GRANTED,
     scopes,
@@ -102,7 +102,7 @@ export const approve = async (
     isKeyStill({ id: caller.key_id, now }),
     // It may have been deleted meanwhile.
     updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
-    statement,
+    ...statements,
     insertOAuth2Grant({
       key_id: id,
       app_id: app.id,

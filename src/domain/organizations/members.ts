@@ -12,7 +12,7 @@ import {
   type Member as MemberRow,
   updateMember,
 } from "#db/users/members.ts";
-import type { User as UserRow } from "#db/users/users.ts";
+import { guardUser, type User as UserRow } from "#db/users/users.ts";
 import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Member } from "#schema/users/member.ts";
@@ -92,6 +92,7 @@ export const addMember = async (
   const now = clock.now();
   await store
     .commit([
+      guardUser({ id: found.id }),
       insertMember({ ...pair, roles: [], created_at: now, updated_at: now }),
       entryOf(pair, found.username, { action: "create", after: { ...pair, username: found.username }, now }),
     ])

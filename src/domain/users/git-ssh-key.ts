@@ -1,25 +1,30 @@
 // The key pair with which a user's workspaces reach git servers (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed
 // in the store.
 
+import { notFound } from "#base/errors.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
 
-/** The user's pair; made when there is none. Several who need the first one at once get the same. */
+/** The user's pair; made when there is none. Several who need the first one at once get the same. 404 for somebody who is deleted by now. */
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await deps.store.get(findGitSshKey({ user_id }));
   if (known) return known;
   const made = newPair(deps, user_id);
   // Of several who make the first pair at once, one does; the others are refused and take that one.
-  await deps.store.commit([{ ...insertGitSshKey(made), expect: 1 }, entryOf(made)]).catch((error) => {
+  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, entryOf(made)];
+  await deps.store.commit(rows).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
   });
-  return (await deps.store.get(findGitSshKey({ user_id }))) ?? made;
+  const kept = await deps.store.get(findGitSshKey({ user_id }));
+  if (!kept) throw notFound();
+  return kept;
 };
 
 /** The private half, in the form that ssh reads. */
@@ -30,7 +35,7 @@ export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_ke
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const made = newPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));
-  await deps.store.commit([replaceGitSshKey(made), entryOf(made, before)]);
+  await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(made), entryOf(made, before)]);
   return readGitSshKey(deps, user_id);
 };
 

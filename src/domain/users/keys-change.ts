@@ -23,7 +23,7 @@ export const createSessionKey = async (
 ): Promise<string> => {
   const now = ctx.clock.now();
   const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
-  const { token, statement, row } = newKey({
+  const { token, statements, row } = newKey({
     user_id: owner.id,
     login_type: "password",
     lifetime_seconds: LOGIN_SECONDS,
@@ -31,7 +31,7 @@ export const createSessionKey = async (
     allowed_addresses,
     seen,
   });
-  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)]);
+  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
   return token;
 };
 
@@ -48,7 +48,7 @@ export const createToken = async (
   const now = ctx.clock.now();
   const scopes = scopesNamed(input.scope, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? [] };
-  const { token, statement, row } = newKey({
+  const { token, statements, row } = newKey({
     user_id: owner.id,
     login_type: "token",
     now,
@@ -58,7 +58,7 @@ export const createToken = async (
     lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles),
   });
   await ctx.store
-    .commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)])
+    .commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)])
     .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
   return token;
 };

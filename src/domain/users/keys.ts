@@ -3,6 +3,7 @@ import { keyId, keySecret, sha256 } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { ApiKey } from "#db/users/api-keys.ts";
 import { insertKey } from "#db/users/api-keys.ts";
+import { guardUser } from "#db/users/users.ts";
 
 /** A sign-in lasts a day and is extended by use. */
 export const LOGIN_SECONDS = 86_400;
@@ -41,11 +42,11 @@ export const scopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | 
   return { scope: isAlone ? only : "limited", scopes: isAlone ? [] : [...scopes] };
 };
 
-/** The key's text, to be shown once, and the statement that keeps its hash. `id` and `secret` are given when it was made before. */
+/** The key's text, to be shown once, and the statements that keep its hash, refused as `stale` when its user is deleted (rule ID-26). `id` and `secret` are given when it was made before. */
 export const newKey = (
   key: NewKey,
   { id, secret }: { id: string; secret: string } = { id: keyId(), secret: keySecret() },
-): { id: string; token: string; statement: Statement; row: ApiKey } => {
+): { id: string; token: string; statements: Statement[]; row: ApiKey } => {
   const row = {
     id,
     user_id: key.user_id,
@@ -66,5 +67,5 @@ export const newKey = (
     factor_proved_at: null,
     ...key.proved,
   };
-  return { id, token: `${id}-${secret}`, statement: insertKey(row), row };
+  return { id, token: `${id}-${secret}`, statements: [guardUser({ id: key.user_id }), insertKey(row)], row };
 };

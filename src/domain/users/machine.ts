@@ -153,7 +153,7 @@ export class MachineAccounts {
     const lifetime_seconds = lifetimeSeconds(options.lifetime, user.roles);
     const made = newKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
-      .commit([made.statement, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
+      .commit([...made.statements, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
       .catch((error) => Promise.reject(takenOr(error, { token_name: "name", api_keys_name: "name" })));
     return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
   }

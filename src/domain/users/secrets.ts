@@ -14,6 +14,7 @@ import {
   type UserSecretRow,
   updateUserSecret,
 } from "#db/users/secrets.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateUserSecret, SECRET_BYTES, type UpdateUserSecret } from "#schema/users/user-secret.ts";
 import type { DomainContext } from "../context.ts";
@@ -68,7 +69,8 @@ export const createSecret = async (
   const sealed_value = encryption.seal(value, contextOf({ user_id, id }));
   const places = { name, description, env_name, file_path };
   const row: UserSecretRow = { id, user_id, ...places, sealed_value, created_at: now, updated_at: now };
-  await store.commit([insertUserSecret(row, MOST), entryOf("create", { after: row }, now)]).catch((error) => {
+  const rows = [guardUser({ id: user_id }), insertUserSecret(row, MOST), entryOf("create", { after: row }, now)];
+  await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} secrets are the most.`);
     throw takenOr(error, TAKEN);
   });

@@ -49,7 +49,7 @@ export const startSession = async (
   { seen, proved, guards, login_type = "password" }: NewSession,
 ): Promise<string> => {
   const now = clock.now();
-  const { token, statement } = newKey({
+  const { token, statements } = newKey({
     user_id: user.id,
     login_type,
     lifetime_seconds: LOGIN_SECONDS,
@@ -59,7 +59,7 @@ export const startSession = async (
   });
   await store.commit([
     ...guards,
-    statement,
+    ...statements,
     touchUser({ id: user.id, now }),
     ...rememberedAddress(user.id, seen.ip_address, now),
     signInEntry(user, now, 201),
@@ -83,12 +83,12 @@ export const startAppSession = async (
   { user_id, parent, lifetime_seconds, ...own }: NewAppSession,
 ): Promise<string | undefined> => {
   const now = clock.now();
-  const { token, statement } = newKey(
+  const { token, statements } = newKey(
     { user_id, login_type: "password", scopes: ["application_connect"], lifetime_seconds, now },
     own,
   );
   try {
-    await store.commit([isKeyStill({ id: parent, now }), statement]);
+    await store.commit([isKeyStill({ id: parent, now }), ...statements]);
     return token;
   } catch (error) {
     const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");

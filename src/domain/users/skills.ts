@@ -11,6 +11,7 @@ import {
   type UserSkillRow,
   updateUserSkill,
 } from "#db/users/skills.ts";
+import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
@@ -48,7 +49,8 @@ export const createSkill = async (
 ): Promise<UserSkillRow> => {
   const now = clock.now();
   const row: UserSkillRow = { id: uuid(), user_id, ...checked(input), created_at: now, updated_at: now };
-  await store.commit([insertUserSkill(row, MOST), entryOf(row, "create", { after: row }, now)]).catch((error) => {
+  const rows = [guardUser({ id: user_id }), insertUserSkill(row, MOST), entryOf(row, "create", { after: row }, now)];
+  await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} skills are the most.`);
     throw takenOr(error, { user_skills: "name" });
   });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type Claim, claimed, isClaim } from "#actors/workspace/claim.ts";
 import type { Change, NewBuild } from "#actors/workspace/decision.ts";
 import { NIL_UUID } from "#base/ids.ts";
+import { guardUser } from "#db/users/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { FAILED, type Facts, HOUR, PENDING, START, stateWith } from "./schedule-state.ts";
 
@@ -75,8 +76,10 @@ test("[PB-7] a claim changes owner, name and times, ends every share, and queues
     latest_build_id: "build-2",
   });
   expect(state.build).toMatchObject({ id: "build-2", build_number: 2, initiator_id: "ada", deadline: null });
-  expect(writes[0]?.sql).toContain("owner_id");
-  expect(writes[0]?.expect).toBe(1);
+  // The new owner must be there still, and nobody else have it.
+  expect(writes[0]).toEqual(guardUser({ id: "ada" }));
+  expect(writes[1]?.sql).toContain("owner_id");
+  expect(writes[1]?.expect).toBe(1);
   expect(events).toContainEqual({ topic: "agent_gone", agent_id: "a" });
   expect(events).toContainEqual({ topic: "access_changed" });
   expect(effects).toEqual([{ do: "submit", job_id: "job-2" }]);

@@ -39,7 +39,6 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ],
   ['delete from "oauth2_apps"', "a grant changes its application's row, which is looked at again then"],
   ['update "organizations" set "updated_at"', FIRST],
-  ['update "users" set "updated_at"', FIRST],
   ['update "users" set "deleted" = ? where ("users"."id" = ? and "users"."deleted" = ? and (json_array_length', FIRST],
   ["insert into timers", "a workspace that is being made reads its template and its owner when its build has ended"],
   ["insert into notifications", "one notice more or less, in the moment in which somebody switches them off"],

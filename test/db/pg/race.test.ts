@@ -15,12 +15,12 @@ import { deleteKeysOfApp, insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, PgStore } from "#db/pg/store.ts";
 import { deleteTemplate, guardTemplate, insertTemplate } from "#db/templates/templates.ts";
-import { findKey, insertKey } from "#db/users/api-keys.ts";
+import { deleteKeysOf, findKey, insertKey } from "#db/users/api-keys.ts";
 import { addToGroup, insertGroup, listGroupMemberIds } from "#db/users/groups.ts";
 import { endMembership, insertMember } from "#db/users/members.ts";
 import { insertOrganization } from "#db/users/organizations.ts";
 import { insertUserSecret } from "#db/users/secrets.ts";
-import { isStillOwner, updateUser } from "#db/users/users.ts";
+import { deleteUser, guardUser, isStillOwner, updateUser } from "#db/users/users.ts";
 import { insertBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { guardQuota } from "#db/workspaces/quota.ts";
 import { guardSharing, listForbiddenSharing, setSharingOff } from "#db/workspaces/sharing.ts";
@@ -135,6 +135,24 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "a template is deleted and a workspace is made of it": (n) => ({
     before: [insertTemplate(template(n, "u"))],
     wanted: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
+  }),
+  "a user is deleted and a workspace is made for them": (n) => ({
+    before: [putUser(userNamed(n))],
+    wanted: [
+      [deleteUser({ id: `id-of-${n}`, now: 2 })],
+      [guardUser({ id: `id-of-${n}` }), insertWorkspace(workspace(n, `id-of-${n}`, "t"))],
+    ],
+  }),
+  "a user is deleted and a key is made for them": (n) => ({
+    before: [putUser(userNamed(n))],
+    wanted: [
+      [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysOf({ user_id: `id-of-${n}`, except: "" })],
+      [guardUser({ id: `id-of-${n}` }), insertKey(key(n, `id-of-${n}`))],
+    ],
+    async check([deleted]) {
+      expect(deleted).toBe("done");
+      expect(await nodes[0].get(findKey({ id: n }))).toBeUndefined();
+    },
   }),
   "the last two owners take the role from each other": (n) => ({
     before: [putUser(["a", "b"].map((one) => ({ ...userNamed(one + n), roles: ["owner"] })))],

@@ -1,0 +1,126 @@
+// Somebody is deleted while something is made for them: one of the two is refused, whichever comes first.
+import { beforeAll, expect, spyOn } from "bun:test";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
+import { testInside as test } from "#test/support/inside.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
+
+const { server, admin, anybody } = await serverForFile({ models: new ScriptedModels() });
+
+/** Does this first when the first batch with such a statement is about to be committed, on whichever node. */
+const before = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
+  let isHeld = false;
+  const spies = server.contexts.map(({ store }) => {
+    const commit = store.commit.bind(store);
+    return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], about, part) => {
+      if (!isHeld && batch.some(({ sql }) => pattern.test(sql))) {
+        isHeld = true;
+        await meanwhile();
+      }
+      await commit(batch, about, part);
+    });
+  });
+  return {
+    [Symbol.dispose]() {
+      for (const spy of spies) spy.mockRestore();
+    },
+  };
+};
+
+/** What a template and an organization that everything is made in are called. */
+let template_id: string;
+let organization_id: string;
+beforeAll(async () => {
+  ({ template_id } = await seedTemplate(server, { provisioner: "echo", resources: [{ name: "main" }] }));
+  organization_id = (await admin.get<Organization>("/api/v2/organizations/default")).id;
+});
+
+const isGone = async (name: string): Promise<void> => {
+  expect(await statusOf(admin, "GET", `/users/${name}`)).toBe(404);
+  const { count } = await admin.get<{ count: number }>(`/api/v2/workspaces?q=${encodeURIComponent(`owner:${name}`)}`);
+  expect(count).toBe(0);
+};
+
+type Making = { readonly commits: RegExp; readonly make: (own: Client, name: string) => Promise<number> };
+
+const secret = { name: "token", value: "hidden", env_name: "TOKEN" };
+const skill = { name: "sums", description: "adds", content: "# Sums" };
+const MAKING: Readonly<Record<string, Making>> = {
+  "a workspace": {
+    commits: /^insert into "workspaces"/,
+    make: (own) => statusOf(own, "POST", "/users/me/workspaces", { name: "dev", template_id }),
+  },
+  "a workspace that an administrator makes": {
+    commits: /^insert into "workspaces"/,
+    make: (_, name) => statusOf(admin, "POST", `/users/${name}/workspaces`, { name: "dev", template_id }),
+  },
+  "a chat": {
+    commits: /^insert into "chats"/,
+    make: (own) => statusOf(own, "POST", "/chats", { organization_id, content: [{ type: "text", text: "hello" }] }),
+  },
+  "a session": {
+    commits: /^insert into "api_keys"/,
+    make: (_, name) => statusOf(anybody, "POST", "/users/login", { email: `${name}@example.com`, password: PASSWORD }),
+  },
+  "a token": { commits: /^insert into "api_keys"/, make: (own) => statusOf(own, "POST", "/users/me/keys/tokens", {}) },
+  "a secret": {
+    commits: /^insert into user_secrets/,
+    make: (own) => statusOf(own, "POST", "/users/me/secrets", secret),
+  },
+  "a skill": { commits: /^insert into user_skills/, make: (own) => statusOf(own, "POST", "/users/me/skills", skill) },
+  "a git key": { commits: /^insert into "git_ssh_keys"/, make: (own) => statusOf(own, "GET", "/users/me/gitsshkey") },
+};
+
+for (const [what, { commits, make }] of Object.entries(MAKING)) {
+  test(`[ID-26] ${what} for somebody who is deleted meanwhile is refused`, async () => {
+    const name = what.replaceAll(" ", "-").slice(0, 28);
+    const { client } = await newPerson(admin, name);
+    using _ = before(commits, async () => {
+      expect(await statusOf(admin, "DELETE", `/users/${name}`)).toBe(200);
+    });
+    expect([401, 404, 409]).toContain(await make(client, name));
+    await isGone(name);
+  });
+}
+
+test("[ID-26] a workspace that was kept ready is not given to somebody who is deleted meanwhile, and can still be had", async () => {
+  const manifest: Manifest = {
+    provisioner: "echo",
+    resources: [{ name: "main" }],
+    presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
+  };
+  const template = await makeTemplate(admin, JSON.stringify(manifest));
+  const kept = await until(async () => {
+    await server.context?.scheduler.tick();
+    const page = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces?q=owner%3Aprebuilds");
+    return page.workspaces.find(({ latest_build }) => latest_build.status === "running");
+  });
+  const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
+  const wanted = { template_id: template.id, template_version_preset_id: preset?.id, name: "mine" };
+  const { client } = await newPerson(admin, "claimer");
+  {
+    using _ = before(/^update "workspaces" set "owner_id"/, async () => {
+      expect(await statusOf(admin, "DELETE", "/users/claimer")).toBe(200);
+    });
+    expect(await statusOf(client, "POST", "/users/me/workspaces", wanted)).toBe(409);
+  }
+  await isGone("claimer");
+  expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", wanted)).id).toBe(kept.id);
+});
+
+test("[ID-26] somebody for whom a workspace is made while they are deleted stays, with their keys", async () => {
+  const { client } = await newPerson(admin, "stays");
+  using _ = before(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
+    await createWorkspace(client, template_id);
+  });
+  expect(await statusOf(admin, "DELETE", "/users/stays")).toBe(409);
+  expect(await statusOf(client, "GET", "/users/me")).toBe(200);
+});
