@@ -23,8 +23,12 @@ import { giveToSecond, takeNoMore } from "./same-port.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
 const STOPPING = "This node is stopping.";
+const TOO_MANY = "The server has too many open requests.";
 /** How long a client may take for its first head. */
 const HEAD_MS = 10_000;
+/** Connections beyond `max_connections` whose heads are heard, since they may be health checks, and how long each may take for it. */
+const PROBES = 32;
+const PROBE_HEAD_MS = 2_000;
 /** For connections that are on their way to a listener that is to be closed. */
 const ON_ITS_WAY_MS = 250;
 /** How often a node that leaves looks whether anybody still needs it, and how long nobody new must have come. */
@@ -73,6 +77,8 @@ export type PartPlaces = {
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #links = new Set<Link>();
+  /** Of these, who came beyond `max_connections`. */
+  readonly #beyond = new Set<Link>();
   readonly #listener: TCPSocketListener<Link>;
   readonly #certificate: X509Certificate | undefined;
   readonly #digest: string;
@@ -161,13 +167,20 @@ export class Forwarder {
 
   #open(socket: Socket<Link>): void {
     const { clock, max_connections } = this.#options;
-    const link = new Link(clock, () => this.#links.delete(link));
+    const link = new Link(clock, () => {
+      this.#links.delete(link);
+      this.#beyond.delete(link);
+    });
     socket.data = link;
     link.client.socket = socket;
     this.#links.add(link);
-    if (this.#links.size > max_connections) {
-      this.#refuse(link, "503 Service Unavailable", "The server has too many open requests.");
-    } else link.timer = clock.after(HEAD_MS, () => link.close());
+    const isBeyond = this.#links.size > max_connections;
+    if (isBeyond && this.#beyond.size >= PROBES) {
+      this.#refuse(link, "503 Service Unavailable", TOO_MANY);
+      return;
+    }
+    if (isBeyond) this.#beyond.add(link);
+    link.timer = clock.after(isBeyond ? PROBE_HEAD_MS : HEAD_MS, () => link.close());
   }
 
   #fromClient(link: Link, bytes: Buffer): void {
@@ -189,6 +202,11 @@ export class Forwarder {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
+    const isProbe = head.method === "GET" && (head.path === "/healthz" || head.path === "/readyz");
+    if (this.#beyond.has(link) && !isProbe) {
+      this.#refuse(link, "503 Service Unavailable", TOO_MANY);
+      return;
+    }
     const { token, parts, onNode } = this.#options;
     const named = addressNamedBy(head.passedOnBy ?? null, this.#digest);
     const from = onNode && head.path === LINK_PATH ? linkFrom(head.passedOnBy, this.#digest) : undefined;
@@ -196,14 +214,14 @@ export class Forwarder {
       link.give((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (head.method === "GET" && head.path === "/healthz") this.#answerHealth(link, head, early);
+    if (isProbe && head.path === "/healthz") this.#answerHealth(link, head, early);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
     // One that other nodes pass on to says so, also when it is asked whether it is ready.
     else if (head.passedOnBy !== undefined)
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
-    else if (head.method === "GET" && head.path === "/readyz") this.#answerWhetherReady(link, head, early);
+    else if (isProbe) this.#answerWhetherReady(link, head, early);
     else {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
       if (head.waits) link.write("client", GO_ON);
@@ -331,6 +349,7 @@ export class Forwarder {
   }
 
   #refuse(link: Link, status: Parameters<typeof plainAnswer>[0], message: string): void {
+    this.#beyond.delete(link);
     link.answer(plainAnswer(status, { message }));
   }
 }

@@ -77,7 +77,7 @@ export const SERVER_SETTINGS = {
   }),
   max_connections: setting(whole(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "How many connections may be open at once; further ones are refused with 503.",
+    help: "How many connections may be open at once; further ones are refused with 503, but for a few health checks.",
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",

@@ -1,0 +1,68 @@
+// Whoever watches a node is answered though it has as many connections as it may have.
+import { afterEach, expect, test } from "bun:test";
+import { Forwarder } from "#src/cluster/forwarder.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { RawConnection, rawRequest } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
+
+const MOST = 2;
+/** Connections beyond these whose heads are heard, and for how long. */
+const PROBES = 32;
+const PROBE_HEAD_MS = 2_000;
+
+const open: Disposable[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+/** A node whose room is taken by connections that say nothing. */
+const fullNode = async () => {
+  const clock = new ManualClock();
+  const forwarder = new Forwarder({
+    hostname: "127.0.0.1",
+    port: 0,
+    clock,
+    max_connections: MOST,
+    token: "the-token-of-the-nodes",
+    leader: () => undefined,
+    own: () => "",
+    state: () => ({ node: "spare", lease: "free", database: "answers", standby: "connected" }),
+  });
+  open.push({ [Symbol.dispose]: () => forwarder.end() });
+  const url = new URL(`http://127.0.0.1:${forwarder.port}`);
+  /** So many more that say nothing. */
+  const silent = async (count: number): Promise<RawConnection[]> => {
+    const size = forwarder.size + count;
+    const connections = Array.from({ length: count }, () => new RawConnection(url));
+    open.push(...connections);
+    await until(() => forwarder.size === size);
+    return connections;
+  };
+  const ask = (path: string, method = "GET") => rawRequest(url, `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  return { clock, forwarder, silent, ask, first: await silent(MOST) };
+};
+
+const TOO_MANY = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
+
+test("[CL-60] beyond max_connections health checks are answered, and nothing else", async () => {
+  const { ask, forwarder } = await fullNode();
+  for (let round = 0; round < 2 * PROBES; round++) {
+    expect(await ask("/healthz")).toEqual({ status: 200, body: "OK" });
+    const ready = await ask("/readyz");
+    expect([ready.status, JSON.parse(ready.body).message]).toEqual([503, "No node of the cluster is active."]);
+    expect(await ask("/healthz", "POST")).toEqual(TOO_MANY);
+    expect(await ask("/api/v2/buildinfo")).toEqual(TOO_MANY);
+  }
+  await until(() => forwarder.size === MOST);
+});
+
+test("[CL-60] the room for health checks is small, and who says nothing there loses it soon", async () => {
+  const { clock, forwarder, silent, ask, first } = await fullNode();
+  const beyond = await silent(PROBES);
+  expect(await ask("/healthz")).toEqual(TOO_MANY);
+  clock.advance(PROBE_HEAD_MS);
+  await Promise.all(beyond.map(({ closed }) => closed));
+  await until(() => forwarder.size === MOST);
+  expect((await ask("/healthz")).status).toBe(200);
+  expect(first.map(({ socket }) => socket.closed)).toEqual([false, false]);
+});
