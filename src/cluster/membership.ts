@@ -39,10 +39,7 @@ export type Membership = {
   takerOfNames(encryption: Encryption): TakeNamed;
   /** What they are answered once this node is not the active one. */
   elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
-  /**
-   * Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none: then
-   * the port is closed.
-   */
+  /** Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
   /** Gives up the lease, and leaves once nobody needs this node any more. The store must be closed by then. */
   leave(): Promise<void>;

@@ -14,7 +14,7 @@ import { testOfOne } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 
-const test = testOfOne("local");
+const test = testOfOne("localOfProcess");
 
 type Agent = NonNullable<Workspace["latest_build"]["resources"][number]["agents"]>[number];
 

@@ -172,11 +172,11 @@ export class ServerPlace implements AsyncDisposable {
     if (code !== 0) throw new Error(`an orderly stop ended with ${signal || code}: ${errors}`);
   }
 
-  /** Processes whose home is in one of the workspaces of this place; none where the system does not tell. */
+  /** Processes whose home is in one of the workspaces of this place, or of a worker in it; none where the system does not tell. */
   processes(): number[] {
-    const home = `\0HOME=${join(this.directory, "workspaces")}/`;
+    const homes = ["workspaces", "worker/workspaces"].map((folder) => `\0HOME=${join(this.directory, folder)}/`);
     return (existsSync("/proc/self/environ") ? readdirSync("/proc") : [])
-      .filter((name) => /^\d+$/.test(name) && `\0${environmentOf(name)}`.includes(home))
+      .filter((name) => /^\d+$/.test(name) && homes.some((home) => `\0${environmentOf(name)}`.includes(home)))
       .map(Number);
   }
 

@@ -8,6 +8,7 @@ import { onPostgres } from "./postgres-server.ts";
 /** To finish the sentence "skipped: ...". */
 const REASONS = {
   local: "local workspaces belong to one machine; nodes refuse them",
+  localOfProcess: "a server that is a process of its own is a node on PostgreSQL, and nodes refuse local workspaces",
   engine: "an engine on the machine of the server is not one that every node reaches",
   counts: "nodes tell each other of what they have counted a moment later",
   memory: "it looks into the memory of one process",
@@ -20,7 +21,10 @@ export type OfOneServer = keyof typeof REASONS;
 /** The same beside what else a test needs (needs.ts). */
 export const one = (why: OfOneServer): Need => ({ found: !isLeftOut(why), reason: REASONS[why], file: "" });
 
-const isLeftOut = (why: OfOneServer): boolean => (why === "sqlite" ? onPostgres : asActive);
+/** What no server on PostgreSQL can tell, however many nodes it is. */
+const OF_SQLITE: readonly OfOneServer[] = ["sqlite", "localOfProcess"];
+
+const isLeftOut = (why: OfOneServer): boolean => (OF_SQLITE.includes(why) ? onPostgres : asActive);
 
 type Run = (...args: never[]) => unknown;
 

@@ -14,7 +14,6 @@ import { EXIT, type RunVerb } from "#src/cli/verb.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { bareRepository, httpGitHost, run, sshHost } from "./git-hosts.ts";
@@ -29,8 +28,7 @@ const cloneAndPush = (url: string, name: string): string =>
   ].join("\n");
 
 testNeeding(
-  // Its server is a process of its own, which is a node wherever it is on PostgreSQL.
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, { ...one("local"), found: !onPostgres }],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("localOfProcess")],
   "[EA-17] [EA-18] a startup script clones and pushes over https once the owner has linked an account, and over ssh with the owner's key",
   async () => {
     using provider = new FakeProvider();

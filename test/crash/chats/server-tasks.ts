@@ -3,6 +3,8 @@
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Task, Tasks } from "#schema/tasks/task.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
+import { openLocals } from "#test/support/cluster/local-workspaces.ts";
+import { onPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
@@ -12,7 +14,7 @@ import { mustBeRight } from "../server-crash.ts";
 import { enter, makeTemplate, type World } from "../server-world.ts";
 import type { CheckOptions } from "../store/store-crash.ts";
 
-const LOCAL: Manifest = { provisioner: "local", resources: [{ name: "one", agents: [{ name: "main" }] }] };
+const RESOURCES = [{ name: "one", agents: [{ name: "main" }] }];
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };
 
 /** Milliseconds within which a task gets its chat as a rule. */
@@ -28,7 +30,10 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
   await admin.post("/api/v2/chats/model-configs", model);
-  const template_id = await makeTemplate(world, "tasks", LOCAL);
+  const server = { url: place.client.url, directory: place.directory };
+  await using locals = await openLocals({ server, admin }, { ofWorker: onPostgres });
+  const manifest = { ...locals.kind, resources: RESOURCES } as Manifest;
+  const template_id = await makeTemplate(world, "tasks", manifest);
   const prompts = new Map<string, string>();
   for (let round = 1; round <= rounds; round++) {
     const input = `echo: round ${round}`;

@@ -1,7 +1,8 @@
-// Local workspaces for stories that want real daemons: those of the server itself, or of a worker beside it where the server is several nodes that
-// all work, which have none.
+// Local workspaces for stories that want real daemons: those of the server itself, or of a worker beside it where the server is a node, or several
+// that all work: nodes have none.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Client } from "#src/client.ts";
 import { makeKey, startWorker } from "../worker.ts";
 import type { World } from "../workspaces.ts";
 import { asActive } from "./active-nodes.ts";
@@ -13,11 +14,16 @@ export type LocalWorkspaces = AsyncDisposable & {
   folderOf(workspace_id: string): string;
 };
 
+type Server = { readonly server: Pick<World["server"], "url" | "directory">; readonly admin: Client };
+
 /** To be opened after the world and disposed before it. */
-export const openLocals = async ({ server, admin }: World): Promise<LocalWorkspaces> => {
-  const directory = asActive ? join(server.directory, "worker") : server.directory;
+export const openLocals = async (
+  { server, admin }: Server,
+  { ofWorker = asActive }: { ofWorker?: boolean } = {},
+): Promise<LocalWorkspaces> => {
+  const directory = ofWorker ? join(server.directory, "worker") : server.directory;
   const folderOf = (id: string): string => join(directory, "workspaces", id);
-  if (!asActive) return { kind: { provisioner: "local" }, folderOf, [Symbol.asyncDispose]: async () => {} };
+  if (!ofWorker) return { kind: { provisioner: "local" }, folderOf, [Symbol.asyncDispose]: async () => {} };
   mkdirSync(directory, { recursive: true });
   const { key } = await makeKey(admin);
   const worker = startWorker({ url: server.url, key, name: "locals", directory, kinds: "local" });

@@ -1,6 +1,6 @@
 // A PostgreSQL and its standby by streaming replication, which a test kills, promotes and brings back. They run as the user `postgres`
-// from the programs of the Debian package; the server of `.ci/postgres`, which all tests share, is left alone.
-import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
+// from the programs of the Debian package, or those in the folder POSTGRES_BIN; the server of `.ci/postgres`, which all tests share, is left alone.
+import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { tempDirectory } from "../server.ts";
@@ -16,21 +16,28 @@ const SETTINGS = {
   wal_receiver_timeout: "2s",
 };
 
-/** The programs of the newest version on this machine. */
+/** The programs that `.ci/postgres` would take: those of the newest version on this machine. */
 const programs = (): string => {
+  const named = process.env.POSTGRES_BIN;
+  if (named) return named;
   const [newest] = readdirSync(PLACE).sort((a, b) => Number(b) - Number(a));
   return join(PLACE, newest ?? "", "bin");
 };
 
-const run = async (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
+const run = (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
   const through = [...place, "setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"];
-  const child = Bun.spawn([...through, join(programs(), program), ...args], {
+  return ran([...through, join(programs(), program), ...args]);
+};
+
+const ran = async (command: readonly string[]): Promise<void> => {
+  const child = Bun.spawn([...command], {
     cwd: "/",
     env: { PATH: process.env.PATH ?? "", LC_ALL: "C" },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const said = await new Response(child.stderr).text();
-  if ((await child.exited) !== 0) throw new Error(`${program} ended with ${child.exitCode}: ${said.slice(-2000)}`);
+  if ((await child.exited) !== 0)
+    throw new Error(`${command.join(" ")} ended with ${child.exitCode}: ${said.slice(-2000)}`);
 };
 
 const freePort = (): number => {
@@ -135,6 +142,14 @@ export type PostgresPair = AsyncDisposable & {
   readonly url: string;
 };
 
+/** A copy that follows from the first record on. Nothing runs yet, so that the files are whole, and no pg_basebackup is needed, which npm's programs lack. */
+const followFrom = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
+  await ran(["cp", "--archive", primary.data, standby.data]);
+  const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
+  appendFileSync(join(standby.data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
+  writeFileSync(join(standby.data, "standby.signal"), "");
+};
+
 /** `synchronous`: a commit is answered when the standby has it. `places`: where the two run. */
 export const startPair = async ({
   synchronous = true,
@@ -153,16 +168,8 @@ export const startPair = async ({
     join(primary.data, "pg_hba.conf"),
     "local all all trust\nhost all all all trust\nhost replication all all trust\n",
   );
+  await followFrom(primary, standby);
   await primary.start();
-  const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
-  await run("pg_basebackup", [
-    "--pgdata",
-    standby.data,
-    "--dbname",
-    from,
-    "--checkpoint=fast",
-    "--write-recovery-conf",
-  ]);
   await standby.start();
   if (synchronous) {
     await primary.ask("alter system set synchronous_standby_names = 'standby'");
