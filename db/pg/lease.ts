@@ -3,6 +3,7 @@
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { inTransaction, takeEverything } from "./parts/guard.ts";
+import type { Teller } from "./told/tellers.ts";
 
 export type NodeRow = {
   readonly id: string;
@@ -30,39 +31,54 @@ export type ClusterView = {
   readonly now: number;
 };
 
+/** Of a node, with what is of the database; without the node where there is none. */
+type Seen = NodeRow & {
+  readonly active: boolean;
+  readonly member: boolean;
+  readonly required: boolean;
+  readonly hidden: number;
+  readonly synchronous: number;
+  readonly now: number;
+};
+
 /** A node that was silent for so long is no longer shown. */
 const FORGOTTEN = "1 hour";
 
-/** Notes that the node is alive. */
-export const seeNode = async (
-  sql: ReservedSQL,
-  { id, address, version }: Pick<NodeRow, "id" | "address" | "version">,
-): Promise<void> => {
-  await sql.unsafe(
-    `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
-     on conflict (id) do update set address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`,
+export type Shown = Pick<NodeRow, "id" | "address" | "version">;
+
+/** Notes that the node is alive: $1 to $3 are its id, address and version. */
+export const SHOW = `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
+  on conflict (id) do update set address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`;
+
+/** The node is alive; answers what the active one has told, where that says so. */
+export const showNode = async (sql: ReservedSQL, { id, address, version }: Shown): Promise<Teller | undefined> => {
+  const [row] = await sql.unsafe(
+    `with shown as (${SHOW}) select told_by as epoch, told, expires_at::text as sign from lease
+     where id = 1 and expires_at > clock_timestamp() and told_by = (select value from epoch where id = 1)`,
     [id, address, version],
   );
+  return row && { epoch: Number(row.epoch), told: Number(row.told), sign: row.sign };
 };
 
 /** `isOlder`: a database of a version that knew of one active node only. */
 export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): Promise<ClusterView> => {
   const leases = isOlder ? "(select '' as node, null::timestamptz as expires_at)" : "leases";
-  const rows = (await sql.unsafe(
-    `select n.id, n.address, n.version, (extract(epoch from clock_timestamp() - n.seen_at) * 1000)::float8 as silent_ms,
-       coalesce(l.expires_at > clock_timestamp(), false) as active, coalesce(m.expires_at > clock_timestamp(), false) as member
-     from nodes n left join lease l on l.node = n.id left join ${leases} m on m.node = n.id
-     where n.seen_at > clock_timestamp() - interval '${FORGOTTEN}' order by n.id`,
-  )) as (NodeRow & { active: boolean; member: boolean })[];
-  const [found] = await sql.unsafe(
-    `select current_setting('synchronous_standby_names') <> '' as required, count(*) filter (where state is null)::int as hidden,
-       count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous,
-       (extract(epoch from clock_timestamp()) * 1000)::float8 as now from pg_stat_replication`,
-  );
+  // One wait: a beat asks it.
+  const found = (await sql.unsafe(
+    `with standbys as (select current_setting('synchronous_standby_names') <> '' as required, count(*) filter (where state is null)::int as hidden,
+         count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous,
+         (extract(epoch from clock_timestamp()) * 1000)::float8 as now from pg_stat_replication),
+       known as (select n.id, n.address, n.version, (extract(epoch from clock_timestamp() - n.seen_at) * 1000)::float8 as silent_ms,
+         coalesce(l.expires_at > clock_timestamp(), false) as active, coalesce(m.expires_at > clock_timestamp(), false) as member
+       from nodes n left join lease l on l.node = n.id left join ${leases} m on m.node = n.id
+       where n.seen_at > clock_timestamp() - interval '${FORGOTTEN}')
+     select * from standbys left join known on true order by known.id`,
+  )) as [Seen, ...Seen[]];
+  const rows = found.filter(({ id }) => id !== null);
   const nodes = rows.map(({ id, address, version, silent_ms }) => ({ id, address, version, silent_ms }));
   const active = rows.findIndex((one) => one.active);
   const members = nodes.filter((_, at) => rows[at]?.member);
-  const { required, hidden, synchronous, now } = found;
+  const [{ required, hidden, synchronous, now }] = found;
   return {
     active: nodes[active],
     members,
@@ -132,14 +148,27 @@ export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Pro
   });
 };
 
-/** False: another node has it, or another process of this node's name. */
-export const renewLease = async (sql: ReservedSQL, node: string, epoch: number, ms: number): Promise<boolean> => {
-  const rows = await sql.unsafe(
-    `update lease set expires_at = clock_timestamp() + $3 * interval '1 ms'
-     where id = 1 and node = $1 and (select value from epoch where id = 1) = $2 returning id`,
-    [node, epoch, ms],
+/** By what a node renews what it has. */
+export type Renewal = Shown & {
+  readonly epoch: number;
+  readonly lease_ms: number;
+  /** How many notices it has told; undefined: it tells nothing. */
+  readonly told: number | undefined;
+};
+
+/** Renews, and notes that the node is alive. False: another node has it, or another process of this node's name. */
+export const renewLease = async (
+  sql: ReservedSQL,
+  { id, address, version, epoch, lease_ms, told }: Renewal,
+): Promise<boolean> => {
+  const [{ renewed }] = await sql.unsafe(
+    `with renewed as (update lease set expires_at = clock_timestamp() + $5 * interval '1 ms', told = coalesce($6::bigint, 0),
+         told_by = case when $6::bigint is null then null else $4::bigint end
+       where id = 1 and node = $1 and (select value from epoch where id = 1) = $4::bigint returning id),
+     shown as (${SHOW} returning id) select exists (select 1 from renewed) as renewed from shown`,
+    [id, address, version, epoch, lease_ms, told ?? null],
   );
-  return rows.length === 1;
+  return renewed;
 };
 
 /** Gives it away at once, so that the next node need not wait for its end. */

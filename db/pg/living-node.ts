@@ -6,14 +6,14 @@ import { log } from "#base/log.ts";
 import { KEY_NAME } from "../engine/sealed.ts";
 import { CommitError } from "../engine/store.ts";
 import { checkDatabase } from "./checks.ts";
-import { type ClusterView, forgetNode, seeNode, viewCluster } from "./lease.ts";
+import { type ClusterView, forgetNode, type Renewal, showNode, viewCluster } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { changesOf, type SeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
 import { Listener } from "./told/listener.ts";
-import { sentNotice } from "./told/notice.ts";
+import type { Teller } from "./told/tellers.ts";
 
 /** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
 const MARGIN_MS = 1000;
@@ -97,12 +97,11 @@ export abstract class LivingNode {
   #logged: SeenState | undefined;
   readonly #onLapse: (() => void)[] = [];
 
-  /** `isAmongSeveral`: as of `Listener`. */
-  protected constructor(options: NodeOptions, primary: Primary, isAmongSeveral: boolean) {
+  protected constructor(options: NodeOptions, primary: Primary) {
     this.id = options.id;
     this.options = options;
     this.primary = primary;
-    this.listener = new Listener({ primary, clock: options.clock, isAmongSeveral });
+    this.listener = new Listener({ primary, clock: options.clock });
   }
 
   abstract get epoch(): number;
@@ -223,18 +222,26 @@ export abstract class LivingNode {
     return this.#view;
   }
 
-  /** Tells the others that it is alive. */
-  protected async show(sql: ReservedSQL): Promise<void> {
+  /** Tells the others that it is alive; answers what the one that is active has told. */
+  protected async show(sql: ReservedSQL): Promise<Teller | undefined> {
     const { id, version, clock } = this.options;
     const asked_at = clock.monotonic();
-    await seeNode(sql, { id, address: id, version });
+    const teller = await showNode(sql, { id, address: id, version });
     this.#written_at = asked_at;
+    return teller;
   }
 
-  /** The sign by which the others know that they hear. */
-  protected async sign(sql: ReservedSQL): Promise<void> {
-    const { text, params } = sentNotice({ epoch: this.epoch });
-    await sql.unsafe(text, params as never[]);
+  /** By what it renews its lease. */
+  protected get renewal(): Renewal {
+    const { id, version, lease_ms, tells } = this.options;
+    return {
+      id,
+      address: id,
+      version,
+      epoch: this.epoch,
+      lease_ms,
+      told: tells ? (this.store?.writer.told ?? 0) : undefined,
+    };
   }
 
   /** Its lease was taken or renewed by a write that began then. */

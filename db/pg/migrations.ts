@@ -8,6 +8,7 @@ import agentsLatency from "./migrations/0002_agents_latency.sql" with { type: "t
 import parts from "./migrations/0003_parts.sql" with { type: "text" };
 import partsOfNodes from "./parts/parts.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
+import told from "./told/told.sql" with { type: "text" };
 import versions from "./told/versions.sql" with { type: "text" };
 import workspaceVersions from "./told/workspace-versions.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -25,4 +26,5 @@ export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0005_versions", sql: versions },
   { name: "0006_bucket_blobs", sql: bucketBlobs },
   { name: "0007_workspace_versions", sql: workspaceVersions },
+  { name: "0008_told", sql: told },
 ];

@@ -13,10 +13,6 @@ export class ClusterNode extends LivingNode {
   #role: NodeRole = "spare";
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
-  private constructor(options: NodeOptions, primary: Primary) {
-    super(options, primary, false);
-  }
-
   /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
   static join(options: NodeOptions): Promise<ClusterNode> {
     return connected(options, async (sql, primary) => {
@@ -110,20 +106,18 @@ export class ClusterNode extends LivingNode {
 
   protected async beat(sql: ReservedSQL): Promise<void> {
     const view = await this.see(sql);
-    await (this.isActive ? this.#renew(sql) : this.#try(sql, view));
-    if (!this.isFollowed) await this.show(sql);
+    if (this.isActive) return await this.#renew(sql);
+    await this.#try(sql, view);
+    const teller = await this.show(sql);
+    // Of one that does not say what it has told something may be missed at any time.
+    if (teller) this.listener.see([teller]);
   }
 
   async #renew(sql: ReservedSQL): Promise<void> {
-    const { clock, lease_ms, tells } = this.options;
-    const asked_at = clock.monotonic();
-    if (!(await renewLease(sql, this.id, this.#epoch, lease_ms))) {
-      this.#role = "spare";
-      this.follow();
-      return;
-    }
-    this.hold(asked_at);
-    if (tells) await this.sign(sql);
+    const asked_at = this.options.clock.monotonic();
+    if (await renewLease(sql, this.renewal)) return this.hold(asked_at);
+    this.#role = "spare";
+    this.follow();
   }
 
   async #try(sql: ReservedSQL, view: ClusterView): Promise<void> {

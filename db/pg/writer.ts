@@ -48,6 +48,11 @@ export class PgWriter {
   #words: Word[] = [];
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
+  /** Of the notices that were sent, and those of the transaction that is under way. */
+  #numbered = 0;
+  #telling: number | undefined;
+  /** How many notices are committed, or may be. */
+  told = 0;
   readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, repeats: 0 };
@@ -153,7 +158,11 @@ export class PgWriter {
         }
         failed = await this.#inOneGo(connection, left, words, isGathered);
       } catch (error) {
-        if (!isAnswer(error)) this.#options.primary.lost();
+        if (!isAnswer(error)) {
+          this.#options.primary.lost();
+          this.#countNotices();
+        }
+        this.#telling = undefined;
         const lost = lostParts(error);
         const without = left.filter(({ part }) => part === undefined || !lost.includes(part));
         if (without.length < left.length) {
@@ -166,6 +175,7 @@ export class PgWriter {
         continue;
       }
       if (!failed) break;
+      this.#telling = undefined;
       if (failed === "gathered") {
         isGathered = false;
         continue;
@@ -179,6 +189,7 @@ export class PgWriter {
       left = left.filter((pending) => pending !== refusedOne);
     }
     failpoint("after_commit");
+    this.#countNotices();
     this.counts.groups++;
     this.counts.batches += group.length;
     this.watch?.flushed(
@@ -250,7 +261,16 @@ export class PgWriter {
     const batches = group.map(({ batch }) => batch);
     const raised = raisedBy(tellsAs, group);
     const notice = noticeOf(tellsAs.epoch, batches, words);
-    return [...(raised ? [raised] : []), ...(notice ? sentNotices(notice) : [])];
+    const notices = notice ? sentNotices(notice, this.#numbered) : [];
+    this.#numbered += notices.length;
+    this.#telling = notice && this.#numbered;
+    return [...(raised ? [raised] : []), ...notices];
+  }
+
+  /** A number is used once: one that was refused is left out, and nobody misses it behind the next one. */
+  #countNotices(): void {
+    this.told = this.#telling ?? this.told;
+    this.#telling = undefined;
   }
 
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */

@@ -10,12 +10,12 @@ import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
 import { type Holder, handOver, joinParts, leaveParts, plannedMoves, renewParts, takeOver } from "./moves.ts";
 import { type PartsHandler, Possession } from "./possession.ts";
-import { isUneven, lookAtParts, type PartsTable } from "./table.ts";
+import { isUneven, lookAtParts, nextEnd, type PartsTable } from "./table.ts";
 
 /** How often the lease is renewed: twice in the time in which what is read must have been written to. */
 const RENEW_MS = 500;
-/** How often it looks who else there is, and tells the others that it is there. */
-const SHOW_MS = 1000;
+/** How often it looks how all nodes and the database are. */
+const SEE_MS = 1000;
 /** How often it looks while parts are about to move: whoever waits for one waits for this, too. */
 const MOVING_MS = 50;
 /** Parts that move at a time: so many are nobody's for a moment. */
@@ -34,7 +34,7 @@ export class PartsMember extends LivingNode implements Parts {
   #moved = 0;
   #looked = Promise.withResolvers<void>();
   #renewed_at: number;
-  #shown_at = Number.NEGATIVE_INFINITY;
+  #seen_at = Number.NEGATIVE_INFINITY;
   /** Since when every renewal was in time. */
   #steady_since = Number.NEGATIVE_INFINITY;
   #taking: Promise<void> | undefined;
@@ -44,7 +44,7 @@ export class PartsMember extends LivingNode implements Parts {
   #hasGiven = false;
 
   private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
-    super(options, primary, true);
+    super(options, primary);
     this.epoch = epoch;
     this.#renewed_at = joined_at;
     this.#mover = new Primary(options.url);
@@ -67,6 +67,9 @@ export class PartsMember extends LivingNode implements Parts {
       try {
         member.hold(joined_at);
         await member.begin(sql);
+        member.listener.hear(({ all, moves, epoch }) => {
+          if (all || (moves && epoch !== member.epoch)) member.#wake();
+        });
         await member.#lookNow();
         await member.#taking;
         return member;
@@ -170,24 +173,26 @@ export class PartsMember extends LivingNode implements Parts {
     return { node: this.id, epoch: this.epoch };
   }
 
+  /** Until the next renewal, or until a lease ends of which nobody would be told. */
   protected get pause(): number {
-    return this.#table.isOrphaned || isUneven(this.#table) ? MOVING_MS : LOOK_MS;
+    const due = this.#renewed_at + this.#renewEvery - this.options.clock.monotonic();
+    const next = due > 0 ? due : LOOK_MS;
+    const isMoving = this.#table.isOrphaned || isUneven(this.#table);
+    return Math.ceil(Math.min(next, isMoving ? MOVING_MS : nextEnd(this.#table)));
+  }
+
+  get #renewEvery(): number {
+    return Math.min(RENEW_MS, this.options.lease_ms / 6);
   }
 
   protected async beat(sql: ReservedSQL): Promise<void> {
     if (this.isFollowed) return this.#looked.resolve();
-    if (this.#hasGiven) return await this.#look(sql);
-    const { clock, lease_ms } = this.options;
-    const now = clock.monotonic();
-    const isShown = now - this.#shown_at < SHOW_MS;
-    if (!isShown) await this.see(sql);
-    if (now - this.#renewed_at >= Math.min(RENEW_MS, lease_ms / 6)) await this.#renew(sql);
-    if (this.isFollowed) return;
+    const now = this.options.clock.monotonic();
+    if (!this.#hasGiven && now - this.#seen_at >= SEE_MS) {
+      await this.see(sql);
+      this.#seen_at = now;
+    }
     await this.#look(sql);
-    if (isShown) return;
-    await this.show(sql);
-    await this.sign(sql);
-    this.#shown_at = now;
   }
 
   protected override reconnect(): void {
@@ -195,20 +200,27 @@ export class PartsMember extends LivingNode implements Parts {
     this.#mover.lost();
   }
 
-  async #renew(sql: ReservedSQL): Promise<void> {
-    const { clock, lease_ms } = this.options;
-    const asked_at = clock.monotonic();
-    if (!(await renewParts(sql, this.id, this.epoch, lease_ms))) return this.follow();
+  /** Undefined where the renewal was refused. */
+  async #renewed(sql: ReservedSQL): Promise<PartsTable | undefined> {
+    const asked_at = this.options.clock.monotonic();
+    const table = await renewParts(sql, this.renewal);
+    if (!table) return undefined;
     if (this.serves_ms <= 0) this.#steady_since = asked_at;
     this.#renewed_at = asked_at;
     this.hold(asked_at);
+    return table;
   }
 
+  /** With a renewal where that is due: both are one question. */
   async #look(sql: ReservedSQL): Promise<void> {
+    const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewEvery;
     for (let moved = -1; moved !== this.#moved; ) {
       moved = this.#moved;
-      this.#table = await lookAtParts(sql);
+      const table = await (!this.#hasGiven && isDue() ? this.#renewed(sql) : lookAtParts(sql));
+      if (!table) return this.follow();
+      this.#table = table;
     }
+    this.listener.see(this.#table.owners.map(({ teller }) => teller));
     this.#held.see(this.#table);
     this.#looked.resolve();
     this.#looked = Promise.withResolvers();
@@ -218,9 +230,13 @@ export class PartsMember extends LivingNode implements Parts {
   /** Resolves after a look that has begun later than this call. */
   async #lookNow(): Promise<void> {
     if (!this.isActive) return;
+    this.#wake();
+    await this.#looked.promise;
+  }
+
+  #wake(): void {
     this.#moved++;
     this.plan(0);
-    await this.#looked.promise;
   }
 
   /** One after the other. What has not come in time may be done all the same: the next look tells. */

@@ -1,9 +1,14 @@
 // How parts change hands among nodes that are active at the same time (docs/cluster-nodes.md, stage 5): each of these is a transaction.
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
-import { shareLease } from "../lease.ts";
+import { type Renewal, SHOW, shareLease } from "../lease.ts";
+import { sentMoves } from "../told/notice.ts";
 import { type Move, movesOf } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
+import { OWNERS, type OwnerRow, type PartsTable, tableOf } from "./table.ts";
+
+/** Of no node: all look. */
+const NOBODY = 0;
 
 /** Held while parts are given out, so that of several nodes that see one die one does it. */
 const LOCK = 5_710_321_978;
@@ -43,6 +48,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
        on conflict (node) do update set epoch = excluded.epoch`,
       [node, value],
     );
+    await tellMoves(sql, value);
     // Last, since all that may have waited.
     await sql.unsafe("update leases set expires_at = clock_timestamp() + $2 * interval '1 ms' where node = $1", [
       node,
@@ -51,14 +57,23 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
     return value;
   });
 
-/** False: the node's parts have been given to others, or another process has its name. */
-export const renewParts = async (sql: ReservedSQL, node: string, epoch: number, lease_ms: number): Promise<boolean> => {
-  const rows = await sql.unsafe(
-    `update leases set expires_at = clock_timestamp() + $3 * interval '1 ms'
-     where node = $1 and exists (select 1 from fences where fences.node = $1 and fences.epoch = $2) returning 1`,
-    [node, epoch, lease_ms],
+/**
+ * Renews the lease, notes that the node is alive, and looks who has what, all at once. Undefined: the node's parts have been given to others, or
+ * another process has its name.
+ */
+export const renewParts = async (
+  sql: ReservedSQL,
+  { id, address, version, epoch, lease_ms, told }: Renewal,
+): Promise<PartsTable | undefined> => {
+  const rows: (OwnerRow & { readonly renewed: boolean })[] = await sql.unsafe(
+    `with renewed as (update leases set expires_at = clock_timestamp() + $5 * interval '1 ms', told = $6::bigint
+       where node = $1 and exists (select 1 from fences where fences.node = $1 and fences.epoch = $4::bigint) returning 1),
+     shown as (${SHOW}), owners as (${OWNERS}) select *, exists (select 1 from renewed) as renewed from owners order by id`,
+    [id, address, version, epoch, lease_ms, told ?? 0],
   );
-  return rows.length === 1;
+  if (!rows[0]?.renewed) return undefined;
+  // The look is older than the renewal.
+  return tableOf(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
 };
 
 /**
@@ -71,7 +86,9 @@ export const takeOver = (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
     // A renewal that comes meanwhile waits, and finds nothing: its node ends.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
     for (const { node } of ended) await forget(sql, node);
-    return await giveOut(sql, lease_ms);
+    const given = await giveOut(sql, lease_ms);
+    if (ended.length + given.length > 0) await tellMoves(sql, NOBODY);
+    return given;
   });
 
 /**
@@ -89,8 +106,15 @@ export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: 
     await forget(sql, node);
     const given = await giveOut(sql, lease_ms);
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
+    await tellMoves(sql, epoch);
     return given;
   });
+
+/** Every node looks at once: whoever waits for a part waits for that, too. */
+const tellMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
+  const { text, params } = sentMoves(epoch);
+  await sql.unsafe(text, params as never[]);
+};
 
 /** Who has a part: a node, in one of its lives. */
 export type Holder = { readonly node: string; readonly epoch: number };
@@ -158,5 +182,7 @@ export const handOver = async (
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
     [wantedOf(moves), node, epoch],
   );
+  // Behind it: whoever does not hear it looks with its next renewal.
+  if (rows.length > 0) await tellMoves(sql, epoch);
   return rows.map(({ part }) => Number(part));
 };

@@ -1,53 +1,60 @@
-// Hears what the active node tells the others, over one connection for all of a node that want to know. Whatever may have been missed is told to
-// each of them as "everything": when it begins to listen, when it does so again after its connection broke, when nothing was heard for a while,
-// and when another node has become the active one.
+// Hears what nodes tell each other, over one connection for all of a node that want to know. Whatever may have been missed is told to each of them
+// as "everything": when it begins to listen, when it does so again after its connection broke, when a node has told more than was heard of
+// it, when a node is gone or says nothing for a while, and when nobody says anything.
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { CONNECT_SECONDS } from "../find-primary.ts";
 import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
+import { type Teller, Tellers } from "./tellers.ts";
 
-/** The active node says each second that it is there. */
-const SILENCE_MS = 3_000;
+/** Nodes give a sign of life each second. */
+export const SILENCE_MS = 3_000;
 const LOOK_MS = 500;
 
-export type ListenerOptions = {
-  readonly primary: Pick<Primary, "host">;
-  readonly clock: Clock;
-  /** Several nodes tell at the same time, each by its epoch; default: one does, and a new epoch is another one that has followed it. */
-  readonly isAmongSeveral?: boolean;
-};
+type Options = { readonly primary: Pick<Primary, "host">; readonly clock: Clock };
 
 /** Called with each notice; `all` where something may have been missed. */
 export type Hear = (notice: Notice) => void;
 
 export class Listener {
-  readonly #options: ListenerOptions;
+  readonly #options: Options;
   readonly #hearers = new Set<Hear>();
+  readonly #tellers = new Tellers(SILENCE_MS);
   #timer: Timer | undefined;
   #sql: SQL | undefined;
   #connecting: Promise<void> | undefined;
-  #epoch = 0;
-  /** When each node of several was heard last. */
-  readonly #tellers = new Map<number, number>();
-  #heard_at = 0;
+  #isListening = false;
+  #tried_at = 0;
+  /** When the nodes were seen last that tell. */
+  #seen_at = 0;
   #isClosed = false;
 
-  constructor(options: ListenerOptions) {
+  constructor(options: Options) {
     this.#options = options;
   }
 
   /** From now on this is called, first with "everything" once it listens. Answers how to end that. */
   hear(hear: Hear): () => void {
     // Whoever comes later may have missed what was told before.
-    if (this.#timer) hear({ epoch: this.#epoch, all: true });
+    if (this.#timer) hear(EVERYTHING);
     else this.#begin();
     this.#hearers.add(hear);
     return () => {
       this.#hearers.delete(hear);
       if (this.#hearers.size === 0) this.#end();
     };
+  }
+
+  /** What the database says of every node that tells: each look of this node at the others. */
+  see(tellers: readonly Teller[]): void {
+    if (!this.#timer) return;
+    this.#seen_at = this.#options.clock.monotonic();
+    const found = this.#tellers.see(tellers, this.#seen_at);
+    if (found !== "nothing") this.#everything();
+    // The connection may hang, or lead to a database that is no longer the primary.
+    if (found === "missed") this.#again();
   }
 
   async close(): Promise<void> {
@@ -58,7 +65,7 @@ export class Listener {
 
   #begin(): void {
     const { clock } = this.#options;
-    this.#heard_at = clock.monotonic();
+    this.#seen_at = clock.monotonic();
     this.#timer = clock.every(LOOK_MS, () => this.#look());
     this.#again();
   }
@@ -67,32 +74,19 @@ export class Listener {
   #end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#tellers.clear();
     this.#disconnect();
   }
 
-  #disconnect(): void {
-    const before = this.#sql;
-    this.#sql = undefined;
-    void before?.close({ timeout: 0 }).catch(() => {});
-  }
-
-  #say(notice: Notice): void {
-    for (const hear of this.#hearers) hear(notice);
-  }
-
-  /** Silence: the connection may hang, or lead to a database that is no longer the primary. */
   #look(): void {
     const now = this.#options.clock.monotonic();
-    if (now - this.#heard_at >= SILENCE_MS) {
-      this.#tellers.clear();
+    const isSilent = now - this.#seen_at >= SILENCE_MS;
+    const isDeaf = !this.#isListening && now - this.#tried_at >= SILENCE_MS;
+    if (isSilent) {
+      this.#seen_at = now;
       this.#everything();
-      this.#again();
-      return;
     }
-    // Who has died may not have told what it did last.
-    const silent = [...this.#tellers].filter(([, heard_at]) => now - heard_at >= SILENCE_MS);
-    for (const [epoch] of silent) this.#tellers.delete(epoch);
-    if (silent.length > 0) this.#say({ epoch: this.#epoch, all: true });
+    if (isSilent || isDeaf) this.#again();
   }
 
   #again(): void {
@@ -104,8 +98,10 @@ export class Listener {
   }
 
   async #connect(): Promise<void> {
+    const { primary, clock } = this.#options;
     this.#disconnect();
-    const host = await this.#options.primary.host();
+    this.#tried_at = clock.monotonic();
+    const host = await primary.host();
     if (!this.#timer || this.#isClosed) return;
     const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_SECONDS });
     this.#sql = sql;
@@ -113,24 +109,36 @@ export class Listener {
     await sql.listen(
       CHANNEL,
       (text) => isNow() && this.#hear(readNotice(text)),
-      () => isNow() && this.#everything(),
+      () => isNow() && this.#listens(),
     );
   }
 
+  #disconnect(): void {
+    const before = this.#sql;
+    this.#sql = undefined;
+    this.#isListening = false;
+    void before?.close({ timeout: 0 }).catch(() => {});
+  }
+
+  #listens(): void {
+    this.#isListening = true;
+    this.#tellers.catchUp();
+    this.#everything();
+  }
+
   #hear(notice: Notice): void {
-    this.#heard_at = this.#options.clock.monotonic();
-    if (this.#options.isAmongSeveral) {
-      this.#tellers.set(notice.epoch, this.#heard_at);
-      this.#say(notice);
-      return;
-    }
-    const isNext = notice.epoch !== this.#epoch;
-    this.#epoch = notice.epoch;
-    this.#say(isNext ? { epoch: notice.epoch, all: true } : notice);
+    this.#tellers.hear(notice, this.#options.clock.monotonic());
+    this.#say(notice);
   }
 
   #everything(): void {
-    this.#heard_at = this.#options.clock.monotonic();
-    this.#say({ epoch: this.#epoch, all: true });
+    this.#say(EVERYTHING);
+  }
+
+  #say(notice: Notice): void {
+    for (const hear of this.#hearers) hear(notice);
   }
 }
+
+/** Of nobody's. */
+const EVERYTHING: Notice = { epoch: 0, all: true };

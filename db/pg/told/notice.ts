@@ -9,6 +9,10 @@ export type Word = { readonly kind: string; readonly id: string; readonly event:
 /** `all`: there was more to tell than a notice holds, so whatever depends on what is told has to be looked at. */
 export type Notice = {
   readonly epoch: number;
+  /** How many this node has told by now, with this one. */
+  readonly n?: number;
+  /** Parts have moved, or a node has come or gone: no part of what is counted. */
+  readonly moves?: true;
   readonly audit?: true;
   readonly words?: readonly Word[];
   readonly all?: true;
@@ -21,7 +25,8 @@ const MOST_BYTES = 7_999;
 /** The text of a notice; "everything" where it would be too long. */
 export const noticeText = (notice: Notice): string => {
   const text = JSON.stringify(notice);
-  return Buffer.byteLength(text) <= MOST_BYTES ? text : JSON.stringify({ epoch: notice.epoch, all: true });
+  const { epoch, n } = notice;
+  return Buffer.byteLength(text) <= MOST_BYTES ? text : JSON.stringify({ epoch, n, all: true });
 };
 
 /** The notice of a text; "everything" where it cannot be read, such as one of a later version. */
@@ -49,22 +54,22 @@ export const noticeOf = (
 /** Words that wait for a group: beyond them a notice says everything. */
 export const MOST_WORDS = 500;
 
-/** The same in so many pieces as it takes; "everything" where there are more words than are kept. */
-export const sentNotices = (notice: Notice): Sent[] => {
-  const { words = [], ...rest } = notice;
-  const isWhole = words.length < 2 || Buffer.byteLength(JSON.stringify(notice)) <= MOST_BYTES;
-  if (isWhole || words.length >= MOST_WORDS) {
-    return [sentNotice(words.length >= MOST_WORDS ? { epoch: notice.epoch, all: true } : notice)];
-  }
+/** The same in so many pieces as it takes, numbered behind `told`; "everything" where there are more words than are kept. */
+export const sentNotices = (notice: Notice, told: number): Sent[] => {
+  const { epoch, words = [], ...rest } = notice;
+  const n = told + 1;
+  if (words.length >= MOST_WORDS) return [sentNotice({ epoch, n, all: true })];
+  const whole = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
+  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MOST_BYTES) return [sentNotice(whole)];
   const half = words.length >> 1;
-  const { epoch } = notice;
-  return [
-    ...sentNotices({ ...rest, words: words.slice(0, half) }),
-    ...sentNotices({ epoch, words: words.slice(half) }),
-  ];
+  const first = sentNotices({ epoch, ...rest, words: words.slice(0, half) }, told);
+  return [...first, ...sentNotices({ epoch, words: words.slice(half) }, told + first.length)];
 };
 
-export const sentNotice = (notice: Notice): Sent => ({
+/** Says that parts have moved, or who lives. */
+export const sentMoves = (epoch: number): Sent => sentNotice({ epoch, moves: true });
+
+const sentNotice = (notice: Notice): Sent => ({
   text: "select pg_notify($1, $2)",
   params: [CHANNEL, noticeText(notice)],
 });

@@ -7,6 +7,7 @@ import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import type { PartsHandler } from "#db/pg/parts/possession.ts";
+import { startCountingProxy } from "#test/bench/size/counting-proxy.ts";
 import { haltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -25,11 +26,11 @@ afterEach(async () => {
   database = undefined;
 });
 
-type Options = { clock?: typeof systemClock; handler?: Partial<PartsHandler> };
+type Options = { clock?: typeof systemClock; handler?: Partial<PartsHandler>; url?: string };
 
-const optionsOf = async (id: string, { clock = systemClock }: Options = {}) => {
+const optionsOf = async (id: string, { clock = systemClock, url: way }: Options = {}) => {
   database ??= createDatabase();
-  const { url } = await database;
+  const url = way ?? (await database).url;
   const fatal: string[] = [];
   const options = {
     url,
@@ -238,6 +239,46 @@ testNeeding(
     await join("b:1");
     await until(() => a.sum("leave").length > 0);
     expect(a.sum("adopt").length).toBe(3 * PARTS);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-52] a node that has nothing to do asks the database three times a second, and is told when parts move",
+  async () => {
+    database ??= createDatabase();
+    const { url } = await database;
+    const proxy = startCountingProxy(new URL(url));
+    ends.push({ leave: async () => proxy.stop() });
+    const a = await join("a:1", { url: proxy.url.href });
+    await using sql = new SQL(url, { max: 1 });
+    const renewals = async (count: number): Promise<void> => {
+      const lease = async () =>
+        (await sql.unsafe("select expires_at::text as at from leases where node = 'a:1'"))[0].at;
+      for (let i = 0; i < count; i++) {
+        const before = await lease();
+        await until(async () => (await lease()) !== before);
+      }
+    };
+    await renewals(2);
+    const [since, { turns }] = [performance.now(), proxy.counts];
+    await renewals(4);
+    const seconds = (performance.now() - since) / 1000;
+    // Two renewals, which look at the parts, and one look at the nodes and the database.
+    expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
+
+    const told: string[] = [];
+    await using hears = new SQL(url, { max: 1 });
+    await hears.listen("slipway", (text) => void told.push(text));
+    const b = await join("b:1");
+    await until(isEven([a, b]));
+    // One that comes, twice parts that are given to it, and one that leaves.
+    await until(() => told.length >= 3);
+    const moved = told.length;
+    await b.leave();
+    await until(() => told.length > moved && a.member.count === PARTS);
+    expect(told.filter((text) => !text.includes('"moves"'))).toEqual([]);
   },
   60_000,
 );

@@ -25,10 +25,11 @@ describe("a notice", () => {
     // Bytes count, not characters.
     expect(readNotice(noticeText(most(100, "ä".repeat(30))))).toEqual({ epoch: 7, all: true });
     // In several, where it can be said so.
-    const told = (count: number) => sentNotices(most(count)).map(({ params }) => readNotice(String(params[1])));
-    expect(told(1)).toEqual([most(1)]);
+    const told = (count: number) => sentNotices(most(count), 4).map(({ params }) => readNotice(String(params[1])));
+    expect(told(1)).toEqual([{ ...most(1), n: 5 }]);
     expect(told(400).flatMap(({ words = [] }) => words)).toEqual(most(400).words);
-    expect(told(MOST_WORDS)).toEqual([{ epoch: 7, all: true }]);
+    expect(told(400).map(({ n }) => n)).toEqual(told(400).map((_, i) => 5 + i));
+    expect(told(MOST_WORDS)).toEqual([{ epoch: 7, n: 5, all: true }]);
     for (const text of ["", "{}", "[1]", '{"epoch":"7"}']) expect(readNotice(text).all).toBe(true);
   });
 });

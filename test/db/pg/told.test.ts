@@ -33,7 +33,7 @@ testNeeding(
     const primary = new Primary(url);
     const heard: Notice[] = [];
     const listener = new Listener({ primary, clock: systemClock });
-    listener.hear((notice) => heard.push(notice));
+    listener.hear((notice) => void heard.push(notice));
     const words = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
     await until(() => heard.some(({ all }) => all), { what: "everything at the beginning" });
     // The first of an epoch may follow on some that were missed.
@@ -47,9 +47,10 @@ testNeeding(
     store.tell("access_changed", "two", {});
     await until(() => words().length >= 2);
     expect(heard).toEqual([
-      { epoch: store.epoch, audit: true },
+      { epoch: store.epoch, n: 2, audit: true },
       {
         epoch: store.epoch,
+        n: 4,
         words: [
           { kind: "key_gone", id: "one", event: {} },
           { kind: "access_changed", id: "two", event: {} },
@@ -100,9 +101,10 @@ testNeeding(
     const before = reads.auditVersion ?? 0;
     for (const all of Object.values(heard)) all.splice(0);
     await using sql = new SQL(url, { max: 1 });
+    // One of each node.
     const ofName = "from pg_stat_activity where datname = $1 and query ilike 'listen%'";
     const [counted] = await sql.unsafe(`select count(*)::int as connections ${ofName}`, [name]);
-    expect(counted).toEqual({ connections: 1 });
+    expect(counted).toEqual({ connections: 2 });
     await sql.unsafe(`select pg_terminate_backend(pid) ${ofName}`, [name]);
     await until(() => both("everything"), { what: "everything when it hears again" });
     expect(reads.auditVersion ?? 0).toBeGreaterThan(before);
@@ -110,6 +112,47 @@ testNeeding(
     await until(() => both("second"), { what: "both to hear a word again" });
 
     await reads.close();
+    for (const ended of [store, other]) await ended.close();
+    for (const member of [two, one]) await member.leave();
+  },
+  30_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-51] nodes with nothing to tell tell nothing, and whoever has not heard what one told looks for itself though its connection is whole",
+  async () => {
+    database = await createDatabase();
+    const { url } = database;
+    const options = { url, version: "1", lease_ms: 6_000, tells: true, clock: systemClock, fatal: () => {} };
+    const [one, two] = [
+      await PartsMember.join({ ...options, id: "a:1" }),
+      await PartsMember.join({ ...options, id: "b:1" }),
+    ];
+    const [store, other] = [one.openStore(), two.openStore()];
+    const heard: string[] = [];
+    store.hear((words) => heard.push(...(words ? words.map(({ id }) => id) : ["everything"])));
+    await using sql = new SQL(url, { max: 1 });
+    const told: string[] = [];
+    await sql.listen("slipway", (text) => void told.push(text));
+    other.tell("key_gone", "first", {});
+    await until(() => heard.includes("first") && told.some((text) => text.includes("first")));
+    // Each has renewed its lease several times since.
+    const renewals = async (): Promise<string[]> =>
+      (await sql.unsafe("select expires_at::text as at from leases order by node")).map(({ at }: { at: string }) => at);
+    for (let turns = 0; turns < 3; turns++) {
+      const before = await renewals();
+      await until(async () => (await renewals()).every((at, i) => at !== before[i]));
+    }
+    expect(told.filter((text) => !text.includes('"moves"')).length).toBe(1);
+
+    // As it would be where a word went to a database that is the primary no more.
+    heard.splice(0);
+    Object.assign(other.writer, { told: other.writer.told + 1 });
+    const isDoneTwice = (): boolean => heard.filter((one) => one === "everything").length > 1;
+    await until(isDoneTwice, { what: "everything as a word was missed, and when it listens anew" });
+    other.tell("key_gone", "second", {});
+    await until(() => heard.includes("second"));
     for (const ended of [store, other]) await ended.close();
     for (const member of [two, one]) await member.leave();
   },
