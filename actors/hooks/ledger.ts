@@ -2,6 +2,7 @@
 // failed, and lets old rows go (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -37,7 +38,9 @@ export class HookLedger implements Chore {
   async record(entry: DispatchRecord): Promise<void> {
     const { store } = this.#deps;
     const audit = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
-    await store.commit([insertHookDispatch(entry), ...(audit ? [audited(audit)] : [])]);
+    // What the consumer has said is kept, whatever becomes of the request.
+    const writes = [insertHookDispatch(entry), ...(audit ? [audited(audit)] : [])];
+    await besideRequest(() => store.commit(writes));
   }
 
   sweep(): void {

@@ -2,6 +2,8 @@
 // Callers hold ids, never actors: a reference would outlive a passivation.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { requestNow } from "#base/network/request-part.ts";
+import { isMoved } from "#db/engine/store.ts";
 import type { Actor } from "./actor.ts";
 import { type Elsewhere, FarAsks } from "./far-asks.ts";
 
@@ -60,7 +62,8 @@ export class Directory<A extends Actor<unknown>> {
     args: Messages<A>[K]["args"],
   ): Promise<Messages<A>[K]["reply"]> {
     if (!this.#far) return this.askHere(id, message, args);
-    return this.#far.ask(id, message, args) as Promise<Messages<A>[K]["reply"]>;
+    const reply = this.#far.ask(id, message, args) as Promise<Messages<A>[K]["reply"]>;
+    return requestNow()?.changing(reply, isMoved) ?? reply;
   }
 
   /** What has this id is about to be made, of this part: before that it cannot be looked up. Nothing where there are no other nodes. */

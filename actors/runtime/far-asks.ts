@@ -2,6 +2,7 @@
 // begun nothing there is sent again; messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
+import { waitingForOthers } from "#base/network/request-part.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 
@@ -67,7 +68,8 @@ export class FarAsks {
     for (let place = first; ; place = undefined) {
       try {
         if (typeof place === "object" && !(place instanceof Promise)) return await send(place);
-        const { reply } = await this.#inTurn(place, id, until, send);
+        // A part that moves may move with that of whoever asks, and waits for nobody who waits for it.
+        const { reply } = await waitingForOthers(() => this.#inTurn(place, id, until, send));
         return await reply;
       } catch (error) {
         if (!(error instanceof NotBegun)) throw error;

@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
 import { tracedMessage, tracing } from "#base/trace.ts";
 
@@ -46,7 +47,8 @@ export class Mailbox {
     return queue.add(async () => {
       watching?.begun(at);
       try {
-        return await turn.run(this, () => withOrigin(origin, work));
+        // Who has asked may be of another part than the actor, and whoever runs the queue may be a third.
+        return await besideRequest(() => turn.run(this, () => withOrigin(origin, work)));
       } finally {
         // A queue holds a kilobyte and costs a microsecond to make: an idle actor has none.
         if (queue.size === 0) this.#queue = undefined;
@@ -69,4 +71,5 @@ export class Mailbox {
  * Runs `work` outside of any turn, and for nobody: for effects, which may send messages to the actor that started them, and which go on
  * when whoever has asked is answered.
  */
-export const outsideTurn = <T>(work: () => T): T => withOrigin(undefined, () => turn.run(undefined, work));
+export const outsideTurn = <T>(work: () => T): T =>
+  besideRequest(() => withOrigin(undefined, () => turn.run(undefined, work)));

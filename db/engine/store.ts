@@ -7,11 +7,12 @@ import type { Query, Statement } from "./sql.ts";
  * Why a batch was not acknowledged.
  * `constraint` a UNIQUE or CHECK refused it; `stale` a guarded statement did not touch what it had to; both: nothing was written.
  * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
+ * `moved` another node has the part of the batch: nothing was written, that node is to do it.
  * `full` no space on the disk: nothing was acknowledged.
  * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
  * A statement that SQLite cannot run at all (a mistake of ours) is `unknown` too, and hurts nobody but its own batch.
  */
-export type Refusal = "constraint" | "stale" | "overloaded" | "closed" | "full" | "unknown";
+export type Refusal = "constraint" | "stale" | "overloaded" | "moved" | "closed" | "full" | "unknown";
 
 export class CommitError extends Error {
   override readonly name = "CommitError";
@@ -25,6 +26,9 @@ export class CommitError extends Error {
     this.constraint = options.constraint ?? "";
   }
 }
+
+/** Another node has the part: nothing was written. */
+export const isMoved = (error: unknown): boolean => error instanceof CommitError && error.reason === "moved";
 
 /** Names of the sequences whose numbers callers can see. */
 export type SequenceName =
@@ -63,7 +67,8 @@ export interface Store {
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
    * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`). `part`: of which part it is
-   * (src/base/parts.ts), where it is of one: a node that does not have the part writes nothing of it.
+   * (src/base/parts.ts), where it is of one: a node that does not have the part writes nothing of it. What names none is of the part of the request
+   * that is answered (src/base/network/request-part.ts).
    */
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void>;
   /** Tells the other nodes of a cluster of this event of a topic, soon. */

@@ -43,7 +43,7 @@ export const refusalOf = (error: unknown): CommitError => {
   const { message = String(error) } = (error ?? {}) as PostgresError;
   if (state === "SW001") return new CommitError("stale", "the row has changed meanwhile", { cause: error });
   if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });
-  if (state === "SW003") return new CommitError("overloaded", "another node does this now", { cause: error });
+  if (state === "SW003") return new CommitError("moved", "another node does this now", { cause: error });
   if (state.startsWith("23")) {
     const constraint = constraintOf(error as PostgresError);
     return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });

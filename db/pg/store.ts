@@ -1,4 +1,5 @@
 // The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
+import { besideRequest, requestNow } from "#base/network/request-part.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -28,6 +29,9 @@ export type PgStoreOptions = {
 
 /** Whether other nodes write at the same time: then a batch needs its part, and nothing is known of what the others have written but by `listener`. */
 type Shared = { isShared?: boolean; listener?: Listener };
+
+/** Nothing was written: of all other errors that is not known. */
+const isSurelyRefused = (error: unknown): boolean => error instanceof CommitError && error.reason !== "unknown";
 
 /** What has the parts where no node of a cluster does. */
 const NO_NODE = "";
@@ -82,7 +86,11 @@ export class PgStore extends PgReads implements Store {
       tellsAs: tells ? { node, epoch } : undefined,
       guard: (isShared ? partsGuardOf : guardOf)(node, epoch),
     });
-    this.#sequences = new Sequences(this);
+    this.#sequences = new Sequences({
+      get: (query) => this.get(query),
+      // Numbers are for whoever waits for some.
+      commit: (batch) => besideRequest(() => this.commit(batch)),
+    });
   }
 
   get shownVersion(): number | undefined {
@@ -106,7 +114,9 @@ export class PgStore extends PgReads implements Store {
   }
 
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {
-    return this.#versions.around(batch, about, () => this.writer.submit(batch, part, about));
+    const request = requestNow();
+    const work = this.#versions.around(batch, about, () => this.writer.submit(batch, part ?? request?.part, about));
+    return request?.changing(work, isSurelyRefused) ?? work;
   }
 
   tell(kind: string, id: string, event: object): void {

@@ -8,6 +8,7 @@ import { placeOfAddress } from "./network/address-place.ts";
 import { failureWords } from "./network/failure-words.ts";
 import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
 import { onActiveNode } from "./network/read-here.ts";
+import { beginOutside } from "./network/request-part.ts";
 
 /** Why nothing usable came back. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
 export class OutboundError extends Error {
@@ -67,6 +68,7 @@ export class Outbound {
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
     // What it asks for may be there once only, such as a token for a code.
     onActiveNode();
+    beginOutside();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
     const late = new AbortController();
@@ -90,6 +92,7 @@ export class Outbound {
    */
   async open(url: URL, init: RequestInit = {}): Promise<Response> {
     onActiveNode();
+    beginOutside();
     const { max_bytes = MAX_BYTES } = this.#options;
     checkScheme(url);
     try {

@@ -28,8 +28,9 @@ export const signOf = (token: string): string => sha256(`elsewhere ${token}`);
 /** For how long what is sent of a body is read. */
 const REST_MS = 100;
 
-const readAway = async (body: ReadableStream<Uint8Array> | null): Promise<void> => {
-  const reader = body?.getReader();
+const readAway = async ({ body }: Request): Promise<void> => {
+  // Else its handler has read it.
+  const reader = body?.locked === false ? body.getReader() : undefined;
   while (reader && !(await reader.read().catch(() => ({ done: true }))).done);
 };
 
@@ -39,7 +40,7 @@ const readAway = async (body: ReadableStream<Uint8Array> | null): Promise<void> 
  */
 export const elsewhere = async (request: Request, token: string, clock: Clock, part?: number): Promise<Response> => {
   // No longer than that, also where it comes steadily: the node that asks keeps no more than it can hold.
-  await within(clock, REST_MS, readAway(request.body));
+  await within(clock, REST_MS, readAway(request));
   const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
   const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });

@@ -103,6 +103,8 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   const ended = work();
   if (isFirst) ctx.workers.closeAll("another node has the workers now");
   await Promise.all([
+    // What they write still is refused by the database once the parts are another node's.
+    ctx.requests.left(isLeaving),
     ended,
     ...actors.map((one) => one.leave(isLeaving)),
     ctx.tasks.leave(ownParts(ctx.parts)),

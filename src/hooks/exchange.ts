@@ -1,6 +1,7 @@
 // One request to the consumer and its answer, within one deadline. A connection that fails is tried once more with the same token; whatever
 // else goes wrong fails the dispatch. The address is the administrator's own, so it is not looked at beyond what the setting allows.
 import type { Clock } from "#base/clock.ts";
+import { beginOutside } from "#base/network/request-part.ts";
 import { answerOf } from "./answer.ts";
 import {
   AnswerProblem,
@@ -53,6 +54,7 @@ export const exchange = async (
   { request: { event, meta, accepts = () => true }, dispatch_id, body }: Sent,
   signal?: AbortSignal,
 ): Promise<Exchange> => {
+  beginOutside();
   const { checkSignature, signed } = await import("./sign.ts");
   const { url, secrets, timeout_ms } = consumer;
   const dispatch: Dispatch = { dispatch_id, event, subject: `slipway:chat:${meta.chat_id}`, audience: url };

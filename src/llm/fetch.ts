@@ -5,6 +5,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { placeOfAddress } from "#base/network/address-place.ts";
+import { beginOutside } from "#base/network/request-part.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -25,6 +26,7 @@ const resolveByDns: Resolve = async (host) => (await lookup(host, { all: true })
 export const guardedFetch =
   (may: MayReach, resolve: Resolve = resolveByDns): GuardedFetch =>
   async (input, init = {}) => {
+    beginOutside();
     const url = new URL(input instanceof Request ? input.url : input);
     const headers = new Headers(init.headers);
     const target = await checkedUrl(url, may, resolve);

@@ -1,6 +1,7 @@
 // Requests to the HTTP API of an agent (port 4) or to a program of its workspace, through whatever dialer there is. Keeps a few idle connections for each agent, so that
 // the next request needs no new stream (rule TN-9). Every answer is a stranger's: bounded, and never trusted.
 import type { Clock, Timer } from "#base/clock.ts";
+import { beginOutside, waitingForOthers } from "#base/network/request-part.ts";
 import { AGENT_PORT, type AgentDialer } from "./agent-dialer.ts";
 import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } from "./http-connection.ts";
 import { WireError } from "./wire-error.ts";
@@ -33,7 +34,13 @@ export class AgentHttp {
    * Sends a request and answers once the head is there. Errors as `AgentDialer.dial`, and WireError when the connection breaks. The
    * body must be read or discarded.
    */
-  async request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
+  request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
+    beginOutside();
+    // A program of a workspace may take its time to answer.
+    return waitingForOthers(() => this.#request(agent_id, request));
+  }
+
+  async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     const asked = prepared(request);
     const target = targetOf(agent_id, request);
     // Where sending twice would do it twice, no connection is taken that may have died unseen; the agent's own API keeps them open.
@@ -53,6 +60,7 @@ export class AgentHttp {
 
   /** Asks for another protocol, on a connection of its own. */
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
+    beginOutside();
     const connection = await this.#dial(targetOf(agent_id, request), request.signal);
     return connection.upgrade(prepared(request));
   }

@@ -76,7 +76,7 @@ testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go t
   const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
   expect(outcomes).toEqual(["done", "done", "done"]);
   // Nobody writes for another's part, and everybody what is of none.
-  expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["overloaded", "done"]);
+  expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
   await endLease(connection, "c");
   const moved = await takeOver(connection, LEASE_MS);
   expect(moved.map(({ part }) => part).sort((x, y) => x - y)).toEqual(c);
@@ -98,7 +98,7 @@ testNeeding(
     const again = await join("a");
     expect(await partsOf("a")).toEqual([]);
     expect(await renew(connection, "a", before.epoch)).toBe(false);
-    expect([await write(before, part), await write(again, part)]).toEqual(["closed", "overloaded"]);
+    expect([await write(before, part), await write(again, part)]).toEqual(["closed", "moved"]);
     await takeOver(connection, LEASE_MS);
     expect(await write(again, part)).toBe("done");
   },
@@ -121,7 +121,7 @@ testNeeding(
     expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
-    expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["overloaded", "done", "done"]);
+    expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["moved", "done", "done"]);
     expect(await partsOf("b")).toEqual([part]);
     // `b` goes before it has anything else: what it has just got moves all the same, and only that.
     await endLease(connection, "b");

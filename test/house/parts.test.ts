@@ -3,14 +3,17 @@ import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { page, ROOT } from "#test/support/documents.ts";
 
-/** Calls of a file that name none, and why that is right. */
+/** Calls of a file that name none, and why that is right. What a request writes that names none is of its own part (test/cluster/requests/request-parts.test.ts). */
 const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
   "actors/chat/recovery.ts": [1, "the only server, at its start"],
-  "actors/chat/spending/metered-models.ts": [1, "what was spent is spent, whoever says so"],
-  "actors/hooks/ledger.ts": [1, "what a hook has said is said, whoever writes it down"],
+  "actors/chat/spending/metered-models.ts": [1, "what was spent is spent, whoever says so: beside its request, too"],
+  "actors/hooks/ledger.ts": [1, "what a hook has said is said, whoever writes it down: beside its request, too"],
   "actors/tasks/keeper.ts": [1, "a timer alone, of a chat that is gone"],
-  "actors/usage/collector.ts": [3, "sums of several parts, added in any order"],
+  "actors/usage/collector.ts": [
+    3,
+    "sums of several parts, added in any order; what is refused is written with the next",
+  ],
   "src/domain/connections/retention.ts": [1, "a setting, asked of the first node"],
   "src/domain/connections/log.ts": [2, "of several parts: at the start and the end of a node"],
 };

@@ -2,6 +2,7 @@
 // has spent what they may makes none (rules SP-1 to SP-6). Every call passes here, those beside the turns, too.
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import { insertSpend } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
@@ -83,8 +84,9 @@ export class MeteredModels implements LanguageModels {
   async #record({ payer, model_id }: ModelRequest, usage: ModelUsage): Promise<void> {
     if (!isCounted(usage)) return;
     const { store, clock } = this.#deps;
+    const spent = insertSpend({ ...payer, model_config_id: model_id, usage, now: clock.now() });
     try {
-      await store.commit([insertSpend({ ...payer, model_config_id: model_id, usage, now: clock.now() })]);
+      await besideRequest(() => store.commit([spent]));
     } catch (error) {
       log("chats").error("what a model call has used could not be stored: {error}", { error });
       throw new ModelError("generic", "What the call has used could not be stored.", { retryable: true });

@@ -2,6 +2,7 @@
 // written after the answer, which neither waits for it nor fails with it; so much a minute for each caller, so that nobody can fill a disk.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import { type OriginOf, originNow } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/refused.ts";
@@ -60,7 +61,7 @@ export class RefusedChanges {
     const asked = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
     const refused = { target: found.target, asked, origin, status_code, now: this.#clock.now() };
     this.#waiting += 1;
-    this.#last = this.#last.then(() => this.#write(refused));
+    this.#last = besideRequest(() => this.#last.then(() => this.#write(refused)));
   }
 
   /** Resolves when everything that was refused until now is on disk, or given up. */

@@ -5,7 +5,7 @@ import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.
 import { log } from "#base/log.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/read-here.ts";
-import { CommitError, type Refusal } from "#db/engine/store.ts";
+import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
 
@@ -13,6 +13,7 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
   stale: { kind: "conflict", message: "The resource has changed meanwhile. Read it again and retry." },
   overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
+  moved: { kind: "overloaded", message: "Another server does this now: nothing of it was saved. Please retry." },
   closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
   full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },
   unknown: { kind: "internal", message: "The change could not be confirmed. It may or may not have been saved." },
@@ -20,6 +21,11 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
 
 /** Seconds after which a refused request may be sent again. */
 const RETRY_AFTER = "1";
+
+const moved = new WeakSet<Request>();
+
+/** Whether the request has failed because another node has its part now. */
+export const hasMoved = (request: Request): boolean => moved.has(request);
 
 /** Any thrown value as our own error. */
 const toAppError = (error: unknown, path: string): AppError => {
@@ -42,6 +48,7 @@ const toAppError = (error: unknown, path: string): AppError => {
 /** The answer to an error; logs what is not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error, pathOf(request.url));
+  if (isMoved(mapped.cause)) moved.add(request);
   if (STATUS[mapped.kind] >= 500) {
     // Refusing what is too much, or comes while the server stops, is no failure, nor is what another node answers: the log would be full of it.
     const isNone = mapped.kind === "overloaded" || error instanceof HookFailure || error instanceof PassedOn;

@@ -3,13 +3,19 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { PartedRequest } from "#base/network/request-part.ts";
 import { ResponseMismatches } from "./answers/response-mismatch.ts";
+import { hasMoved } from "./errors.ts";
+import type { Place } from "./placement/placement.ts";
 
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
 const DEADLINE_MS = 60_000;
 const CHECK_MS = 1_000;
 /** Requests begun in one turn of the event loop; of a crowd that comes at once the rest waits, so that reads and pings are served between. */
 const BEGUN_PER_TURN = 32;
+
+/** What only reads writes nothing that would have to be there before the next node begins. */
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 type Waiting = { since: number; late: (reason: AppError) => void };
 
@@ -24,6 +30,9 @@ export class Requests {
   #begun = 0;
   readonly #named = new WeakMap<Request, string>();
   readonly #waiting: (() => void)[] = [];
+  /** Where several nodes are active. */
+  readonly #parted = new WeakMap<Request, PartedRequest>();
+  #changes: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
   /** `limit` requests may run at once; more are answered 503. */
@@ -42,7 +51,7 @@ export class Requests {
     try {
       if (++this.#begun === 1) setImmediate(() => this.#turn());
       if (this.#begun > BEGUN_PER_TURN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      return await Promise.race([answer(), promise]);
+      return await Promise.race([this.#parted.get(request)?.run(answer) ?? answer(), promise]);
     } finally {
       this.#running.delete(request);
       if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -63,10 +72,30 @@ export class Requests {
     this.#named.set(request, address);
   }
 
+  /** What it writes is of this part, and refused once another node has that; what any node does is of none. */
+  belongs(request: Request, place: Place): void {
+    if (typeof place === "number") this.#parted.set(request, new PartedRequest(place, () => this.#change()));
+  }
+
+  /** Whether it was refused because another node has its part, before it had begun anything: that node is to be asked. */
+  isOfAnother(request: Request): boolean {
+    return hasMoved(request) && this.#parted.get(request)?.hasBegun === false;
+  }
+
+  /** Resolves when no request of these parts that changes something is under way, but for those that wait for somebody else themselves. */
+  async left(isLeaving: (part: number) => boolean): Promise<void> {
+    const isHeld = (request: Request): boolean => {
+      const parted = this.#parted.get(request);
+      return parted?.mayWrite === true && isLeaving(parted.part) && !READS.has(request.method);
+    };
+    while ([...this.#running.keys()].some(isHeld)) await new Promise<void>((resolve) => this.#changes.push(resolve));
+  }
+
   /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */
   exempt(request: Request): void {
     this.#server?.timeout(request, 0);
     this.#running.delete(request);
+    this.#change();
   }
 
   /** How many are being answered. */
@@ -78,6 +107,10 @@ export class Requests {
   async drain(): Promise<void> {
     this.#stopping = true;
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #change(): void {
+    for (const resolve of this.#changes.splice(0)) resolve();
   }
 
   /** A new turn: those who wait go on, in the order in which they came. */

@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -189,7 +190,10 @@ export class Links {
     if (running) return running;
     const { user_id, provider_id, version } = row;
     const elsewhere = this.#options.elsewhere?.({ user_id, provider_id, version });
-    const work = elsewhere ? this.#refreshedElsewhere(elsewhere, row, provider) : this.#refresh(row, provider);
+    // For all who wait for it, and what the provider has given is kept: it takes the token before no more.
+    const work = elsewhere
+      ? this.#refreshedElsewhere(elsewhere, row, provider)
+      : besideRequest(() => this.#refresh(row, provider));
     const started = work.finally(() => this.#refreshes.delete(key));
     this.#refreshes.set(key, started);
     return started;

@@ -1,6 +1,7 @@
 // Signing in and out: the session a sign-in makes, what it has proved, and what the audit log tells of it (rules ID-3 to ID-7, AU-6).
 import { log } from "#base/log.ts";
 import { PassedOn } from "#base/network/read-here.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -133,7 +134,9 @@ export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: nu
     touchUser({ id: key.user_id, now }),
     ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
   ];
-  store.commit(writes).catch((error) => {
+  // Whoever has used a key has, whatever becomes of the request.
+  const noted = besideRequest(() => store.commit(writes));
+  noted.catch((error) => {
     if (!(error instanceof PassedOn)) log("http").warn("the use of a key was not noted", { error });
   });
 };

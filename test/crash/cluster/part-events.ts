@@ -3,7 +3,7 @@ import { SQL } from "bun";
 import type { PartEvent } from "./parts-oracle.ts";
 
 const WRITER = "(select pid || ' ' || backend_start from pg_stat_get_activity(pg_backend_pid()))";
-/** Tables, and the part of a new row of each. What belongs to no part is the first node's, which has part 0. */
+/** Tables, and the part of a new row of each. What is of nothing that has a part is of its request's, part 0. */
 const PARTS_OF: Readonly<Record<string, string>> = {
   api_keys: "0",
   chats: "new.part",

@@ -109,7 +109,7 @@ testNeeding(
     expect(b.member.nodeOf(its)).toBeUndefined();
     // Each writes for its own, and for what is of no part.
     const outcomes = await Promise.all([a.write(its), b.write(its), a.write(), c.write(its), c.write(c.parts()[0])]);
-    expect(outcomes).toEqual(["overloaded", "done", "done", "overloaded", "done"]);
+    expect(outcomes).toEqual(["moved", "done", "done", "moved", "done"]);
     expect([a.fatal, b.fatal, c.fatal]).toEqual([[], [], []]);
   },
   60_000,
@@ -218,7 +218,7 @@ testNeeding(
     await until(() => a.sum("adopt").length === PARTS + left.length);
     await until(isEven([a, b]));
     const gone = a.sum("leave").filter((one) => !a.member.has(one));
-    expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("overloaded"));
+    expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
   60_000,

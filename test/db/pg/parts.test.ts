@@ -32,7 +32,7 @@ testNeeding([needs.postgres], "[CP-3] all parts are those of the one node that w
   const outcomes = await Promise.all([commit("a", 0), commit("b", 255), commit("c"), commit("d", 7), commit("e", 7)]);
   expect(outcomes).toEqual(["done", "done", "done", "done", "done"]);
   // There is no such part.
-  expect(await commit("f", 256)).toBe("overloaded");
+  expect(await commit("f", 256)).toBe("moved");
   expect(await keys()).toEqual(["a", "b", "c", "d", "e"]);
 });
 
@@ -46,11 +46,11 @@ testNeeding(
     const outcomes = await Promise.all([
       ...[commit("a", 7), commit("b", 6), commit("c"), commit("d", 8), commit("e", 7), commit("f", 9)],
     ]);
-    expect(outcomes).toEqual(["overloaded", "done", "done", "overloaded", "overloaded", "done"]);
+    expect(outcomes).toEqual(["moved", "done", "done", "moved", "moved", "done"]);
     expect(await keys()).toEqual(["b", "c", "f"]);
     // The same node by an epoch before this one has it, not this process.
     await sql.unsafe("update parts set node = '', epoch = 0 where part = 7");
-    expect(await commit("g", 7)).toBe("overloaded");
+    expect(await commit("g", 7)).toBe("moved");
     expect(fatal).toEqual([]);
   },
 );
@@ -77,5 +77,5 @@ testNeeding([needs.postgres], "[CP-3] whoever takes a part waits for the group t
   order.push(await waits);
   await taken;
   expect(order.sort()).toEqual(["done", "taken"]);
-  expect(await commit("late", 7)).toBe("overloaded");
+  expect(await commit("late", 7)).toBe("moved");
 });

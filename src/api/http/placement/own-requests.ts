@@ -35,6 +35,7 @@ export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewher
     const place = isProbe(request) ? undefined : await placement.partOf(request);
     if (place !== undefined) {
       if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST_PART : place);
+      ctx.requests.belongs(request, place);
       ctx.sockets.belongs(request, place);
       ctx.streams.belongs(request, place);
     }
@@ -42,7 +43,9 @@ export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewher
     const response = await handle(request);
     // Its part has left meanwhile: nothing would come on it any more, and the node that has the part begins it anew.
     const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
-    if (typeof place === "number" && isAgain && !parts.has(place)) {
+    const isLate = isAgain && typeof place === "number" && !parts.has(place);
+    // Or what it would have written was refused for that, and nothing else was begun.
+    if (typeof place === "number" && (isLate || ctx.requests.isOfAnother(request))) {
       await response.body?.cancel();
       return await elsewhere(request, place);
     }

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { ownRequests } from "#src/api/http/placement/own-requests.ts";
+import { Requests } from "#src/api/http/requests.ts";
 import { type Socket, Sockets } from "#src/api/http/socket.ts";
 import { MovableParts } from "#test/support/cluster/movable-parts.ts";
 import { until } from "#test/support/until.ts";
@@ -62,7 +63,7 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
         parts,
         sockets: new Sockets(systemClock),
         streams: new OpenStreams(systemClock),
-        requests: { passedOnFor: () => {} },
+        requests: new Requests(systemClock, 10),
         config: {},
       } as never,
       {
@@ -90,7 +91,13 @@ test("[CP-55] a long poll goes on at the node that its part has gone to, also on
   const waiting: string[] = [];
   const handler = (late: boolean) =>
     ownRequests(
-      { parts, sockets: new Sockets(systemClock), streams, requests: { passedOnFor: () => {} }, config: {} } as never,
+      {
+        parts,
+        sockets: new Sockets(systemClock),
+        streams,
+        requests: new Requests(systemClock, 10),
+        config: {},
+      } as never,
       {
         placement: { partOf: () => 0 },
         takeNamed: () => "127.0.0.1",

@@ -1,0 +1,161 @@
+// Part 0 goes to another node while a request stands between what it has read and what it writes: three nodes that all work, in this process.
+import { expect } from "bun:test";
+import { SQL } from "bun";
+import { FIRST_PART } from "#base/parts.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { PgStore } from "#db/pg/store.ts";
+import { ApiError, Client } from "#src/client.ts";
+import type { Context } from "#src/context/context.ts";
+import { startActiveNodes } from "#test/support/cluster/active-nodes.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { CHEAP } from "#test/support/prepared.ts";
+import { ADMIN, tempDirectory, testConfig } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { outcomeOf } from "../../db/contract.ts";
+
+const TOKENS = "/api/v2/users/me/keys/tokens";
+const note = (text: string): Statement => ({ sql: "insert into noted (text) values (?)", rows: [[text]] });
+
+type InRequest = {
+  readonly before?: (write: Context["store"]["commit"]) => Promise<void>;
+  readonly after?: () => Promise<unknown>;
+};
+
+const openNodes = async () => {
+  const database = await createDatabase();
+  const place = tempDirectory();
+  const configOf = (access: URL) => testConfig(place.path, { env: { SLIPWAY_ACCESS_URL: access.href } });
+  const nodes = await startActiveNodes(database.url, configOf, { hashCost: CHEAP });
+  const sql = new SQL(database.url, { max: 1 });
+  await sql.unsafe("create table noted (n bigserial primary key, text text not null)");
+  const first = nodes.contexts[0] as Context;
+  const admin = await new Client(nodes.url).signIn(ADMIN.email, ADMIN.password);
+  /** `first` has two parts more than it should, of which only part 0 may move. */
+  const giveAway = () =>
+    sql.unsafe(
+      `update parts set given_at = case when part = 0 then '-infinity' else clock_timestamp() end,
+         node = f.node, epoch = f.epoch from fences f
+       where f.node = $1 and (part = 0 or part in (select part from parts where node <> $1 order by part limit 2))`,
+      [first.cluster?.id],
+    );
+  /** Who writes new keys at the first node waits in front of the commit; what is to be done `before` and `after` that is done in the request. */
+  const standing = ({ before, after }: InRequest = {}) => {
+    const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const outcomes: string[] = [];
+    const write = first.store.commit.bind(first.store);
+    first.store.commit = async (batch, about, part) => {
+      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, about, part);
+      await before?.(write);
+      reached.resolve();
+      await going.promise;
+      await after?.();
+      const written = write(batch, about, part);
+      outcomes.push(await outcomeOf(written));
+      return written;
+    };
+    return { reached: reached.promise, goOn: () => going.resolve(), outcomes };
+  };
+  const owner = async (): Promise<string> =>
+    (await sql.unsafe("select node from parts where part = $1", [FIRST_PART]))[0].node;
+  const noted = async (): Promise<string[]> =>
+    (await sql.unsafe("select text from noted order by n")).map(({ text }: { text: string }) => text);
+  return {
+    ...nodes,
+    first,
+    admin,
+    giveAway,
+    standing,
+    owner,
+    noted,
+    others: nodes.contexts.slice(1),
+    makeToken: () => admin.post<{ key: string }>(TOKENS, { token_name: "once", lifetime: 3_600_000_000_000 }),
+    tokens: async () => (await admin.get<{ token_name: string }[]>(TOKENS)).map(({ token_name }) => token_name),
+    async [Symbol.asyncDispose]() {
+      await nodes.stop();
+      await sql.close();
+      await database.remove();
+      place[Symbol.dispose]();
+    },
+  };
+};
+
+const moved = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
+  until(() => nodes.others.some(({ parts }) => parts.isFirst), { what: "another node to be the first one" });
+
+testNeeding(
+  [needs.postgres],
+  "[CL-40] [CL-41] what a request would write beside the next first node is refused, and that one does it, once",
+  async () => {
+    await using nodes = await openNodes();
+    const { admin, first } = nodes;
+    // Numbers are reserved for all who want some: that is neither refused with the request, nor something that it has done.
+    const reserves = async () => {
+      (first.store as PgStore).giveUpNumbers();
+      await first.store.reserve("jobs", 1);
+    };
+    const stands = nodes.standing({ after: reserves });
+    const asked = nodes.makeToken();
+    await stands.reached;
+    await nodes.giveAway();
+    await moved(nodes);
+    expect(first.parts.isFirst).toBe(false);
+    stands.goOn();
+    const { key } = await asked;
+    expect(stands.outcomes).toEqual(["moved"]);
+    expect(await nodes.tokens()).toEqual(["once"]);
+    expect(await new Client(nodes.url, key).get("/api/v2/users/me")).toMatchObject({ username: ADMIN.username });
+    expect(admin.token).not.toBe(key);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-41] a request that had written before hears that another node does it now, and is asked of nobody again",
+  async () => {
+    await using nodes = await openNodes();
+    const stands = nodes.standing({ before: (write) => write([note("before")]) });
+    const asked = nodes.makeToken().catch((error) => error);
+    await stands.reached;
+    await nodes.giveAway();
+    await moved(nodes);
+    stands.goOn();
+    const error = await asked;
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status: 503 });
+    expect(error.message).toContain("Another server does this now");
+    expect(stands.outcomes).toEqual(["moved"]);
+    expect([await nodes.tokens(), await nodes.noted()]).toEqual([[], ["before"]]);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-42] [CL-40] a node that hands over waits for what is under way; what goes on behind a request is not refused with its part",
+  async () => {
+    await using nodes = await openNodes();
+    const over = Promise.withResolvers<void>();
+    let later: Promise<void> | undefined;
+    const stands = nodes.standing({
+      before: async (write) => {
+        later = over.promise.then(() => write([note("later")]));
+      },
+    });
+    const asked = nodes.makeToken();
+    await stands.reached;
+    await nodes.giveAway();
+    await until(() => !nodes.first.parts.has(FIRST_PART), { what: "the part to be on its way" });
+    expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
+    stands.goOn();
+    await asked;
+    expect(stands.outcomes).toEqual(["done"]);
+    await moved(nodes);
+    expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");
+    over.resolve();
+    await later;
+    expect([await nodes.tokens(), await nodes.noted()]).toEqual([["once"], ["later"]]);
+  },
+  60_000,
+);
