@@ -221,7 +221,8 @@ export class PgWriter {
         // Without parameters a text goes by the simple protocol, which needs no answer to PREPARE first.
         answer: (params.length === 0 ? connection.unsafe(text) : connection.unsafe(text, params as never[])).execute(),
       });
-    send(BEGIN);
+    // Prepared, as whatever goes by the simple protocol is answered before anything else is sent: three waits for a group instead of one.
+    sent.push({ answer: connection`begin`.execute() });
     send(this.#options.guard(partsOf(group)));
     if (isArmed("after_guard")) {
       await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -233,7 +234,7 @@ export class PgWriter {
     for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
     for (const one of this.#toldOf(group, words)) send(one);
     failpoint("before_commit");
-    send(COMMIT);
+    sent.push({ answer: connection`commit`.execute() });
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
     const first = answers.findIndex(({ status }) => status === "rejected");
     if (first < 0) {
@@ -276,7 +277,7 @@ export class PgWriter {
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */
   async #carefully(connection: ReservedSQL, group: readonly Pending[], words: readonly Word[]): Promise<Refused[]> {
     const refused: Refused[] = [];
-    await connection.unsafe(BEGIN.text);
+    await connection.unsafe("begin");
     try {
       const guard = this.#options.guard(partsOf(group));
       await connection.unsafe(guard.text, guard.params as never[]);
@@ -295,7 +296,7 @@ export class PgWriter {
       const done = group.filter((pending) => !refused.some((one) => one.pending === pending));
       for (const { text, params } of this.#toldOf(done, words)) await connection.unsafe(text, params as never[]);
       failpoint("before_commit");
-      checkCommitted((await connection.unsafe(COMMIT.text)) as { command?: string });
+      checkCommitted((await connection.unsafe("commit")) as { command?: string });
     } catch (error) {
       if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost());
       throw error;
@@ -303,9 +304,6 @@ export class PgWriter {
     return refused;
   }
 }
-
-const BEGIN: Sent = { text: "begin", params: [] };
-const COMMIT: Sent = { text: "commit", params: [] };
 
 /** Of a group, each once and in order: every group takes its rows in the same order, so none waits for another in a ring. */
 const partsOf = (group: readonly Pending[]): number[] =>
