@@ -25,6 +25,14 @@ export const putSetting = statement<{ key: string; value: string }>(
     .onConflictDoUpdate({ target: settings.key, set: { value: sql`excluded.value` } }),
 );
 
+/** {keys}: a JSON list. */
+export const findSettings = query(
+  build
+    .select()
+    .from(settings)
+    .where(sql`${settings.key} in (select value from json_each(${sql.placeholder("keys")}))`),
+);
+
 /** {from, to}: the keys from the first up to but without the second. */
 export const listSettings = query(
   build

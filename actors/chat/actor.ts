@@ -39,7 +39,7 @@ import {
   type Step,
   type TurnReports,
 } from "./messages.ts";
-import { chatNotices } from "./notices.ts";
+import { chatNotices, hasNotice } from "./notices.ts";
 import { cleared, compacted } from "./steering.ts";
 import { created } from "./storage/created.ts";
 import { changedFamily } from "./storage/family.ts";
@@ -88,9 +88,9 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return chatNotices(before, outcome, this.#deps.topics.heard("chat", this.id), this.#deps.clock.now());
   }
 
-  protected override noticed({ owner_id }: ChatState): void {
-    this.#deps.topics.publish("notified", owner_id, {});
-    this.#deps.topics.publish("inbox", owner_id, {});
+  protected override noticed(state: ChatState): void {
+    if (hasNotice(state)) this.#deps.topics.publish("notified", state.owner_id, {});
+    this.#deps.topics.publish("inbox", state.owner_id, {});
   }
 
   protected override mayLeave(): boolean {

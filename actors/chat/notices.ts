@@ -11,6 +11,9 @@ const KINDS: Readonly<Partial<Record<ChatState["status"], NoticeName>>> = {
   error: "chat_failed",
 };
 
+/** Whether a chat in this state has something to be sent; in any other an older notice was taken back at most. */
+export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KINDS[status] !== undefined;
+
 const isActive = (status: string): boolean => status === "running" || status === "interrupting";
 
 /** Milliseconds since 1970. `gone`: it was deleted. */

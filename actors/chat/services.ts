@@ -102,7 +102,7 @@ export const openChats = ({
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
   const subagents = (of: SubagentsOf) =>
     new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
-  const blocks = [modeBlocks, ownBlocks(store), contextBlocks(store)];
+  const blocks = [modeBlocks, ownBlocks, contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const generations = new Generations(
     {

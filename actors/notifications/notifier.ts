@@ -23,13 +23,16 @@ import {
   deleteOldNotifications,
   findNotificationById,
   findOldNotification,
+  findTooMany,
   listUndispatched,
   markDispatched,
   type NotificationRow,
   trimNotifications,
+  UNDISPATCHED_AT_ONCE,
 } from "#db/notifications/notifications.ts";
 import { readMethods, readNotifierPaused } from "#db/notifications/settings.ts";
 import { findUser } from "#db/users/users.ts";
+import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import type { Mailer } from "#src/notify/mail.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Events } from "../runtime/events.ts";
@@ -44,6 +47,10 @@ const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS]
 /** Deliveries that wait; what comes on top stays in the inbox alone. */
 const MOST_WAITING = 10_000;
 const AT_ONCE = 4;
+/** Chats tell inboxes of theirs by themselves, with what else has changed of the chat. */
+const NOTICES_OF_CHATS: ReadonlySet<string> = new Set(
+  (["chat_needs_you", "chat_done", "chat_failed"] as const).map((name) => NOTICE_KINDS[name].id),
+);
 
 export type NotifierDeps = {
   readonly store: Store;
@@ -112,7 +119,7 @@ export class Notifier implements Chore {
         await this.#eachMinute(now);
       }
       while (this.#goesOn && (await this.#dispatch())) {}
-      if (!(await readNotifierPaused(this.#deps.store))) while (this.#goesOn && (await this.#deliver())) {}
+      while (this.#goesOn && (await this.#deliver())) {}
     } catch (error) {
       log("notifications").warn("notices could not be sent: {error}", { error });
     }
@@ -134,8 +141,15 @@ export class Notifier implements Chore {
     const rows = await store.all(listUndispatched());
     if (rows.length === 0) return false;
     const now = clock.now();
-    const methods = await readMethods(store);
-    const waiting = (await store.get(countDeliveries()))?.count ?? 0;
+    const people = [...new Set(rows.map(({ user_id }) => user_id))];
+    const full = new Set<string>();
+    const look = async (user_id: string) => (await store.get(findTooMany({ user_id }))) && full.add(user_id);
+    const [methods, counted] = await Promise.all([
+      readMethods(store),
+      store.get(countDeliveries()),
+      ...people.map(look),
+    ] as const);
+    const waiting = counted?.count ?? 0;
     const writes = [];
     let room = MOST_WAITING - waiting;
     for (const row of rows) {
@@ -153,15 +167,16 @@ export class Notifier implements Chore {
       room -= Math.min(room, wanted.length);
       writes.push(markDispatched({ key: row.key, now }));
     }
-    const people = new Set(rows.map(({ user_id }) => user_id));
-    await store.commit([...writes, ...[...people].map(trimNotifications)], undefined, FIRST_PART);
-    for (const id of people) topics.publish("inbox", id, {});
-    return true;
+    await store.commit([...writes, ...[...full].map(trimNotifications)], undefined, FIRST_PART);
+    const others = rows.filter(({ template_id }) => !NOTICES_OF_CHATS.has(template_id)).map(({ user_id }) => user_id);
+    for (const id of new Set([...full, ...others])) topics.publish("inbox", id, {});
+    return rows.length === UNDISPATCHED_AT_ONCE;
   }
 
   /** Tries what is due; false when nothing is. */
   async #deliver(): Promise<boolean> {
     const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
+    if (due.length > 0 && (await readNotifierPaused(this.#deps.store))) return false;
     for (let i = 0; i < due.length && this.#goesOn; i += AT_ONCE) {
       await Promise.all(due.slice(i, i + AT_ONCE).map((one) => this.#try(one)));
     }

@@ -8,7 +8,7 @@ import type {
 } from "#schema/chats/model-override.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
-import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
+import { deleteSetting, findSetting, findSettings, listSettings, putSetting } from "../settings.ts";
 
 /** Of the deployment (facts/chats 4.15). */
 export type ChatSettings = {
@@ -68,6 +68,24 @@ export const putUserChatSetting = <K extends keyof UserChatSettings>(
   name: K,
   value: UserChatSettings[K],
 ): Statement => putSetting({ key: keyOf(name, user_id), value: JSON.stringify(value) });
+
+/** What settings say for a call of a model, for a chat of this user. */
+export type CallSettings = Pick<ChatSettings, (typeof OF_CALLS)[number]> &
+  Pick<UserChatSettings, (typeof OWN_OF_CALLS)[number]>;
+const OF_CALLS = ["system_prompt", "plan_mode_instructions", "allow_debug_logging"] as const;
+const OWN_OF_CALLS = ["prompt", "debug_logging"] as const;
+
+/** All of them in one read: each call asks for them. */
+export const readCallSettings = async (store: Pick<Store, "all">, user_id: string): Promise<CallSettings> => {
+  const names = [
+    ...OF_CALLS.map((name) => [name, keyOf(name)]),
+    ...OWN_OF_CALLS.map((name) => [name, keyOf(name, user_id)]),
+  ];
+  const keys = JSON.stringify(names.map(([, key]) => key));
+  const found = new Map((await store.all(findSettings({ keys }))).map(({ key, value }) => [key, JSON.parse(value)]));
+  const set = names.flatMap(([name, key = ""]) => (found.has(key) ? [[name, found.get(key)]] : []));
+  return { ...CHAT_DEFAULTS, ...USER_CHAT_DEFAULTS, ...Object.fromEntries(set) };
+};
 
 /** From how many percent of its context on a user's chats with a model are compacted, by model id. */
 export const readCompactionThresholds = async (store: Store, user_id: string): Promise<[string, number][]> => {

@@ -1,7 +1,11 @@
 // Spend limits as administrators have set them, values of the table `settings`: everybody's, and those of users and groups.
+import { sql } from "drizzle-orm";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
-import type { Statement } from "../engine/sql.ts";
+import { build, query, type Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
+import { settings } from "../schema/core.ts";
+import { group_members } from "../schema/groups.ts";
+import { organization_members } from "../schema/users.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
 
 /** Micros; null: no limit. `updated_at` in milliseconds since 1970, null while nobody has set it. */
@@ -18,6 +22,8 @@ const KEY = "chat_usage_limit";
 export type LimitOwner = "user" | "group";
 
 const keyOf = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
+/** As a text of the statement itself. */
+const ofKind = (owner: LimitOwner) => sql.raw(`'${keyOf(owner, "")}'`);
 
 export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
   const row = await store.get(findSetting({ key: KEY }));
@@ -32,8 +38,32 @@ export const readLimitOf = async (store: Store, owner: LimitOwner, id: string): 
   return row && Number(row.value);
 };
 
-export const readUserLimit = (store: Store, user_id: string) => readLimitOf(store, "user", user_id);
-export const readGroupLimit = (store: Store, group_id: string) => readLimitOf(store, "group", group_id);
+/** What limits one user: everybody's limit, their own and those of their groups, in one read: each call of a model asks for it. */
+const listLimitsOn = query(
+  build
+    .select()
+    .from(settings)
+    .where(
+      sql`${settings.key} in (select ${sql.raw(`'${KEY}'`)} union all select ${ofKind("user")} || cast(${sql.placeholder("user_id")} as text)
+        union all select ${ofKind("group")} || organization_id from ${organization_members} where user_id = ${sql.placeholder("user_id")}
+        union all select ${ofKind("group")} || group_id from ${group_members} where user_id = ${sql.placeholder("user_id")})`,
+    ),
+);
+
+/** `own`: of the user, else the lowest of the user's groups; undefined: neither has one. */
+export const readLimitsOn = async (
+  store: Pick<Store, "all">,
+  user_id: string,
+): Promise<{ readonly everybody: UsageLimit; readonly own: number | undefined }> => {
+  const found = new Map((await store.all(listLimitsOn({ user_id }))).map(({ key, value }) => [key, value]));
+  const [everybody, user] = [found.get(KEY), found.get(keyOf("user", user_id))];
+  const groups = [...found].filter(([key]) => key.startsWith(keyOf("group", ""))).map(([, value]) => Number(value));
+  const lowest = groups.length === 0 ? undefined : Math.min(...groups);
+  return {
+    everybody: everybody === undefined ? DEFAULT : (JSON.parse(everybody) as UsageLimit),
+    own: user === undefined ? lowest : Number(user),
+  };
+};
 
 export const putLimitOf = (owner: LimitOwner, id: string, micros: number): Statement =>
   putSetting({ key: keyOf(owner, id), value: String(micros) });

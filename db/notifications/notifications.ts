@@ -45,6 +45,10 @@ export const unnotified = statement<{ user_id: string; dedupe: string }>(
   build.delete(notifications).where(and(given(notifications.user_id), given(notifications.dedupe))),
 );
 
+/** Rows that go in one commit, and how many of a person are kept. */
+const SLICE = 500;
+export const MOST_KEPT = 1_000;
+
 const ofUser = given(notifications.user_id);
 const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
 const among = (column: typeof notifications.template_id, name: string) =>
@@ -114,9 +118,15 @@ export const markAllNotifications = statement<{ user_id: string; read_at: number
     .where(and(ofUser, isNull(notifications.read_at))),
 );
 
-/** Not yet given to deliveries, oldest first. */
+/** Not yet given to deliveries, oldest first, so many at a time. */
+export const UNDISPATCHED_AT_ONCE = 100;
 export const listUndispatched = query(
-  build.select().from(notifications).where(isNull(notifications.dispatched_at)).orderBy(notifications.key).limit(100),
+  build
+    .select()
+    .from(notifications)
+    .where(isNull(notifications.dispatched_at))
+    .orderBy(notifications.key)
+    .limit(UNDISPATCHED_AT_ONCE),
 );
 
 export const markDispatched = statement<{ key: number; now: number }>(
@@ -130,10 +140,6 @@ export const markDispatched = statement<{ key: number; now: number }>(
 export const findNotificationById = findBy(notifications, notifications.id);
 
 export const deleteNotificationsOf = deleteBy(notifications, notifications.user_id);
-
-/** Rows that go in one commit, and how many of a person are kept. */
-const SLICE = 500;
-export const MOST_KEPT = 1_000;
 
 /** One that is older than `before`: {before}. */
 export const findOldNotification = query(
@@ -149,6 +155,17 @@ export const deleteOldNotifications = (before: number): Statement => ({
   sql: `delete from notifications where key in (select key from notifications where created_at < ? order by key limit ${SLICE})`,
   rows: [[before]],
 });
+
+/** There is one where somebody has more than are kept: {user_id}. */
+export const findTooMany = query(
+  build
+    .select({ key: notifications.key })
+    .from(notifications)
+    .where(ofUser)
+    .orderBy(desc(notifications.key))
+    .limit(1)
+    .offset(MOST_KEPT),
+);
 
 /** All but the newest of one person. */
 export const trimNotifications = (user_id: string): Statement => ({

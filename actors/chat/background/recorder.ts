@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { partOf } from "#base/parts.ts";
 import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
-import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -53,9 +53,10 @@ export class Recorder {
   }
 }
 
-/** Whose call it is, and which model answers. */
+/** Whose call it is, and which model answers. `settings`: where they were read for the call. */
 export type Recorded = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
   readonly about: Pick<StartedAttempt["about"], "owner_id">;
+  readonly settings?: CallSettings;
 };
 
 /** What became of a model call. */
@@ -126,7 +127,7 @@ export class Recording {
   }
 
   async #begin(begun: Recorded): Promise<number | null> {
-    if (!(await this.#isWanted(begun.about.owner_id))) return null;
+    if (!(await this.#isWanted(begun))) return null;
     this.#owner = begun.about.owner_id;
     const { store, clock } = this.#deps;
     const key = await store.reserve("chat_runs", 1);
@@ -153,11 +154,11 @@ export class Recording {
     return key;
   }
 
-  async #isWanted(owner_id: string): Promise<boolean> {
+  async #isWanted({ about, settings }: Recorded): Promise<boolean> {
     const { store, isForced } = this.#deps;
     if (isForced) return true;
-    if (!(await readChatSetting(store, "allow_debug_logging"))) return false;
-    return readUserChatSetting(store, owner_id, "debug_logging");
+    const { allow_debug_logging, debug_logging } = settings ?? (await readCallSettings(store, about.owner_id));
+    return allow_debug_logging && debug_logging;
   }
 }
 

@@ -1,5 +1,6 @@
 // What a model is given with each call: one system message of blocks in a fixed order, then the history (facts/chats 5.4). Pure: who
 // knows a block says in which slot it stands, and nobody can put one before what the deployment says.
+import type { CallSettings } from "#db/chats/settings.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { behindResults } from "../hooks/effects.ts";
 
@@ -45,6 +46,8 @@ export type BlockProvider = (
     readonly chat_key: number;
     /** What the owner asks of all chats, where a hook has seen it; undefined: as it is now. */
     readonly custom_prompt?: string | undefined;
+    /** As they are now: asked for while other blocks are read. */
+    readonly settings: Promise<CallSettings>;
   },
 ) => Promise<readonly PromptBlock[]>;
 

@@ -2,9 +2,8 @@
 // (rule SP-5).
 import type { Clock } from "#base/clock.ts";
 import { sumCost } from "#db/chats/spend.ts";
-import { readGroupLimit, readUsageLimit, readUserLimit } from "#db/chats/usage-limits.ts";
+import { readLimitsOn } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
-import { readMemberships } from "#db/users/members.ts";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { periodAt } from "./period.ts";
 
@@ -20,32 +19,26 @@ export type Spending = {
 };
 
 /** Rejects when it cannot be read: then nothing may be spent. */
-export const spendingOf = async ({ store, clock }: Deps, user_id: string): Promise<Spending> => {
-  const { spend_limit_micros, period } = await readUsageLimit(store);
-  const limit = (await ownLimit(store, user_id)) ?? spend_limit_micros;
+export const spendingOf = async (deps: Deps, user_id: string): Promise<Spending> =>
+  spendingWithin(deps, user_id, await limitOn(deps.store, user_id));
+
+type Limit = Pick<Spending, "limit" | "period">;
+
+const limitOn = async (store: Store, user_id: string): Promise<Limit> => {
+  const { everybody, own } = await readLimitsOn(store, user_id);
+  return { limit: own ?? everybody.spend_limit_micros, period: everybody.period };
+};
+
+const spendingWithin = async ({ store, clock }: Deps, user_id: string, { limit, period }: Limit): Promise<Spending> => {
   const { from, to } = periodAt(period, clock.now());
   const [found] = await store.scan(sumCost({ user_id, from, to }));
   return { period, limit, spent: found?.spent ?? 0, from, to };
 };
 
-/** Undefined while they may spend. Calls of models without a price are in no sum. */
+/** Undefined while they may spend. Calls of models without a price are in no sum, which is spared where nobody has set a limit. */
 export const exceededBy = async (deps: Deps, user_id: string): Promise<(Spending & { limit: number }) | undefined> => {
-  if (!(await isLimited(deps.store, user_id))) return undefined;
-  const spending = await spendingOf(deps, user_id);
-  const { limit, spent } = spending;
-  return limit !== null && spent >= limit ? { ...spending, limit } : undefined;
-};
-
-/** Spares the sum where nobody has set a limit. */
-const isLimited = async (store: Store, user_id: string): Promise<boolean> =>
-  (await readUsageLimit(store)).spend_limit_micros !== null || (await ownLimit(store, user_id)) !== undefined;
-
-/** Of the user, else the lowest of the user's groups. */
-const ownLimit = async (store: Store, user_id: string): Promise<number | undefined> => {
-  const own = await readUserLimit(store, user_id);
-  if (own !== undefined) return own;
-  const { groups } = await readMemberships(store, user_id);
-  const limits = await Promise.all(groups.map((id) => readGroupLimit(store, id)));
-  const set = limits.filter((limit) => limit !== undefined);
-  return set.length === 0 ? undefined : Math.min(...set);
+  const { limit, period } = await limitOn(deps.store, user_id);
+  if (limit === null) return undefined;
+  const spending = await spendingWithin(deps, user_id, { limit, period });
+  return spending.spent >= limit ? { ...spending, limit } : undefined;
 };

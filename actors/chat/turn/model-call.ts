@@ -1,5 +1,6 @@
 // One call of a turn's model: what it is given, and what it says, as the parts of a message and for those who follow. Used by turn.ts.
 import { findCustomPrompt } from "#db/chats/messages.ts";
+import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import { mended } from "#src/llm/mend.ts";
 import { ModelError, type PromptMessage } from "#src/llm/model.ts";
 import type { EndOfCall, Recording } from "../background/recorder.ts";
@@ -44,12 +45,12 @@ export const callModel = async (
     return failure;
   };
   try {
-    const messages = await promptOf(deps, { ...begun, chat_id }, history, signal);
+    const { messages, settings } = await promptOf(deps, { ...begun, chat_id }, history, signal);
     const { model_id, reasoning_effort, tools, provider_tools } = begun;
     const attempt = begun.fence.generation_attempt;
     const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
     const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
-    ended = await recording?.call(begun, request);
+    ended = await recording?.call({ ...begun, settings }, request);
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       watch.heard();
       for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, mcp));
@@ -71,18 +72,23 @@ const promptOf = async (
   { chat_key, about, chat_id }: Of,
   history: readonly PromptMessage[],
   signal: AbortSignal,
-): Promise<readonly PromptMessage[]> => {
+): Promise<{ readonly messages: readonly PromptMessage[]; readonly settings: CallSettings }> => {
   const read = async () => {
-    const of = { ...about, chat_id, chat_key, custom_prompt: await customPrompt(deps, chat_key) };
-    return Promise.all(deps.blocks.map((block) => block(of)));
+    const custom_prompt = await customPrompt(deps, chat_key);
+    const settings = readCallSettings(deps.store, about.owner_id);
+    const of = { ...about, chat_id, chat_key, custom_prompt, settings };
+    const blocks = await Promise.all(deps.blocks.map((block) => block(of)));
+    return { settings: await settings, blocks: blocks.flat() };
   };
-  const blocks = await untilAnswered(deps.clock, signal, read);
-  if (blocks === "stale") throw signal.reason;
-  return assemblePrompt(
-    blocks.flat(),
+  const found = await untilAnswered(deps.clock, signal, read);
+  if (found === "stale") throw signal.reason;
+  const { settings, blocks } = found;
+  const messages = assemblePrompt(
+    blocks,
     // The row from which a cleared chat begins anew is empty.
     history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
   );
+  return { messages, settings };
 };
 
 /** What the owner asks of all chats, as hooks have seen it; undefined while none is enforced: then as it is now. */
