@@ -330,7 +330,8 @@ const handlerOfParts = async (
     placement,
     handle,
     isProbe,
-    isClosed: () => ctx.draining || isLapsed(ctx),
+    // One that is alone says itself that it stops.
+    isClosed: () => (ctx.draining && ctx.handingOver) || isLapsed(ctx),
     takeNamed: membership.takerOfNames(encryption),
     elsewhere: (request, part) => membership.elsewhere(request, encryption, part),
   });

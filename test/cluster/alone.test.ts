@@ -1,0 +1,34 @@
+// A node that has no other one beside it is told to stop, and says so to whoever comes until it has answered what is under way.
+import { expect } from "bun:test";
+import { answerOf, call, head } from "#test/api/edge/raw-http.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
+
+const HALF = `${head("POST", "/api/v2/users/login", { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
+
+for (const active of ["one", "every"]) {
+  testNeeding(
+    [needs.postgres],
+    `[CL-24] [HT-19] a node that is alone, with ${active} node active, answers 503 while it stops, and what is under way`,
+    async () => {
+      await using cluster = await startCluster();
+      const node = await cluster.start(1, { env: { SLIPWAY_CLUSTER_ACTIVE: active } });
+      const statusOf = async (path: string) => (await call(node.url, head("GET", path)))?.status;
+      using underway = new RawConnection(node.url);
+      underway.send(HALF);
+      await until(async () => (await statusOf("/readyz")) === 200);
+
+      node.signal("SIGTERM");
+      await until(async () => (await statusOf("/readyz")) === 503);
+      const refused = await call(node.url, head("GET", "/api/v2/buildinfo"));
+      expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, "1"]);
+      expect(await statusOf("/healthz")).toBe(200);
+
+      underway.send(":1}\r\n");
+      expect((await answerOf(underway))?.status).toBe(400);
+      expect(await node.exited).toBe(0);
+    },
+  );
+}
