@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { keepStored, openStored } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
@@ -19,8 +19,7 @@ test(`[CR-4] killed at each named place in its code, a server starts again at on
   expect(await serverFailpoints({ ...quiet, rounds: 1 })).toContain(`${POINTS.length} failpoints`);
 }, 120_000);
 
-// A cluster has no local workspaces (rule CL-9).
-test.skipIf(onPostgres)(
+testOfOne("localOfProcess")(
   "[CR-3] a daemon of which a killed server has left no record is ended before the next one begins",
   async () => {
     await using place = await ServerPlace.make();

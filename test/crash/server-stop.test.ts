@@ -1,13 +1,16 @@
 // A server that is killed while it waits for the stop scripts of a workspace, and started again.
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { ServerPlace } from "./server.ts";
 import { enter, makeTemplate, makeWorkspace } from "./server-world.ts";
+
+const test = testOfOne("localOfProcess");
 
 test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and nothing that they say is lost", async () => {
   await using place = await ServerPlace.make();
