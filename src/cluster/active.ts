@@ -22,7 +22,7 @@ import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
-import { refuseStrangeNodes } from "./strange-nodes.ts";
+import { refuseOtherSpeech, refuseStrangeNodes } from "./strange-nodes.ts";
 
 /** What others have asked of this node may take so long to be answered once it ends. */
 const ANSWERS_MS = 2_000;
@@ -34,7 +34,7 @@ type Options = Omit<JoinOptions, "standsBy"> & {
   ): AsyncDisposable & { readonly port: number };
 };
 
-/** Resolves when this node is one of those that work. Throws UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is one of those that work. Throws TlsError, UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
 export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
@@ -43,11 +43,13 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   // Before anything is had: a certificate that cannot be used ends the start.
   const tls = readTls(config, clock.now());
-  if (tls) await refuseStrangeNodes(tls, { url, id: nameOf(config), clock });
+  const id = nameOf(config);
+  await refuseOtherSpeech(tls, { url, id, clock });
+  if (tls) await refuseStrangeNodes(tls, { url, id, clock });
   await checkUploads(bucketOf(config, clock), url);
   const node = await PartsMember.join({
     url,
-    id: nameOf(config),
+    id,
     version: VERSION,
     lease_ms,
     tells: true,

@@ -20,6 +20,7 @@ import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
+import { refuseOtherSpeech } from "./strange-nodes.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
@@ -80,7 +81,7 @@ export type Beside = AsyncDisposable & {
   readonly reads?: number | undefined;
 };
 
-/** Resolves when this node is the active one. Throws UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is the active one. Throws TlsError, UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
 export const joinCluster = async ({
   config,
   clock,
@@ -94,8 +95,10 @@ export const joinCluster = async ({
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const tells = config.cluster_reads === "every";
+  const id = nameOf(config);
+  await refuseOtherSpeech(readTls(config, clock.now()), { url, id, clock });
   await checkUploads(bucketOf(config, clock), url);
-  const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, tells, clock, fatal });
+  const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });
   const { host, port } = config.address;
   const listen = (port: number, encryption: Encryption): Forwarder => {
     const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };

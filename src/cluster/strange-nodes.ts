@@ -1,5 +1,5 @@
-// Where several nodes are active: whether this one and those that live take each other for nodes, before it takes parts of them. With another
-// certificate it would have parts that nobody can ask for.
+// Whether this node and those that live take each other for nodes, before it has anything of theirs: all speak TLS, or none does, and where every
+// node is active their certificates are of one cluster. Else it would have parts that nobody can ask for, or pass on to nobody.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -14,21 +14,24 @@ const ANSWER_MS = 3_000;
 
 type Shown = { readonly certificate: X509Certificate; readonly isTrusted: boolean };
 type Own = Pick<Tls, "cert" | "key">;
+type Cluster = { readonly url: string; readonly id: string; readonly clock: Clock };
 
-/** Throws `TlsError` where a living node and this one do not take each other for nodes. `id`: the name of this node. */
-export const refuseStrangeNodes = async (
-  own: Own,
-  { url, id, clock }: { readonly url: string; readonly id: string; readonly clock: Clock },
-): Promise<void> => {
-  const members = await inspectPostgres(url).then(
-    ({ view }) => view?.members ?? [],
-    (error: unknown) => {
-      // Joining waits longer for it, and says the same.
-      if (error instanceof CommitError) return [];
-      throw error;
-    },
+/** Throws `TlsError` where a living node speaks TLS and this one does not, or the other way round. `id`: the name of this node. */
+export const refuseOtherSpeech = async (own: Own | undefined, cluster: Cluster): Promise<void> => {
+  const others = await livingBeside(cluster);
+  const spoken = await Promise.all(others.map((place) => spokenAt(place, cluster.clock)));
+  const unlike = others.filter((_, n) => spoken[n] === (own ? "plain" : "tls"));
+  if (unlike.length === 0) return;
+  const [here, there] = own ? ["TLS", "plain HTTP"] : ["plain HTTP", "TLS"];
+  throw new TlsError(
+    `this node speaks ${here}, and ${namesOf(unlike)} ${there}: give all nodes tls_cert_file and tls_key_file, or none of them. To change it, stop all nodes first`,
   );
-  const others = members.flatMap(({ id: other, address }) => (other === id ? [] : (placeOf(address) ?? [])));
+};
+
+/** Throws `TlsError` where a living node and this one do not take each other for nodes by their certificates. */
+export const refuseStrangeNodes = async (own: Own, cluster: Cluster): Promise<void> => {
+  const { clock } = cluster;
+  const others = await livingBeside(cluster);
   if (others.length === 0) return;
   const certificate = certificateOf(own.cert);
   const isTrusted = (await shownByItself(own, clock))?.isTrusted === true;
@@ -41,11 +44,26 @@ export const refuseStrangeNodes = async (
     );
   });
   if (strange.length === 0) return;
-  const names = strange.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
   throw new TlsError(
-    `this node's certificate and that of ${names} are not of one cluster: nodes need one certificate, or certificates for one name from an authority that each machine trusts`,
+    `this node's certificate and that of ${namesOf(strange)} are not of one cluster: nodes need one certificate, or certificates for one name from an authority that each machine trusts`,
   );
 };
+
+/** Where the others are reached that work now: the active one, or all of them. */
+const livingBeside = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
+  const found = await inspectPostgres(url).then(
+    ({ view }) => [...(view?.members ?? []), ...(view?.active ? [view.active] : [])],
+    (error: unknown) => {
+      // Joining waits longer for it, and says the same.
+      if (error instanceof CommitError) return [];
+      throw error;
+    },
+  );
+  return found.flatMap(({ id: other, address }) => (other === id ? [] : (placeOf(address) ?? [])));
+};
+
+const namesOf = (places: readonly NodePlace[]): string =>
+  places.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
 
 /** Whether an authority that this machine trusts has given this certificate is known only by showing it. */
 const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined> => {
@@ -57,22 +75,49 @@ const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined>
   }
 };
 
-const shownAt = async ({ hostname, port }: NodePlace, clock: Clock): Promise<Shown | undefined> => {
-  const { promise, resolve } = Promise.withResolvers<Shown | undefined>();
+/** What is spoken there, by whichever of the two is answered first; undefined where nobody answers. */
+const spokenAt = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
+  const { promise, resolve } = Promise.withResolvers<"tls" | "plain" | undefined>();
+  const looks = [
+    shownAt(place, clock).then((shown) => shown && resolve("tls")),
+    isPlainAt(place, clock).then((isPlain) => isPlain && resolve("plain")),
+  ];
+  void Promise.all(looks).then(() => resolve(undefined));
+  return promise;
+};
+
+const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
+  answerOf<Shown>(place, clock, (tell) => ({
+    tls: { rejectUnauthorized: false },
+    handshake(socket, _, problem) {
+      const certificate = socket.getPeerX509Certificate();
+      tell(certificate && { certificate, isTrusted: isGivenByAuthority(problem) });
+    },
+  }));
+
+/** Whatever it says to this: it is HTTP. */
+const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
+  (await answerOf<true>(place, clock, (tell) => ({
+    open: (socket) => void socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
+    data: (_, bytes) => tell(bytes.subarray(0, 5).toString("latin1") === "HTTP/" || undefined),
+  }))) === true;
+
+type Asking = Bun.SocketHandler & { readonly tls?: { readonly rejectUnauthorized: false } };
+
+/** What a connection tells in time; undefined where it is closed or says nothing. */
+const answerOf = async <T>(
+  { hostname, port }: NodePlace,
+  clock: Clock,
+  ask: (tell: (found: T | undefined) => void) => Asking,
+): Promise<T | undefined> => {
+  const { promise, resolve } = Promise.withResolvers<T | undefined>();
   const nothing = (): void => resolve(undefined);
+  const { tls, ...handlers } = ask(resolve);
   const connected = Bun.connect({
     hostname,
     port,
-    tls: { rejectUnauthorized: false },
-    socket: {
-      handshake(socket, _, problem) {
-        const certificate = socket.getPeerX509Certificate();
-        resolve(certificate && { certificate, isTrusted: isGivenByAuthority(problem) });
-      },
-      data: () => {},
-      close: nothing,
-      error: nothing,
-    },
+    ...(tls ? { tls } : {}),
+    socket: { data: () => {}, close: nothing, error: nothing, ...handlers },
   });
   connected.catch(nothing);
   const over = new AbortController();

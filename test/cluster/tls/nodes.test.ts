@@ -167,3 +167,25 @@ testNeeding(
   },
   3 * MINUTE_MS,
 );
+
+testNeeding(
+  [needs.postgres, needs.openssl],
+  "[CL-61] a node that speaks no TLS beside one that does, or the other way round, ends its start with the reason",
+  async () => {
+    for (const [, setting] of SETTINGS) {
+      for (const speaks of [true, false]) {
+        await using at = await world(setting);
+        at.use(await at.authority.sign("ours", NAMES));
+        const start = (n: number, isTls: boolean) => (isTls ? at.start(n) : at.cluster.start(n, { env: setting }));
+        const node = await start(1, speaks);
+        const refused = await start(2, !speaks).catch((error: Error) => error);
+        const [here, there] = speaks ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
+        expect(String(refused)).toMatch(/ended \(1\)/);
+        expect(String(refused)).toContain(`this node speaks ${here}, and 127.0.0.1 port ${node.url.port} ${there}:`);
+        // One that speaks as the other does is let in.
+        await start(3, speaks);
+      }
+    }
+  },
+  3 * MINUTE_MS,
+);
