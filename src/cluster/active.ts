@@ -15,6 +15,7 @@ import {
   lastMoments,
   type Membership,
   nameOf,
+  ownHosts,
   type StandingBy,
   shownState,
 } from "./membership.ts";
@@ -91,6 +92,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
           tls,
           clock,
           max_connections: config.max_connections,
+          isOurs: ownHosts(config),
           token: nodeToken(encryption),
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),

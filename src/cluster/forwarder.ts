@@ -43,6 +43,8 @@ type ListenerOptions = {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly clock: Clock;
   readonly max_connections: number;
+  /** Whether the Host header names the server, which answers to no other. */
+  isOurs(host: string): boolean;
   /** Tells the active node that a node of its cluster has passed the request on. */
   readonly token: string;
   /** Another node wants a link, and has shown the token: answers who hears what comes on the socket from now on (node-link.ts). */
@@ -202,26 +204,29 @@ export class Forwarder {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
-    const isProbe = head.method === "GET" && (head.path === "/healthz" || head.path === "/readyz");
-    if (this.#beyond.has(link) && !isProbe) {
+    const { token, parts, onNode, isOurs } = this.#options;
+    // Of another host it is passed on by a spare, as all else is: an application may have it, and what is nobody's the active node refuses.
+    const asksHealth =
+      head.method === "GET" && head.path === "/healthz" && (parts !== undefined || !head.hasHost || isOurs(head.host));
+    const asksReady = head.method === "GET" && head.path === "/readyz";
+    if (this.#beyond.has(link) && !asksHealth && !asksReady) {
       this.#refuse(link, "503 Service Unavailable", TOO_MANY);
       return;
     }
-    const { token, parts, onNode } = this.#options;
     const named = addressNamedBy(head.passedOnBy ?? null, this.#digest);
     const from = onNode && head.path === LINK_PATH ? linkFrom(head.passedOnBy, this.#digest) : undefined;
     if (from !== undefined && onNode) {
       link.give((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (isProbe && head.path === "/healthz") this.#answerHealth(link, head, early);
+    if (asksHealth) this.#answerHealth(link, head, early);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
     // One that other nodes pass on to says so, also when it is asked whether it is ready.
     else if (head.passedOnBy !== undefined)
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
-    else if (isProbe) this.#answerWhetherReady(link, head, early);
+    else if (asksReady) this.#answerWhetherReady(link, head, early);
     else {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
       if (head.waits) link.write("client", GO_ON);

@@ -3,10 +3,11 @@
 import { hostname } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
-import type { Config } from "#base/config.ts";
+import { allowedHosts, type Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { keyId } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { hostName } from "#base/network/host-name.ts";
 import { within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
@@ -108,6 +109,7 @@ export const joinCluster = async ({
       tls: readTls(config, clock.now()),
       clock,
       max_connections: config.max_connections,
+      isOurs: ownHosts(config),
       token: nodeToken(encryption),
       leader: () => node.leader?.address,
       own: () => address.print(own),
@@ -164,6 +166,12 @@ export const joinCluster = async ({
       await node.leave();
     },
   };
+};
+
+/** As this node's server judges Host headers. */
+export const ownHosts = (config: Config): ((host: string) => boolean) => {
+  const names = new Set(allowedHosts(config).map((name) => name.toLowerCase()));
+  return (host) => names.has(hostName(host) ?? "");
 };
 
 /** Of the time that a stop may take, the end is left for the last steps. */

@@ -1,6 +1,7 @@
 // Refused before Elysia sees them: requests for a Host that is not ours (a short Host header shifts Elysia's idea of the path, and a
 // foreign one is DNS rebinding), and cookie-authenticated writes or WebSockets that another site's page sent (rules HT-1, HT-2).
 import { AppError } from "#base/errors.ts";
+import { hostName } from "#base/network/host-name.ts";
 import type { Credential } from "./identify.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -17,12 +18,6 @@ export const checkHost = (request: Request, allowed: AllowedHosts): void => {
   throw new AppError("misdirected", "This server does not answer to that host name.", {
     detail: "Add it to the setting allowed_hosts if it is yours.",
   });
-};
-
-/** The name in a Host header, lower case and without port; undefined when it is not `name`, `name:port` or `[v6]:port`. */
-const hostName = (host: string): string | undefined => {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host);
-  return match?.[1]?.toLowerCase();
 };
 
 /**

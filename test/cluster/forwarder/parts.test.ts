@@ -46,6 +46,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       port: 0,
       clock: systemClock,
       max_connections: 100,
+      isOurs: () => true,
       token: TOKEN,
       parts: {
         here: () => place(server.port),

@@ -23,6 +23,7 @@ const fullNode = async () => {
     port: 0,
     clock,
     max_connections: MOST,
+    isOurs: () => true,
     token: "the-token-of-the-nodes",
     leader: () => undefined,
     own: () => "",

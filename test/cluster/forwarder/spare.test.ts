@@ -84,6 +84,7 @@ const spare = (
     port: 0,
     clock: systemClock,
     max_connections,
+    isOurs: (host) => !host.startsWith("elsewhere."),
     token: TOKEN,
     leader: () => {
       const port = leader();
@@ -364,6 +365,15 @@ describe("a spare", () => {
     expect([status, message]).toEqual([503, "The active node is not ready: This node is not the active one."]);
     leader = 1;
     expect(await ready({ host })).toEqual([503, { message: "The active node does not answer this one.", ...STATE }]);
+  });
+
+  test("[CL-6] says that it lives to whoever asks for the server, and leaves it to the active node what another host is", async () => {
+    const { port } = activeNode();
+    const forwarder = spare(() => port);
+    const ask = async (host: string) =>
+      (await fetch(`http://127.0.0.1:${forwarder.port}/healthz`, { headers: { host } })).text();
+    expect(await ask("slipway.test")).toBe("OK");
+    expect(JSON.parse(await ask("elsewhere.test"))).toMatchObject({ pathname: "/healthz", named: "127.0.0.1" });
   });
 
   test("[CL-6] refuses what is no request", async () => {

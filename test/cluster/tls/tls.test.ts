@@ -33,6 +33,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
     port: 0,
     clock: systemClock,
     max_connections: 10,
+    isOurs: () => true,
     token: "secret",
     tls: ours,
     leader: () => {

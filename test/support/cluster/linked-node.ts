@@ -37,6 +37,7 @@ export const linkedNode = (
     tls,
     clock: systemClock,
     max_connections: 100,
+    isOurs: () => true,
     token,
     leader: () => undefined,
     own: () => "",

@@ -8,6 +8,7 @@ import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
 import { Listener } from "#db/pg/told/listener.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
+import { ownHosts } from "#src/cluster/membership.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
 import { hearActive, openReads } from "#src/context/open-reads.ts";
@@ -102,6 +103,7 @@ export const startSpares = (
       port: 0,
       clock: systemClock,
       max_connections: config.max_connections,
+      isOurs: ownHosts(config),
       token,
       leader: () => active.host,
       own: () => "",
