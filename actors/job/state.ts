@@ -45,29 +45,45 @@ export const PENDING = {
 /** Columns of `jobs` to write; apply with `{...job, ...patch}`. */
 export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { readonly updated_at: number };
 
+/**
+ * Of which attempt a report is: the server may have lost a run, or its part may have left, with words of it still on their way. Absent: of nobody who
+ * works on the job, or of a node of the version before.
+ */
+export type OfRun = { readonly attempt?: number | undefined };
+
+/** Whether a report is of the run that goes on. One that has begun anew since, or waits to, hears nothing of the run before. */
+export const isOfRun = ({ started_at, attempts }: JobState, { attempt }: OfRun): boolean =>
+  attempt === undefined || (started_at !== null && attempts === attempt);
+
+/** A run in what is reported of it; without an attempt it is whichever goes on. */
+export type RunOf = OfRun & { readonly job_id: string };
+
+/** Whether a report is of this job, and of its run that goes on. */
+export const isOf = (job: JobState, run: RunOf): boolean => job.id === run.job_id && isActive(job) && isOfRun(job, run);
+
 export type JobCommand =
   | { readonly type: "start"; readonly now: number; readonly worker: { readonly id: string; readonly name: string } }
   | { readonly type: "cancel"; readonly now: number }
   /** The work has ended well, or has ended because it was told to cancel. */
-  | { readonly type: "complete"; readonly now: number }
-  | { readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string }
+  | ({ readonly type: "complete"; readonly now: number } & OfRun)
+  | ({ readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string } & OfRun)
   /** The server has started again, so nobody works on it: back into the queue, or ended. Nothing happens to a pending job. */
-  | {
+  | ({
       readonly type: "requeue";
       readonly now: number;
       /** Not the server but its worker has gone, in words. */
       readonly lost?: string;
       /** Another node has had it. */
       readonly moved?: boolean;
-    }
+    } & OfRun)
   /** The time limits are checked; nothing happens before they have passed. */
   | { readonly type: "reap"; readonly now: number }
   /** The worker is alive. */
-  | { readonly type: "touch"; readonly now: number };
+  | ({ readonly type: "touch"; readonly now: number } & OfRun);
 
 /** The change, or undefined when the command does not apply in the job's state (a late report is `stale`). */
 export const transitionJob = (job: JobState, command: JobCommand): JobPatch | undefined => {
-  if (!isActive(job)) return undefined;
+  if (!isActive(job) || ("attempt" in command && !isOfRun(job, command))) return undefined;
   const { now } = command;
   const status = jobStatus(job);
   switch (command.type) {

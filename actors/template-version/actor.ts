@@ -20,7 +20,7 @@ import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
-import { reapDue } from "../job/state.ts";
+import { isOfRun, type OfRun, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { templateActivated, templateMade, versionEntries } from "./audit.ts";
@@ -66,7 +66,7 @@ export type NewTemplate = Omit<
 
 /** What a worker is given; "stale" when the job no longer waits for one. */
 export type StartedImport =
-  | { readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string }
+  | ({ readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string } & OfRun)
   | "stale";
 
 /** A report that came too late is a value, not an error. */
@@ -147,52 +147,55 @@ export class TemplateVersionActor extends Actor<VersionState> {
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
     return this.handle((state) => {
       const { file_id, sealed_variable_values, created_by } = state.version;
-      const reply = { file_id, sealed_variable_values, created_by };
+      const { attempts } = state.job;
+      const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
       // Its beginning could not be confirmed, and is on disk: whoever asks again has not heard so.
-      if (jobStatus(state.job) === "running" && state.job.worker_id === worker.id) return { state, reply };
+      const isUnheard = jobStatus(state.job) === "running" && state.job.worker_id === worker.id;
+      if (isUnheard) return { state, reply: { ...reply, attempt: attempts } };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }
 
   /** Lines of the running import. */
-  say(said: Pick<Said, "id" | "logs">): Promise<Late> {
+  say(said: Pick<Said, "id" | "logs"> & OfRun): Promise<Late> {
     return this.handle<Late>(async (state) => {
-      const { logs } = said;
+      const { logs, attempt } = said;
+      if (!isOfRun(state.job, said)) return { state, reply: "stale" };
       const first_id = await this.#saidOnce.numbersFor(state.job, said);
       if (first_id === "stored") return { state, reply: "done" };
-      return this.#late(state, { type: "say", now: this.#now(), first_id, logs });
+      return this.#late(state, { type: "say", now: this.#now(), attempt, first_id, logs });
     });
   }
 
   /** The import has succeeded; when it was cancelled meanwhile, cancelled it stays. */
-  imported(result: Imported): Promise<Late> {
+  imported(result: Imported & OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "imported", now: this.#now(), ...result }));
   }
 
-  failJob(failure: ImportFailure): Promise<Late> {
+  failJob(failure: ImportFailure & OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "failed", now: this.#now(), ...failure }));
   }
 
   /** The work has ended because it was told to. */
-  completeJob(_: Record<string, never>): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "complete", now: this.#now() }));
+  completeJob(run: OfRun): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "complete", now: this.#now(), ...run }));
   }
 
   /** Its worker is alive. */
-  touchJob(_: Record<string, never>): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "touch", now: this.#now() }));
+  touchJob(run: OfRun): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "touch", now: this.#now(), ...run }));
   }
 
   /**
    * After a start of the server, when another node has had it (`moved`), or when its worker was lost (`lost` says how): what waited waits again,
    * what ran begins again.
    */
-  resume({ lost, moved }: { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
+  resume({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => {
-      if (jobStatus(state.job) === "pending") {
+      if (jobStatus(state.job) === "pending" && isOfRun(state.job, { attempt })) {
         return { state, after: () => this.#submit(state), reply: "done" as const };
       }
-      return this.#late(state, { type: "requeue", now: this.#now(), lost, moved });
+      return this.#late(state, { type: "requeue", now: this.#now(), lost, moved, attempt });
     });
   }
 

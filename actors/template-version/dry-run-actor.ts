@@ -14,7 +14,7 @@ import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
-import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
+import { isOfRun, type JobCommand, type OfRun, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import type { Late } from "./actor.ts";
@@ -47,7 +47,7 @@ export type DryRunDeps = {
   readonly accessUrl: () => URL;
 };
 
-export type StartedDryRun = { readonly request: ProvisionRequest } | "stale";
+export type StartedDryRun = ({ readonly request: ProvisionRequest } & OfRun) | "stale";
 
 export class DryRunActor extends Actor<JobRow> {
   readonly #deps: DryRunDeps;
@@ -99,15 +99,16 @@ export class DryRunActor extends Actor<JobRow> {
       const isUnheard = jobStatus(job) === "running" && job.worker_id === worker.id;
       if (!isUnheard && jobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
-      if (isUnheard) return { state: job, reply: { request } };
-      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
+      if (isUnheard) return { state: job, reply: { request, attempt: job.attempts } };
+      const begun = { request, attempt: job.attempts + 1 };
+      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, begun, "stale");
     });
   }
 
   /** Lines and timings of the running job. */
-  say({ id, logs, timings }: Said): Promise<Late> {
+  say({ attempt, id, logs, timings }: Said & OfRun): Promise<Late> {
     return this.handle<Late>(async (job) => {
-      if (!isActive(job)) return { state: job, reply: "stale" };
+      if (!isActive(job) || !isOfRun(job, { attempt })) return { state: job, reply: "stale" };
       const first_id = await this.#saidOnce.numbersFor(job, { id, logs });
       if (first_id === "stored") return { state: job, reply: "done" };
       const added = appendLogs(job, logs, first_id, this.#now());
@@ -122,28 +123,28 @@ export class DryRunActor extends Actor<JobRow> {
     });
   }
 
-  touchJob(_: Record<string, never>): Promise<Late> {
-    return this.#late({ type: "touch", now: this.#now() });
+  touchJob(run: OfRun): Promise<Late> {
+    return this.#late({ type: "touch", now: this.#now(), ...run });
   }
 
   /** It has ended well, or because it was told to. `resources` are what a start would make, where its plan has said so. */
-  completeJob({ resources }: { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
+  completeJob({ resources, attempt }: OfRun & { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
     return this.handle((job) => {
       const planned = resources ? { input: { ...job.input, planned: plannedIn(job, resources) } } : {};
-      return this.#settle<Late>(job, { type: "complete", now: this.#now() }, "done", "stale", planned);
+      return this.#settle<Late>(job, { type: "complete", now: this.#now(), attempt }, "done", "stale", planned);
     });
   }
 
-  failJob(failure: { readonly error: string; readonly error_code: string }): Promise<Late> {
+  failJob(failure: OfRun & { readonly error: string; readonly error_code: string }): Promise<Late> {
     return this.#late({ type: "fail", now: this.#now(), ...failure });
   }
 
   /** Nobody works on it any more: its worker was lost, the server has started again, or another node has had it (`moved`). */
-  requeueJob({ lost, moved }: { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
+  requeueJob({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle<Late>((job) => {
-      const waits = jobStatus(job) === "pending";
+      const waits = jobStatus(job) === "pending" && isOfRun(job, { attempt });
       if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
-      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost, moved }, "done", "stale");
+      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost, moved, attempt }, "done", "stale");
     });
   }
 

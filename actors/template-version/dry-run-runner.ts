@@ -12,9 +12,10 @@ import {
 } from "#src/provisioners/provisioner.ts";
 import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
-import type { DryRunActor, DryRuns } from "./dry-run-actor.ts";
+import type { DryRunActor, DryRuns, StartedDryRun } from "./dry-run-actor.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -44,7 +45,7 @@ export class DryRunRunner implements DryRuns {
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
-      this.#reportOf(job_id).say("provisioner_daemon", "info", "Waiting", words);
+      this.#reportOf(job_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
     const of = { kind: "dry_run", id: job_id } as const;
@@ -55,8 +56,8 @@ export class DryRunRunner implements DryRuns {
     this.#deps.jobs.cancel(job_id, "the dry run was cancelled");
   }
 
-  #reportOf(job_id: string): JobReport {
-    return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", said));
+  #reportOf(job_id: string, run: OfRun): JobReport {
+    return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...said }));
   }
 
   /** From start to end; never rejects. */
@@ -68,7 +69,7 @@ export class DryRunRunner implements DryRuns {
         here: () => runs.askHere(job_id, "startJob", { worker }),
         anywhere: () => runs.ask(job_id, "startJob", { worker }),
       });
-      if (started !== "stale") await this.#work(job_id, started.request, worker, signal);
+      if (started !== "stale") await this.#work(job_id, started, worker, signal);
     } catch (error) {
       if (stopped(signal)) return;
       log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
@@ -85,12 +86,18 @@ export class DryRunRunner implements DryRuns {
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #work(job_id: string, request: ProvisionRequest, worker: Worker, signal: AbortSignal): Promise<void> {
+  async #work(
+    job_id: string,
+    { request, attempt }: Exclude<StartedDryRun, "stale">,
+    worker: Worker,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock } = this.#deps;
     const runs = this.#deps.dryRuns();
-    const report = this.#reportOf(job_id);
+    const run = { attempt };
+    const report = this.#reportOf(job_id, run);
     const alive = clock.every(HEARTBEAT_MS, () => {
-      runs.ask(job_id, "touchJob", {}).catch(() => {});
+      runs.ask(job_id, "touchJob", run).catch(() => {});
     });
     const started_at = clock.now();
     try {
@@ -106,39 +113,45 @@ export class DryRunRunner implements DryRuns {
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.settled();
-      const made = planned ? { resources: planned.resources } : {};
+      const made = { ...run, ...(planned ? { resources: planned.resources } : {}) };
       await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", made));
     } catch (error) {
       if (stopped(signal)) return;
       if (signal.aborted) {
         await report.settled();
-        await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", {}));
-      } else if (error instanceof WorkerLost) await this.#giveBack(job_id, error, report, signal);
-      else await this.#fail(job_id, error, report, signal);
+        await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", run));
+      } else if (error instanceof WorkerLost) await this.#giveBack(job_id, run, error, report, signal);
+      else await this.#fail(job_id, run, error, report, signal);
     } finally {
       alive.cancel();
     }
   }
 
-  async #giveBack(job_id: string, error: WorkerLost, report: JobReport, signal: AbortSignal): Promise<void> {
+  async #giveBack(
+    job_id: string,
+    run: OfRun,
+    error: WorkerLost,
+    report: JobReport,
+    signal: AbortSignal,
+  ): Promise<void> {
     report.say("provisioner_daemon", "warn", "Handing over", error.message);
     await report.settled();
     this.#returned.add(job_id);
     try {
-      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", { lost: error.message });
+      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", { ...run, lost: error.message });
       await askPatiently(this.#deps.clock, signal, ask);
     } finally {
       this.#returned.delete(job_id);
     }
   }
 
-  async #fail(job_id: string, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
+  async #fail(job_id: string, run: OfRun, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
     const known = reason instanceof ProvisionError ? reason : undefined;
     if (!known) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
     const error = known?.message ?? "An internal error ended the dry run.";
     report.say("provisioner_daemon", "error", "Failed", error);
     await report.settled();
-    const failure = { error, error_code: known?.code ?? "" };
+    const failure = { ...run, error, error_code: known?.code ?? "" };
     await askPatiently(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }
 }

@@ -13,6 +13,7 @@ import { WorkerLost } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
@@ -50,7 +51,7 @@ export class ImportRunner implements Imports {
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
-      this.#reportOf(version_id).say("provisioner_daemon", "info", "Waiting", words);
+      this.#reportOf(version_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#run({ id: version_id, job_id, tags, worker }, signal);
@@ -62,9 +63,9 @@ export class ImportRunner implements Imports {
     this.#deps.jobs.cancel(job_id, "the import was cancelled");
   }
 
-  #reportOf(id: string): JobReport {
+  #reportOf(id: string, run: OfRun): JobReport {
     return new JobReport(this.#deps.clock, ({ id: said, logs }) =>
-      this.#deps.versions().ask(id, "say", { id: said, logs }),
+      this.#deps.versions().ask(id, "say", { ...run, id: said, logs }),
     );
   }
 
@@ -90,18 +91,21 @@ export class ImportRunner implements Imports {
     const { clock } = this.#deps;
     const versions = this.#deps.versions();
     const { id } = job;
-    const report = this.#reportOf(id);
+    const run = { attempt: started.attempt };
+    const report = this.#reportOf(id, run);
     // A provider that is fetched may take long, and says nothing meanwhile.
     const alive = clock.every(HEARTBEAT_MS, () => {
-      versions.ask(id, "touchJob", {}).catch(() => {});
+      versions.ask(id, "touchJob", run).catch(() => {});
     });
     const outcome = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
     await report.settled();
     if (stopped(signal)) return;
-    if (outcome instanceof WorkerLost && !signal.aborted) return this.#giveBack(job, outcome, signal);
+    if (outcome instanceof WorkerLost && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
     await askPatiently(clock, signal, () => {
-      if (signal.aborted || outcome instanceof WorkerLost) return versions.ask(id, "completeJob", {});
-      return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
+      if (signal.aborted || outcome instanceof WorkerLost) return versions.ask(id, "completeJob", run);
+      return "error" in outcome
+        ? versions.ask(id, "failJob", { ...outcome, ...run })
+        : versions.ask(id, "imported", { ...outcome, ...run });
     });
   }
 
@@ -135,13 +139,13 @@ export class ImportRunner implements Imports {
   }
 
   /** To another worker, or an end when too many were lost with it. */
-  async #giveBack({ id, job_id }: Job, { message: lost }: WorkerLost, signal: AbortSignal): Promise<void> {
-    const report = this.#reportOf(id);
+  async #giveBack({ id, job_id }: Job, run: OfRun, { message: lost }: WorkerLost, signal: AbortSignal): Promise<void> {
+    const report = this.#reportOf(id, run);
     report.say("provisioner_daemon", "warn", "Handing over", lost);
     await report.settled();
     this.#returned.add(job_id);
     try {
-      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { lost }));
+      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { lost, ...run }));
     } finally {
       this.#returned.delete(job_id);
     }

@@ -8,7 +8,15 @@ import { insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
-import { type JobCommand, type JobPatch, type JobState, reapDue, transitionJob } from "../job/state.ts";
+import {
+  isOfRun,
+  type JobCommand,
+  type JobPatch,
+  type JobState,
+  type OfRun,
+  reapDue,
+  transitionJob,
+} from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
 /** Kept in memory: the row without its large texts and what is derived from them, and the job. */
@@ -22,16 +30,21 @@ export type Imported = { readonly manifest: string; readonly readme: string };
 
 export type VersionCommand =
   | JobCommand
-  | { readonly type: "say"; readonly now: number; readonly first_id: number; readonly logs: readonly NewLogLine[] }
-  | ({ readonly type: "imported"; readonly now: number } & Imported)
+  | ({
+      readonly type: "say";
+      readonly now: number;
+      readonly first_id: number;
+      readonly logs: readonly NewLogLine[];
+    } & OfRun)
+  | ({ readonly type: "imported"; readonly now: number } & Imported & OfRun)
   /** `manifest` is known when only values of its variables are missing. */
-  | {
+  | ({
       readonly type: "failed";
       readonly now: number;
       readonly error: string;
       readonly error_code: string;
       readonly manifest?: string;
-    };
+    } & OfRun);
 
 export type VersionChange = {
   readonly state: VersionState;
@@ -48,10 +61,11 @@ export const transition = (state: VersionState, command: VersionCommand): Versio
   if (command.type === "say") return say(state, command);
   if (command.type === "failed") return fail(state, command);
   if (command.type !== "imported") return move(state, transitionJob(state.job, command), command.type);
-  const patch = transitionJob(state.job, { type: "complete", now: command.now });
+  const { now, attempt } = command;
+  const patch = transitionJob(state.job, { type: "complete", now, attempt });
   const change = move(state, patch, "complete");
   if (change === "stale" || jobStatus(change.state.job) !== "succeeded") return change;
-  const { readme, now } = command;
+  const { readme } = command;
   const planned = manifestColumns(JSON.parse(command.manifest) as Manifest);
   return {
     ...change,
@@ -90,7 +104,7 @@ const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand
 };
 
 const say = (state: VersionState, command: VersionCommand & { type: "say" }): VersionChange | "stale" => {
-  if (!isActive(state.job)) return "stale";
+  if (!isActive(state.job) || !isOfRun(state.job, command)) return "stale";
   const added = appendLogs(state.job, command.logs, command.first_id, command.now);
   if (!added) return { state, writes: [] };
   const { rows, patch } = added;

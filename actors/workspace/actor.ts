@@ -16,18 +16,18 @@ import { tagsHeard } from "#src/provisioners/external/tags.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
-import { reapDue } from "../job/state.ts";
+import { isOf, type OfRun, type RunOf, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
 import type { ActivityReport } from "./activity.ts";
 import type { By } from "./activity-note.ts";
 import { auditExtension, auditState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
-import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { workspaceNotices } from "./notices.ts";
-import { announceAgain, type Late, outcomeOf, settled } from "./outcome.ts";
+import { announceAgain, type Late, nameTaken, outcomeOf, settled, withBeside } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { quotaGuards } from "./quota.ts";
@@ -46,7 +46,7 @@ export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build
 
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
 export type StartedJob =
-  | { readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean }
+  | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & OfRun)
   | "stale";
 
 export class WorkspaceActor extends Actor<WorkspaceState> {
@@ -173,7 +173,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const { request, agent_ids, daily_cost } = plan;
       const rows = [...plan.rows, ...(await quotaGuards(store, state, daily_cost))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
-      begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" };
+      const attempt = state.job.attempts + 1;
+      begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug", attempt };
       return settled<StartedJob>(this.#deps, state, decision, begun, "stale");
     });
     return started.then(
@@ -189,56 +190,59 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** Lines and timings of a running job. */
-  say({ job_id, id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
+  say({ job_id, attempt, id, logs, timings }: Said & RunOf): Promise<Late> {
     return this.handle<Late>(async (state) => {
-      if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
+      if (!isOf(state.job, { job_id, attempt })) return { state, reply: "stale" };
       const first_id = await this.#saidOnce.numbersFor(state.job, { id, logs });
       if (first_id === "stored") return { state, reply: "done" };
-      return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, first_id, logs, timings });
+      return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, attempt, first_id, logs, timings });
     });
   }
 
   /** What a provisioner that plans by itself has found the build to cost a day. Throws ProvisionError when that is not allowed. */
-  chargeJob({ job_id, daily_cost }: { readonly job_id: string; readonly daily_cost: number }): Promise<Late> {
+  chargeJob({ daily_cost, ...run }: RunOf & { readonly daily_cost: number }): Promise<Late> {
     return this.handle(async (state) => {
-      if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
+      if (!isOf(state.job, run)) return { state, reply: "stale" };
       const guards = await quotaGuards(this.#deps.store, state, daily_cost);
-      return this.#late(state, { type: "charge", now: this.#deps.clock.now(), job_id, daily_cost, guards });
+      return this.#late(state, { type: "charge", now: this.#deps.clock.now(), ...run, daily_cost, guards });
     });
   }
 
   /** The job is still being worked on. */
-  touchJob({ job_id }: { readonly job_id: string }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "touch", now: this.#deps.clock.now(), job_id }));
+  touchJob(run: RunOf): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
   }
 
   /** The work has ended; `state` is what the next build must be told, `made` what only its end has shown. */
-  completeJob(args: {
-    readonly job_id: string;
-    readonly state: string | null;
-    /** It was cancelled, and nobody has said what it has left. */
-    readonly unheard?: boolean;
-    readonly made?: Made;
-  }): Promise<Late> {
+  completeJob(
+    args: RunOf & {
+      readonly state: string | null;
+      /** It was cancelled, and nobody has said what it has left. */
+      readonly unheard?: boolean;
+      readonly made?: Made;
+    },
+  ): Promise<Late> {
     return this.handle(async (state) => {
-      const isOurs = state.job.id === args.job_id && isActive(state.job);
+      const isOurs = isOf(state.job, args);
       const now = this.#deps.clock.now();
       const rows = args.made && isOurs ? await rowsOfMade(this.#deps, state, args.made, now) : undefined;
       const rules = await loadRules(this.#deps.store, state.workspace);
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
-      const { job_id, state: left, unheard = false } = args;
+      const { job_id, attempt, state: left, unheard = false } = args;
       const made = rows ? { made: rows } : {};
-      return this.#late(state, { type: "complete", now, job_id, state: left, unheard, ...made, rules, claimed });
+      const run = { job_id, attempt };
+      return this.#late(state, { type: "complete", now, ...run, state: left, unheard, ...made, rules, claimed });
     });
   }
 
   /** `left`: what is there all the same, for the next build. */
-  failJob(args: {
-    readonly job_id: string;
-    readonly error: string;
-    readonly error_code: string;
-    readonly left?: { readonly state: string | null };
-  }): Promise<Late> {
+  failJob(
+    args: RunOf & {
+      readonly error: string;
+      readonly error_code: string;
+      readonly left?: { readonly state: string | null };
+    },
+  ): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "fail", now: this.#deps.clock.now(), ...args }));
   }
 
@@ -327,7 +331,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** Nobody works on this job any more: the server has started again, another node has had it (`moved`), or its worker was lost. */
-  requeueJob(args: { readonly job_id: string; readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
+  requeueJob(args: RunOf & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
 
@@ -387,14 +391,3 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
   }
 }
-
-const withBeside = (change: Change, beside: readonly Statement[]): Change => ({
-  ...change,
-  writes: [...change.writes, ...beside],
-});
-
-const nameTaken = (error: unknown): never => {
-  const constraint = (error as { constraint?: unknown }).constraint;
-  if (constraint !== "workspaces_name") throw error;
-  throw conflict("A workspace of this name exists already.", [{ field: "name", detail: "must be unique" }]);
-};

@@ -3,6 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import type { BuildReport } from "#src/provisioners/provisioner.ts";
 import { askPatiently } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import type { RunOf } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "./actor.ts";
 
@@ -13,11 +14,11 @@ export class WorkspaceBuildReport extends JobReport implements BuildReport {
     clock: Clock,
     workspaces: Directory<WorkspaceActor>,
     workspace_id: string,
-    job_id: string,
+    run: RunOf,
     signal: AbortSignal,
   ) {
-    super(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
-    const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { job_id, daily_cost });
+    super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
+    const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
     this.#charge = (daily_cost) => askPatiently(clock, signal, () => ask(daily_cost));
   }
 

@@ -1,5 +1,5 @@
 // Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
-// reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
+// reports what came of it. Whatever it says carries the job's id and attempt, so a report that comes too late hurts nobody (rule WK-7).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -17,6 +17,7 @@ import {
 } from "#src/provisioners/provisioner.ts";
 import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
+import type { RunOf } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
@@ -110,25 +111,26 @@ export class BuildRunner implements Builds {
       });
     } catch (error) {
       if (signal.aborted) return "stale";
-      await this.#fail(workspace_id, job_id, error, signal);
+      await this.#fail(workspace_id, { job_id }, error, signal);
       return "stale";
     }
   }
 
   async #work(
-    { request: asked, orphan, verbose, worker }: Exclude<StartedJob, "stale"> & { readonly worker: Worker },
+    { request: asked, orphan, verbose, worker, attempt }: Exclude<StartedJob, "stale"> & { readonly worker: Worker },
     workspace_id: string,
     job_id: string,
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, equip } = this.#deps;
+    const run = { job_id, attempt };
     const workspaces = this.#deps.workspaces();
     let request = verbose ? { ...asked, verbose } : asked;
     /** What is there whatever becomes of the report. */
     let left: { readonly state: string | null } | undefined;
-    const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, job_id, signal);
+    const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal);
     const alive = clock.every(HEARTBEAT_MS, () => {
-      workspaces.ask(workspace_id, "touchJob", { job_id }).catch(() => {});
+      workspaces.ask(workspace_id, "touchJob", run).catch(() => {});
     });
     try {
       if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
@@ -145,7 +147,7 @@ export class BuildRunner implements Builds {
       left = { state };
       failpoint("build_pushed");
       await report.settled();
-      const args = { job_id, state: this.#sealed(request, state), ...(made ? { made } : {}) };
+      const args = { ...run, state: this.#sealed(request, state), ...(made ? { made } : {}) };
       const ended = () => workspaces.ask(workspace_id, "completeJob", args);
       this.#stored(request, worker, await askPatiently(clock, signal, ended));
     } catch (error) {
@@ -153,15 +155,15 @@ export class BuildRunner implements Builds {
       if (error instanceof WorkerLost && !signal.aborted) {
         report.say("provisioner_daemon", "warn", "Handing over", error.message);
         await report.settled();
-        await this.#giveBack(workspace_id, job_id, error, signal);
+        await this.#giveBack(workspace_id, run, error, signal);
         return;
       }
       if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
       await report.settled();
       if (error instanceof ProvisionError) left ??= error.left;
       const kept = { request, worker, state: left ? left.state : request.state };
-      if (signal.aborted) await this.#canceled(job_id, kept, left === undefined, signal);
-      else await this.#fail(workspace_id, job_id, error, signal, left && kept);
+      if (signal.aborted) await this.#canceled(run, kept, left === undefined, signal);
+      else await this.#fail(workspace_id, run, error, signal, left && kept);
     } finally {
       alive.cancel();
     }
@@ -187,10 +189,11 @@ export class BuildRunner implements Builds {
   }
 
   /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */
-  async #giveBack(workspace_id: string, job_id: string, error: WorkerLost, signal: AbortSignal): Promise<void> {
+  async #giveBack(workspace_id: string, run: RunOf, error: WorkerLost, signal: AbortSignal): Promise<void> {
+    const { job_id } = run;
     this.#returned.add(job_id);
     try {
-      const args = { job_id, lost: error.message };
+      const args = { ...run, lost: error.message };
       await askPatiently(this.#deps.clock, signal, () => this.#deps.workspaces().ask(workspace_id, "requeueJob", args));
     } finally {
       this.#returned.delete(job_id);
@@ -205,24 +208,20 @@ export class BuildRunner implements Builds {
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #canceled(
-    job_id: string,
-    { request, worker, state }: Kept,
-    unheard: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const args = { job_id, state: this.#sealed(request, state), unheard };
+  async #canceled(run: RunOf, { request, worker, state }: Kept, unheard: boolean, signal: AbortSignal): Promise<void> {
+    const args = { ...run, state: this.#sealed(request, state), unheard };
     const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
     const answer = await askPatiently(this.#deps.clock, signal, ask);
     // A worker that has not said what it has left keeps it.
     if (!unheard) this.#stored(request, worker, answer);
   }
 
-  async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
+  async #fail(workspace_id: string, run: RunOf, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
+    const { job_id } = run;
     const error_code = error instanceof ProvisionError ? error.code : "";
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
-    const args = { job_id, error: wordsFor(error), error_code, ...kept };
+    const args = { ...run, error: wordsFor(error), error_code, ...kept };
     const ask = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
     const answer = await askPatiently(this.#deps.clock, signal, ask);
     if (left) this.#stored(left.request, left.worker, answer);

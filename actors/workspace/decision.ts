@@ -7,7 +7,7 @@ import type { JobRow } from "#db/workspaces/jobs.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Said } from "../job/report.ts";
-import type { JobState } from "../job/state.ts";
+import type { JobState, OfRun } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
 export type WorkspaceState = {
@@ -46,19 +46,19 @@ export type WorkspaceCommand =
       readonly daily_cost: number;
     }
   /** `first_id` is the first of as many reserved numbers as there are lines. */
-  | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said)
-  | { readonly type: "touch"; readonly now: number; readonly job_id: string }
+  | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said & OfRun)
+  | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & OfRun)
   /** What the build will cost a day; `guards` refuse the batch when that is more than is allowed by then. */
-  | {
+  | ({
       readonly type: "charge";
       readonly now: number;
       readonly job_id: string;
       readonly daily_cost: number;
       readonly guards: readonly Statement[];
-    }
+    } & OfRun)
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
   /** `rules`: what the template says about deadlines; absent for one that says nothing. */
-  | {
+  | ({
       readonly type: "complete";
       readonly now: number;
       readonly job_id: string;
@@ -74,8 +74,8 @@ export type WorkspaceCommand =
       readonly rules?: ScheduleRules;
       /** The build by which a workspace that was kept ready got its owner (rule PB-9). */
       readonly claimed?: boolean;
-    }
-  | {
+    } & OfRun)
+  | ({
       readonly type: "fail";
       readonly now: number;
       readonly job_id: string;
@@ -83,16 +83,16 @@ export type WorkspaceCommand =
       readonly error_code: string;
       /** What is there all the same; absent: as before. */
       readonly left?: { readonly state: string | null };
-    }
+    } & OfRun)
   /** The owner's mark; no change is `stale`. */
   | { readonly type: "favor"; readonly favorite: boolean }
-  | {
+  | ({
       readonly type: "requeue";
       readonly now: number;
       readonly job_id: string;
       readonly lost?: string;
       readonly moved?: boolean;
-    }
+    } & OfRun)
   /** `first_id`: five reserved numbers for the lines that say why. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 

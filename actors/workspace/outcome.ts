@@ -1,5 +1,7 @@
 // A change of a workspace as what its actor commits, announces and starts.
 
+import { conflict } from "#base/errors.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
@@ -80,3 +82,16 @@ export const announceAgain = (
 /** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
 export const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
+
+/** A change with what whoever asks for it writes beside it. */
+export const withBeside = (change: Change, beside: readonly Statement[]): Change => ({
+  ...change,
+  writes: [...change.writes, ...beside],
+});
+
+/** Of an owner's two workspaces of one name the second is refused. */
+export const nameTaken = (error: unknown): never => {
+  const constraint = (error as { constraint?: unknown }).constraint;
+  if (constraint !== "workspaces_name") throw error;
+  throw conflict("A workspace of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+};

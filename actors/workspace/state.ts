@@ -6,7 +6,7 @@ import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/workspaces/builds.ts";
-import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
+import { insertJob, insertJobLogs, updateJob } from "#db/workspaces/jobs.ts";
 import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
@@ -14,6 +14,7 @@ import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { tagsHeard, tagsUnheard, tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, presentJobLog, reapLines } from "../job/logs.ts";
 import {
+  isOfRun,
   type JobCommand,
   type JobPatch,
   type JobState,
@@ -53,7 +54,7 @@ export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): C
   };
 };
 
-/** Decides one command. A report about a job that is not the latest, or that has ended, is `stale` (rule WK-7). */
+/** Decides one command. A report about a job that is not the latest, or that has ended, or of a run before the one of now is `stale` (rule WK-7). */
 export const transition = (state: WorkspaceState, command: WorkspaceCommand): Decision => {
   if ("job_id" in command && command.job_id !== state.job.id) return STALE;
   switch (command.type) {
@@ -69,7 +70,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
     case "charge":
-      if (!isActive(state.job)) return STALE;
+      if (!isActive(state.job) || !isOfRun(state.job, command)) return STALE;
       return changed(state, { build: { daily_cost: command.daily_cost, updated_at: command.now } }, command.guards);
     case "complete":
       return moveJob(state, command, (patch) => {
@@ -344,9 +345,10 @@ const refuse = (kind: "invalid", message: string): Decision => ({
   error: new AppError(kind, message),
 });
 
-const requeue = (state: WorkspaceState, command: JobCommand): Decision => {
+const requeue = (state: WorkspaceState, command: Extract<WorkspaceCommand, { type: "requeue" }>): Decision => {
   const again: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
-  if (jobStatus(state.job) === "pending") return { kind: "change", state, writes: [], events: [], effects: again };
+  if (jobStatus(state.job) === "pending" && isOfRun(state.job, command))
+    return { kind: "change", state, writes: [], events: [], effects: again };
   return moveJob(state, command, (patch) => {
     const change = moved(state, patch);
     return isActive(change.state.job) ? { ...change, effects: again } : change;
@@ -372,24 +374,20 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
 const quiet = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
 
 const say = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
-  if (!isActive(state.job)) return STALE;
+  if (!isActive(state.job) || !isOfRun(state.job, said)) return STALE;
   const appended = appendLogs(state.job, said.logs, said.first_id, said.now);
   const timings = said.timings.length > 0 ? [...state.timings, ...said.timings] : state.timings;
   if (!appended && timings === state.timings) return STALE;
-  const patch: JobPatch & { timings?: JobRow["timings"] } = {
-    ...(appended?.patch ?? { updated_at: said.now }),
-    ...(timings === state.timings ? {} : { timings }),
-  };
+  const heardAt: JobPatch = appended?.patch ?? { updated_at: said.now };
+  const patch = { ...heardAt, ...(timings === state.timings ? {} : { timings }) };
   const rows = appended?.rows ?? [];
-  const lines = rows.length > 0 ? [insertJobLogs(rows)] : [];
-  const { timings: _, ...jobPatch } = patch;
-  const next = { ...state, timings, job: { ...state.job, ...jobPatch } };
+  const next = { ...state, timings, job: { ...state.job, ...heardAt } };
   const heard: WorkspaceEvent[] =
     rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false }] : [];
   const base: Change = {
     kind: "change",
     state: next,
-    writes: [updateJob(state.job.id, patch, { expect: 1 }), ...lines],
+    writes: [updateJob(state.job.id, patch, { expect: 1 }), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
     events: heard,
     effects: [],
   };

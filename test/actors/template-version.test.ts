@@ -103,6 +103,25 @@ describe("an import", () => {
     expect(last.effect).toBeUndefined();
   });
 
+  test("[TP-16] what a run has still to say once the job waits again, or has begun anew, is stale", () => {
+    const waits = after(START, { type: "requeue", now: 5 });
+    const again = transition(waits.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
+    const line = { created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" } as const;
+    const reports: VersionCommand[] = [
+      { type: "say", now: 7, first_id: 1, logs: [line] },
+      { type: "touch", now: 7 },
+      { type: "failed", now: 7, error: "x", error_code: "" },
+      { type: "requeue", now: 7, lost: "The worker has gone." },
+      { type: "complete", now: 7 },
+      IMPORTED,
+    ];
+    const becomes = ({ state }: VersionChange, attempt: number) =>
+      reports.filter((report) => transition(state, { ...report, attempt } as VersionCommand) !== "stale");
+    expect(becomes(waits, 1)).toEqual([]);
+    expect(becomes(again, 1)).toEqual([]);
+    expect(becomes(again, 2)).toEqual(reports);
+  });
+
   test("[TP-14] nobody takes it, or nothing is heard of it: it ends with a reason", () => {
     const waiting = fresh();
     expect(transition(waiting, { type: "reap", now: PENDING_LIMIT_MS - 1 })).toBe("stale");

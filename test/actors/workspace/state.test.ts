@@ -20,17 +20,19 @@ const fresh = (ttl_ms: number | null = null): Change =>
     START,
   );
 
-type Step = { kind: string; transition: NewBuild["transition"]; late: boolean; wait: number };
+/** Late: of an older job, or of a run before the one of now. */
+type Step = { kind: string; transition: NewBuild["transition"]; late: "no" | "job" | "run"; wait: number };
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom("build", "start", "say", "touch", "cancel", "complete", "fail", "requeue", "reap"),
   transition: fc.constantFrom("start", "stop", "delete"),
-  late: fc.boolean().map((late) => late),
+  late: fc.constantFrom("no", "no", "job", "run"),
   wait: fc.constantFrom(0, 1_000, SILENCE_LIMIT_MS, CANCEL_LIMIT_MS, PENDING_LIMIT_MS),
 });
 
 const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
-  const job_id = late ? "job-0" : state.job.id;
+  const job_id = late === "job" ? "job-0" : state.job.id;
+  const run = { job_id, ...(late === "run" ? { attempt: runBefore(state) } : runNow(state)) };
   const n = state.build.build_number + 1;
   const log = { created_at: now, source: "provisioner", level: "info", stage: "", output: "x" } as const;
   switch (kind) {
@@ -47,17 +49,25 @@ const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState,
         daily_cost: 1,
       };
     case "say":
-      return { type: "say", now, job_id, first_id: 1, logs: [log], timings: [] };
+      return { type: "say", now, ...run, first_id: 1, logs: [log], timings: [] };
     case "complete":
-      return { type: "complete", now, job_id, state: `left by ${n}` };
+      return { type: "complete", now, ...run, state: `left by ${n}` };
     case "fail":
-      return { type: "fail", now, job_id, error: "broken", error_code: "" };
+      return { type: "fail", now, ...run, error: "broken", error_code: "" };
+    case "touch":
+      return { type: "touch", now, ...run };
     case "reap":
       return { type: "reap", now, first_id: 1 };
     default:
-      return { type: kind as "touch" | "cancel" | "requeue", now, job_id };
+      return { type: kind as "cancel" | "requeue", now, job_id };
   }
 };
+
+/** The attempt that goes on; nothing while none does. */
+const runNow = ({ job }: WorkspaceState): { attempt?: number } =>
+  job.started_at === null ? {} : { attempt: job.attempts };
+/** The last attempt that goes on no more. */
+const runBefore = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
 
 /** What a job may become; the table of facts/platform 2.1. */
 const MOVES: Record<JobStatus, readonly JobStatus[]> = {
@@ -80,6 +90,7 @@ test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers 
         const command = commandOf(one, state, now);
         const decision = transition(state, command);
         if ("job_id" in command && command.job_id === "job-0") expect(decision.kind).toBe("stale");
+        if ("attempt" in command && one.late === "run") expect(decision.kind).toBe("stale");
         if (decision.kind !== "change") {
           if (command.type === "build") expect(isActive(state.job) || state.workspace.deleted).toBe(true);
           continue;
@@ -123,7 +134,7 @@ const after = (state: WorkspaceState, command: WorkspaceCommand): Change => {
 };
 
 const started = (ttl?: number): WorkspaceState =>
-  after(fresh(ttl).state, commandOf({ kind: "start", transition: "start", late: false, wait: 0 }, fresh().state, START))
+  after(fresh(ttl).state, commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, fresh().state, START))
     .state;
 
 test("[JB-5] cancelled wins over a success that is reported after it", () => {
@@ -163,7 +174,7 @@ test("[JB-7] a job that two stops of the server have interrupted is not begun a 
   const again = after(started(), requeue);
   expect(jobStatus(again.state.job)).toBe("pending");
   expect(again.effects).toEqual([{ do: "submit", job_id: "job-1" }]);
-  const start = commandOf({ kind: "start", transition: "start", late: false, wait: 0 }, again.state, START);
+  const start = commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, again.state, START);
   const second = after(again.state, start).state;
   const third = after(second, requeue);
   expect(jobStatus(third.state.job)).toBe("failed");
@@ -177,7 +188,7 @@ test("[JB-7] a job that moves between nodes, as in an upgrade of all, is begun s
   for (let begun = 1; begun < 6; begun++) {
     state = after(state, requeue).state;
     expect([begun, jobStatus(state.job)]).toEqual([begun, "pending"]);
-    state = after(state, commandOf({ kind: "start", transition: "start", late: false, wait: 0 }, state, START)).state;
+    state = after(state, commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, state, START)).state;
   }
   expect(jobStatus(after(state, requeue).state.job)).toBe("failed");
 });

@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import type { Directory } from "#actors/runtime/directory.ts";
+import { JobQueue } from "#actors/runtime/job-queue.ts";
+import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
+import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
+import { ImportRunner } from "#actors/template-version/import-runner.ts";
+import type { WorkspaceActor } from "#actors/workspace/actor.ts";
+import { BuildRunner } from "#actors/workspace/build-runner.ts";
+import { systemClock } from "#base/clock.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import { until } from "#test/support/until.ts";
+
+const REQUEST = {
+  transition: "start",
+  workspace: { id: "w", name: "w" },
+  manifest: { provisioner: "made-up", resources: [] },
+};
+/** The third attempt begins, and everything that its worker says of it ends here. */
+const owner = () => {
+  const told: string[] = [];
+  const ask = async (_: string, message: string, { attempt }: { attempt?: number }) => {
+    told.push(`${message} of ${attempt}`);
+    return "done";
+  };
+  const askHere = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
+  return { told, directory: { ask, askHere } as unknown };
+};
+/** Ends when the queue rests. */
+const worked = async (submit: (jobs: JobQueue) => void): Promise<void> => {
+  const jobs = new JobQueue(1);
+  submit(jobs);
+  await until(() => !jobs.holds("job"));
+};
+const job = { job_id: "job", created_at: 0, tags: {}, part: 1 };
+const ends = {
+  name: "made-up",
+  run: async (_: unknown, report: Report) => said(report),
+  plan: async (_: unknown, report: Report) => said(report),
+};
+const said = (report: Report) => {
+  report.log("info", "Planning", "a line");
+  return { state: null, resources: [] };
+};
+const fails = { name: "made-up", run: () => Promise.reject(new Error("broken")) };
+
+test("[WK-7] whatever a build says carries its attempt, so that a run before is not heard", async () => {
+  for (const [provisioner, end] of [
+    [ends, "completeJob"],
+    [fails, "failJob"],
+  ] as const) {
+    const { told, directory } = owner();
+    const workspaces = () => directory as Directory<WorkspaceActor>;
+    const provisioners = new Map([["made-up", provisioner]]);
+    const equip = async (request: unknown) => request;
+    await worked((jobs) =>
+      new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip } as never).submit({
+        ...job,
+        workspace_id: "w",
+        urgency: "person",
+      }),
+    );
+    expect(told).toEqual(["say of 3", `${end} of 3`]);
+  }
+});
+
+test("[WK-7] the same of an import and of a dry run", async () => {
+  const imports = owner();
+  const versions = () => imports.directory as Directory<TemplateVersionActor>;
+  const store = { get: async () => undefined };
+  await worked((jobs) =>
+    new ImportRunner({ clock: systemClock, jobs, versions, store } as never).submit({ ...job, version_id: "v" }),
+  );
+  expect(imports.told).toEqual(["failJob of 3"]);
+
+  const runs = owner();
+  const dryRuns = () => runs.directory as Directory<DryRunActor>;
+  const provisioners = new Map([["made-up", ends]]);
+  const equip = async (request: unknown) => request;
+  await worked((jobs) =>
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip } as never).submit(job),
+  );
+  expect(runs.told.at(-1)).toBe("completeJob of 3");
+  expect(runs.told.every((one) => one.endsWith(" of 3"))).toBe(true);
+});
