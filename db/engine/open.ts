@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
+import { refuseUnfinishedMove } from "./moving.ts";
 
 export type OpenDatabase = { db: Database; file: string; unlock(): void };
 
@@ -12,10 +13,12 @@ const OLDEST_SQLITE = [3, 51, 3];
 
 /**
  * Opens `<directory>/slipway.db` for writing, brings its schema up to date and returns the connection.
- * The directory is made with mode 0700. Throws when another process holds it or the database is newer than this program.
+ * The directory is made with mode 0700. Throws when another process holds it, the database is newer than this program, or a move into the
+ * directory was broken off.
  */
 export const openDatabase = (directory: string, options: { cacheMb: number; now: number }): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  refuseUnfinishedMove(directory);
   const file = `${directory}/slipway.db`;
   // Made before SQLite does it, so that nobody else can read it, whatever the directory allows; log and backups follow. A directory that
   // cannot be written is told in the words of the system, which SQLite does not pass on.

@@ -35,6 +35,8 @@ export type CopyOptions = {
   readonly now: number;
   /** Where uploads of the cluster are; undefined: in the database. */
   readonly bucket?: Bucket | undefined;
+  /** An abort ends the move with its reason. */
+  readonly signal?: AbortSignal | undefined;
   /** Called with the name of each table that was copied and compared. */
   onTable?(table: string, rows: number): void;
 };
@@ -45,6 +47,7 @@ export const copyIntoPostgres = async ({
   url,
   now,
   bucket,
+  signal,
   onTable = () => {},
 }: CopyOptions): Promise<Copied> => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 16, now });
@@ -64,6 +67,7 @@ export const copyIntoPostgres = async ({
         .query(listHashes().sql)
         .values()
         .map(([one]) => String(one))) {
+        signal?.throwIfAborted();
         const file = Bun.file(await blobs.pathOf(hash));
         if (!(await file.exists())) continue;
         const hasher = new Bun.CryptoHasher("sha256");
@@ -85,7 +89,7 @@ export const copyIntoPostgres = async ({
       await sql.unsafe("set constraints all deferred");
       for (const table of tables) {
         if (table.name === WRITTEN_BY_TRIGGERS) await sql.unsafe(`delete from ${table.name}`);
-        const count = await copyTable(sql, table, rowsOfTable(db, table));
+        const count = await copyTable(sql, table, rowsOfTable(db, table), signal);
         rows += count;
         onTable(table.name, count);
       }
@@ -111,9 +115,15 @@ const refuseUsed = async (sql: ReservedSQL): Promise<void> => {
   if (used) throw new CopyError("this PostgreSQL database holds an installation already: name an empty one");
 };
 
-const copyTable = async (sql: ReservedSQL, table: CopiedTable, rows: Iterable<Value[]>): Promise<number> => {
+const copyTable = async (
+  sql: ReservedSQL,
+  table: CopiedTable,
+  rows: Iterable<Value[]>,
+  signal: AbortSignal | undefined,
+): Promise<number> => {
   const [sent, arrived] = [new Checksum(), new Checksum()];
   for (const piece of inPieces(rows)) {
+    signal?.throwIfAborted();
     for (const row of piece) sent.add(row);
     const answers = sentOf({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
       sql.unsafe(text, params as never[]).execute(),

@@ -1,11 +1,16 @@
 // Moves what is in PostgreSQL back into a data directory that has no database yet. All is read at one moment; what was written is read
-// again and compared.
-import { rmSync } from "node:fs";
+// again and compared. A move that fails, or is killed, can be repeated.
+import type { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Blobs } from "../blobs.ts";
-import { inspectDatabase } from "../engine/inspect.ts";
+import type { ReservedSQL } from "bun";
+import { hasKey, putKey } from "#base/encryption.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { finishCopy } from "../backup/snapshot.ts";
+import { Blobs, type KeptElsewhere } from "../blobs.ts";
+import { flush, holdsDatabase, Moving } from "../engine/moving.ts";
 import { openDatabase } from "../engine/open.ts";
+import { KEY_NAME, sharedKey } from "../engine/sealed.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
 import { checkDatabase } from "./checks.ts";
@@ -18,94 +23,130 @@ import { Primary } from "./primary.ts";
 import { storedValue } from "./stored-value.ts";
 import { checkUploads, keptElsewhere } from "./uploads.ts";
 
-/** Throws CopyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */
-export const copyIntoSqlite = async ({ bucket, ...options }: CopyOptions): Promise<Copied> => {
-  const { directory, url, now, onTable = () => {} } = options;
-  if (inspectDatabase(directory).exists) {
+/** `key`: that of the cluster in digits, put beside the database where the directory has none. */
+type Options = CopyOptions & { readonly key?: string | undefined };
+
+/** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */
+export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
+  const { directory, url, now, bucket, signal } = options;
+  if (holdsDatabase(directory)) {
     throw new CopyError(`${directory} holds a database already: name an empty folder with --data-dir`);
   }
+  const key = hasKey(directory) ? undefined : options.key;
   const primary = new Primary(url);
   try {
     const sql = await primary.writer();
     await checkDatabase(sql);
     await sql.unsafe("set idle_in_transaction_session_timeout = 0").simple();
     await sql.unsafe("begin isolation level repeatable read read only");
-    const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
-    if (Number(version) !== PG_MIGRATIONS.length) {
-      throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
-    }
-    if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+    await refuseUnfit(sql, { directory, digits: key });
     await checkUploads(bucket, url);
-    const { db, file, unlock } = openDatabase(directory, { cacheMb: 16, now });
-    let isWhole = false;
+    using moving = await Moving.begin(directory);
+    const { db, file, unlock } = openDatabase(moving.path, { cacheMb: 16, now });
+    let copied: Copied;
     try {
-      db.run("pragma foreign_keys=off");
-      db.run("begin");
-      let rows = 0;
-      const tables = copiedTables();
-      for (const table of tables) {
-        const [sent, arrived] = [new Checksum(), new Checksum()];
-        emptyTable(db, table.name);
-        for await (const row of rowsInPostgres(sql, table)) {
-          sent.add(row);
-          insertRows(db, table, [row]);
-        }
-        for (const row of rowsOfTable(db, table)) arrived.add(row);
-        if (sent.text !== arrived.text) {
-          throw new CopyError(
-            `the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`,
-          );
-        }
-        rows += sent.rows;
-        onTable(table.name, sent.rows);
-      }
-      for (const search of SEARCHES) {
-        // The places of words are kept as far as PostgreSQL keeps them.
-        const words = await sql.unsafe(
-          `select rowid, (select string_agg(lexeme, ' ' order by at) from unnest(words) w, unnest(w.positions) at) as words from ${search}`,
-        );
-        insertRows(
-          db,
-          { name: search, columns: ["rowid", "words"] },
-          (words as { rowid: bigint; words: string | null }[]).map((one) => [one.rowid, one.words ?? ""]),
-        );
-      }
-      const wrong = db.query("pragma foreign_key_check").values();
-      if (wrong.length > 0) throw new CopyError(`rows refer to others that are not there: ${JSON.stringify(wrong[0])}`);
-      db.run("commit");
-      const reads = {
-        commit: async () => {},
-        all: async <T>(query: { sql: string; params: readonly Value[]; map: (row: Value[]) => T }) =>
-          (
-            (await sql
-              .unsafe(query.sql.replace("?", "$1").replace("?", "$2"), query.params as never[])
-              .values()) as unknown as unknown[][]
-          ).map((row) => query.map(row.map(storedValue))),
-      };
-      const kept = keptElsewhere(reads as never, bucket);
-      const blobs = new Blobs(directory);
-      let files = 0;
-      for (const hash of db
-        .query(listHashes().sql)
-        .values()
-        .map(([one]) => String(one))) {
-        const path = await blobs.pathOf(hash);
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-        rmSync(path, { force: true });
-        if (!(await kept.copyTo(hash, path))) continue;
-        const hasher = new Bun.CryptoHasher("sha256");
-        for await (const bytes of Bun.file(path).stream()) hasher.update(bytes);
-        if (hasher.digest("hex") !== hash) throw new CopyError(`the upload ${hash} has not arrived as it was sent`);
-        files++;
-      }
-      isWhole = true;
-      return { tables: tables.length, rows, files };
+      const [tables, rows] = await copyRows(sql, db, options);
+      copied = { tables, rows, files: await copyUploads(db, keptElsewhere(readsOf(sql), bucket), moving.path, signal) };
     } finally {
       db.close();
       unlock();
-      if (!isWhole) for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true });
     }
+    finishCopy(file);
+    await flush(file);
+    if (key !== undefined) putKey(moving.path, key);
+    await moving.finish();
+    return copied;
   } finally {
     await primary.close();
   }
+};
+
+const refuseUnfit = async (sql: ReservedSQL, key: { directory: string; digits: string | undefined }): Promise<void> => {
+  const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
+  if (Number(version) !== PG_MIGRATIONS.length) {
+    throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
+  }
+  if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+  const [known] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
+  if (known) sharedKey(key, known.value);
+};
+
+/** All rows in one transaction; answers how many tables and rows there were. */
+const copyRows = async (
+  sql: ReservedSQL,
+  db: Database,
+  { signal, onTable = () => {} }: CopyOptions,
+): Promise<[tables: number, rows: number]> => {
+  db.run("pragma foreign_keys=off");
+  db.run("begin");
+  let rows = 0;
+  const tables = copiedTables();
+  for (const table of tables) {
+    const [sent, arrived] = [new Checksum(), new Checksum()];
+    emptyTable(db, table.name);
+    for await (const row of rowsInPostgres(sql, table)) {
+      signal?.throwIfAborted();
+      failpoint("move_row");
+      sent.add(row);
+      insertRows(db, table, [row]);
+    }
+    for (const row of rowsOfTable(db, table)) arrived.add(row);
+    if (sent.text !== arrived.text) {
+      throw new CopyError(
+        `the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`,
+      );
+    }
+    rows += sent.rows;
+    onTable(table.name, sent.rows);
+  }
+  for (const search of SEARCHES) {
+    // The places of words are kept as far as PostgreSQL keeps them.
+    const words = await sql.unsafe(
+      `select rowid, (select string_agg(lexeme, ' ' order by at) from unnest(words) w, unnest(w.positions) at) as words from ${search}`,
+    );
+    insertRows(
+      db,
+      { name: search, columns: ["rowid", "words"] },
+      (words as { rowid: bigint; words: string | null }[]).map((one) => [one.rowid, one.words ?? ""]),
+    );
+  }
+  const wrong = db.query("pragma foreign_key_check").values();
+  if (wrong.length > 0) throw new CopyError(`rows refer to others that are not there: ${JSON.stringify(wrong[0])}`);
+  db.run("commit");
+  return [tables.length, rows];
+};
+
+/** Those that the database names, each compared and flushed; answers how many there were. */
+const copyUploads = async (
+  db: Database,
+  kept: KeptElsewhere,
+  directory: string,
+  signal: AbortSignal | undefined,
+): Promise<number> => {
+  const blobs = new Blobs(directory);
+  let files = 0;
+  for (const [one] of db.query(listHashes().sql).values()) {
+    signal?.throwIfAborted();
+    const hash = String(one);
+    const path = await blobs.pathOf(hash);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    if (!(await kept.copyTo(hash, path))) continue;
+    const hasher = new Bun.CryptoHasher("sha256");
+    for await (const bytes of Bun.file(path).stream()) hasher.update(bytes);
+    if (hasher.digest("hex") !== hash) throw new CopyError(`the upload ${hash} has not arrived as it was sent`);
+    await flush(path);
+    failpoint("move_upload");
+    files++;
+  }
+  return files;
+};
+
+/** What reads uploads within the transaction. */
+const readsOf = (sql: ReservedSQL): Parameters<typeof keptElsewhere>[0] => {
+  const all = async <T>(query: { sql: string; params: readonly Value[]; map: (row: Value[]) => T }): Promise<T[]> => {
+    const text = query.sql.replace("?", "$1").replace("?", "$2");
+    const rows = (await sql.unsafe(text, query.params as never[]).values()) as unknown as unknown[][];
+    return rows.map((row) => query.map(row.map(storedValue)));
+  };
+  return { commit: async () => {}, all } as never;
 };

@@ -20,10 +20,15 @@ export const BUILD_FAILPOINTS = [
   "build_forget",
 ] as const;
 
+/** On the way of a move into a data directory: rows, uploads, and each name that is given; its test reads this list. */
+export const MOVE_FAILPOINTS = ["move_row", "move_upload", "move_name"] as const;
+
 /** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */
 export const STOPPOINTS = ["after_guard"] as const;
 
-export type Failpoint = (typeof FAILPOINTS)[number] | (typeof BUILD_FAILPOINTS)[number] | (typeof STOPPOINTS)[number];
+const ALL = [...FAILPOINTS, ...BUILD_FAILPOINTS, ...MOVE_FAILPOINTS, ...STOPPOINTS] as const;
+
+export type Failpoint = (typeof ALL)[number];
 
 let armed: Failpoint | undefined;
 let remaining = 0;
@@ -31,9 +36,8 @@ let remaining = 0;
 /** Arms `name[:n]`: the process kills itself the n-th time (default 1) it passes there. Throws for an unknown name. */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
-  const all: readonly Failpoint[] = [...FAILPOINTS, ...BUILD_FAILPOINTS, ...STOPPOINTS];
-  const found = all.find((point) => point === name);
-  if (!found) throw new Error(`unknown failpoint ${name}; known: ${all.join(", ")}`);
+  const found = ALL.find((point) => point === name);
+  if (!found) throw new Error(`unknown failpoint ${name}; known: ${ALL.join(", ")}`);
   armed = found;
   remaining = Number(count ?? 1);
 };

@@ -2,7 +2,8 @@
 // server runs on either.
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { EncryptionKeyError, hasKey, putKey } from "#base/encryption.ts";
+import { EncryptionKeyError } from "#base/encryption.ts";
+import { armFailpoint } from "#base/failpoint.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { usageError } from "#base/usage-error.ts";
 import { LockedError } from "#db/engine/lock.ts";
@@ -16,12 +17,13 @@ const POSTGRES = /^postgres(ql)?:\/\/[^/?\s]+\/[^/?\s]+/;
 
 /** Answers the exit code. `to`: an address, `postgres` for the one in `database_url`, or `sqlite`. */
 export const move = async (input: VerbInput, config: Config, to: string, json: boolean): Promise<number> => {
-  const { clock, print, printError } = input;
+  const { clock, signal, print, printError } = input;
   const { data_dir: directory, database_url } = config;
   const url = to === "sqlite" || to === "postgres" ? database_url : to;
   if (url === undefined) throw usageError("--to", "needs database_url: the PostgreSQL to move from or to");
   if (!POSTGRES.test(url))
     throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
+  if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const hold = holdProcess();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
@@ -30,11 +32,11 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);
     };
-    const options = { directory, url, now: clock.now(), bucket: bucketOf(config, clock), onTable };
+    const options = { directory, url, now: clock.now(), bucket: bucketOf(config, clock), signal, onTable };
     let moved: { tables: number; rows: number; files: number };
     if (to === "sqlite") {
-      moved = await (await import("#db/pg/copy-out.ts")).copyIntoSqlite(options);
-      if (config.encryption_key !== undefined && !hasKey(directory)) putKey(directory, config.encryption_key);
+      const { copyIntoSqlite } = await import("#db/pg/copy-out.ts");
+      moved = await copyIntoSqlite({ ...options, key: config.encryption_key });
     } else moved = await (await import("#db/pg/copy-in.ts")).copyIntoPostgres(options);
     if (json) print(JSON.stringify(moved));
     else {
@@ -52,7 +54,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     printError(`slipway migrate: ${(refused as Error).message}\n`);
     return EXIT.failed;
   } finally {
-    giveToOwner(directory);
+    giveToOwner(directory, to === "sqlite");
     hold.cancel();
   }
 };

@@ -11,6 +11,7 @@ import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { backupFolder } from "#db/backup/schedule.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
+import { unfinishedMove } from "#db/engine/moving.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { bucket } from "./bucket.ts";
 import type { Finding } from "./finding.ts";
@@ -114,6 +115,8 @@ const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => 
   const name = "database";
   try {
     const { exists, schema, newest, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
+    const unfinished = unfinishedMove(data_dir);
+    if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, time(clock, 0)];
     if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
     const said = quick ? "ok" : quickCheck(data_dir);
     const detail =

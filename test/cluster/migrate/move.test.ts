@@ -1,61 +1,17 @@
 // An installation moves into PostgreSQL and back: all of it, compared, and nothing where it is refused.
-import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Checksum, CopyError, copiedTables } from "#db/pg/copied-tables.ts";
+import { SQL } from "bun";
+import { CopyError } from "#db/pg/copied-tables.ts";
 import { copyIntoPostgres } from "#db/pg/copy-in.ts";
 import { copyIntoSqlite } from "#db/pg/copy-out.ts";
-import { rowsOfTable } from "#db/pg/copy-sqlite.ts";
 import { Client } from "#src/client.ts";
-import { createChat } from "#test/support/chats.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { makeTemplate } from "#test/support/templates.ts";
-import { until } from "#test/support/until.ts";
-
-/** Servers of this process keep their data in a data directory, from which it is moved. */
-const ownFile = { found: !onPostgres, reason: "needs servers on SQLite", file: "" };
-
-type Page = { chats: { id: string }[] };
-const found = async (client: Client, words: string): Promise<string[]> => {
-  const answer = await client.get<Page | { id: string }[]>(
-    `/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`,
-  );
-  return (Array.isArray(answer) ? answer : answer.chats).map(({ id }) => id);
-};
-
-/** A server that has been used, and is stopped. */
-const usedDirectory = async () => {
-  const place = tempDirectory();
-  let chat = "";
-  {
-    await using server = await startTestServer({ directory: place.path });
-    const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    await makeTemplate(client);
-    const me = await client.get<{ organization_ids: string[] }>("/api/v2/users/me");
-    const world = { owner: client, organization_id: me.organization_ids[0] as string };
-    chat = (await createChat(world, "The quick brown foxes were jumping over a hedge")).id;
-    await createChat(world, "Something else altogether");
-    await until(async () => (await client.get<{ status: string }>(`/api/v2/chats/${chat}`)).status === "waiting");
-    expect(await found(client, "fox")).toEqual([chat]);
-  }
-  return { place, chat };
-};
-
-const sumsOf = (directory: string): Record<string, string> => {
-  using db = new Database(join(directory, "slipway.db"), { readonly: true });
-  return Object.fromEntries(
-    copiedTables().map((table) => {
-      const sum = new Checksum();
-      for (const row of rowsOfTable(db, table)) sum.add(row);
-      return [table.name, sum.text];
-    }),
-  );
-};
+import { found, ownFile, sumsOf, usedDirectory } from "./moved.ts";
 
 testNeeding(
   [needs.postgres, ownFile],
@@ -78,6 +34,14 @@ testNeeding(
     expect(await copyIntoSqlite({ directory: back.path, ...options })).toEqual(moved);
     expect(sumsOf(back.path)).toEqual(before);
     expect(copyIntoSqlite({ directory: back.path, ...options })).rejects.toThrow("holds a database already");
+    const sql = new SQL(database.url, { max: 1 });
+    await sql`insert into settings (key, value) values ('encryption_key', 'v1.0123abcd.')`;
+    await sql.close();
+    const [other, key] = [join(back.path, "other"), "5".repeat(64)];
+    await expect(copyIntoSqlite({ directory: other, ...options, key })).rejects.toThrow(
+      "is not the one of the cluster",
+    );
+    expect(existsSync(other)).toBe(false);
     await Bun.write(join(back.path, "encryption.key"), readFileSync(join(place.path, "encryption.key")));
     await using server = await startTestServer({ directory: back.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

@@ -1,0 +1,103 @@
+// A data directory that an installation is moved into: all of it is put together in a folder of its own there, and gets its names when it is
+// whole and flushed, the database last. So a folder with a database holds all of it, whenever the move was broken off.
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { mkdir, open, readdir, rename } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { keyFile } from "#base/encryption.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { lockDirectory } from "./lock.ts";
+import { UnsafeDatabaseError } from "./unsafe.ts";
+
+const MOVING = ".moving";
+const DATABASE = "slipway.db";
+
+/** Why nothing but a move may work on this data directory, in words; undefined where it may. */
+export const unfinishedMove = (directory: string): string | undefined =>
+  existsSync(join(directory, MOVING)) && !holdsDatabase(directory)
+    ? `a move into ${directory} has not ended: run \`slipway migrate --to sqlite\` again, or remove ${join(directory, MOVING)}`
+    : undefined;
+
+/** Throws UnsafeDatabaseError. */
+export const refuseUnfinishedMove = (directory: string): void => {
+  const problem = unfinishedMove(directory);
+  if (problem !== undefined) throw new UnsafeDatabaseError(problem);
+};
+
+/** Whether there is a database, or the log of one, which would be taken for that of whichever database came beside it. */
+export const holdsDatabase = (directory: string): boolean =>
+  [DATABASE, `${DATABASE}-wal`, `${DATABASE}-journal`].some(
+    (name) => (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
+  );
+
+export class Moving implements Disposable {
+  /** Where database, uploads and key are put, as they are in a data directory. */
+  readonly path: string;
+  readonly #directory: string;
+  readonly #lock: { close(): void };
+
+  private constructor(directory: string, lock: { close(): void }) {
+    this.#directory = directory;
+    this.#lock = lock;
+    this.path = join(directory, MOVING);
+  }
+
+  /** Removes what a move has left that was broken off. Throws LockedError, and UnsafeDatabaseError where there is a database. */
+  static async begin(directory: string): Promise<Moving> {
+    const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (made !== undefined) await flushNames(resolve(directory), resolve(made));
+    const moving = new Moving(directory, lockDirectory(directory));
+    try {
+      if (holdsDatabase(directory)) throw new UnsafeDatabaseError(`${directory} holds a database already`);
+      rmSync(moving.path, { recursive: true, force: true });
+      mkdirSync(moving.path, { mode: 0o700 });
+      return moving;
+    } catch (error) {
+      moving.#lock.close();
+      throw error;
+    }
+  }
+
+  /** Gives everything its name. The files are flushed, and nobody has the database open. */
+  async finish(): Promise<void> {
+    const [from, to] = [join(this.path, "files"), join(this.#directory, "files")];
+    for (const folder of existsSync(from) ? await readdir(from) : []) {
+      await mkdir(join(to, folder), { recursive: true, mode: 0o700 });
+      // One by one: there may be the copies of a node.
+      for (const name of await readdir(join(from, folder)))
+        await giveName(join(from, folder, name), join(to, folder, name));
+      await flush(join(to, folder));
+    }
+    if (existsSync(to)) await flush(to);
+    if (existsSync(keyFile(this.path))) await giveName(keyFile(this.path), keyFile(this.#directory));
+    await flush(this.#directory);
+    await giveName(join(this.path, DATABASE), join(this.#directory, DATABASE));
+    await flush(this.#directory);
+    failpoint("move_name");
+  }
+
+  /** Removes what has no name, and lets others work on the directory. */
+  [Symbol.dispose](): void {
+    try {
+      rmSync(this.path, { recursive: true, force: true });
+    } finally {
+      this.#lock.close();
+    }
+  }
+}
+
+const giveName = async (from: string, to: string): Promise<void> => {
+  failpoint("move_name");
+  await rename(from, to);
+};
+
+/** Flushes a file, or the names in a folder. */
+export const flush = async (path: string): Promise<void> => {
+  await using file = await open(path, "r");
+  await file.sync();
+};
+
+/** Flushes the names of a folder and of those above it, up to the first that was made. */
+const flushNames = async (folder: string, first: string): Promise<void> => {
+  await flush(dirname(folder));
+  if (folder !== first) await flushNames(dirname(folder), first);
+};

@@ -1,0 +1,55 @@
+// What tests of moves share: a data directory that has been used, and what is in one.
+import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { Checksum, copiedTables } from "#db/pg/copied-tables.ts";
+import { rowsOfTable } from "#db/pg/copy-sqlite.ts";
+import { Client } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { onPostgres } from "#test/support/postgres-server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+/** Servers of this process keep their data in a data directory, from which it is moved. */
+export const ownFile = { found: !onPostgres, reason: "needs servers on SQLite", file: "" };
+
+type Page = { chats: { id: string }[] };
+
+/** The chats that a search finds. */
+export const found = async (client: Client, words: string): Promise<string[]> => {
+  const answer = await client.get<Page | { id: string }[]>(
+    `/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`,
+  );
+  return (Array.isArray(answer) ? answer : answer.chats).map(({ id }) => id);
+};
+
+/** A server that has been used, and is stopped. */
+export const usedDirectory = async () => {
+  const place = tempDirectory();
+  let chat = "";
+  {
+    await using server = await startTestServer({ directory: place.path });
+    const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    await makeTemplate(client);
+    const me = await client.get<{ organization_ids: string[] }>("/api/v2/users/me");
+    const world = { owner: client, organization_id: me.organization_ids[0] as string };
+    chat = (await createChat(world, "The quick brown foxes were jumping over a hedge")).id;
+    await createChat(world, "Something else altogether");
+    await until(async () => (await client.get<{ status: string }>(`/api/v2/chats/${chat}`)).status === "waiting");
+    expect(await found(client, "fox")).toEqual([chat]);
+  }
+  return { place, chat };
+};
+
+/** How many rows each table has and what they hold. */
+export const sumsOf = (directory: string): Record<string, string> => {
+  using db = new Database(join(directory, "slipway.db"), { readonly: true });
+  return Object.fromEntries(
+    copiedTables().map((table) => {
+      const sum = new Checksum();
+      for (const row of rowsOfTable(db, table)) sum.add(row);
+      return [table.name, sum.text];
+    }),
+  );
+};
