@@ -36,5 +36,5 @@ export const beginPatiently = <T>(
 
 const isPassing = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };
-  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
+  return kind === "overloaded" || ["overloaded", "moved", "full", "unknown", "stale"].includes(String(reason));
 };

@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
+import { askPatiently } from "#actors/job/patience.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
 import { BuildRunner } from "#actors/workspace/build-runner.ts";
 import { systemClock } from "#base/clock.ts";
+import { CommitError } from "#db/engine/store.ts";
 
 const PART = 7;
 
@@ -26,4 +28,14 @@ test("[CP-57] a build whose part leaves before it begins is not begun at the nod
   await jobs.leave((part) => part === PART);
   await jobs.leave(() => true);
   expect(asked).toEqual(["startJob of stays here"]);
+});
+
+test("[CP-57] what comes of a job is said again while its part moves, to whoever has it then", async () => {
+  const refused = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
+  const asked = await askPatiently(systemClock, new AbortController().signal, async () => {
+    const error = refused.shift();
+    if (error) throw error;
+    return "done";
+  });
+  expect(asked).toBe("done");
 });

@@ -87,5 +87,5 @@ test("[BM-5] more nodes share the work, pass on the more of it, and hear the mor
   expect(one.database.heard_per_s).toBe(0);
   expect(ten.database.notices_per_s).toBeCloseTo(20, 6);
   expect(ten.database.heard_per_s).toBeCloseTo(180, 6);
-  expect(ten.database.connections).toBe(80);
+  expect(ten.database.connections).toBe(130);
 });

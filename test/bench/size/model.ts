@@ -76,14 +76,13 @@ export type Needs = {
     readonly heard_per_s: number;
     readonly connections: number;
     readonly renewals_per_s: number;
-    readonly looks_per_s: number;
   };
 };
 
-/** Connections of a node to the database, as docs/cluster.md says, and how often in a second it renews its lease and looks at the parts. */
-const CONNECTIONS = 8;
+/** Connections to the database of a node that is active alone, and of one of several, as docs/cluster.md says. */
+const CONNECTIONS = { alone: 7, among: 13 };
+/** How often in a second a node renews its lease and looks at the parts, in one question. */
 const RENEWALS = 2;
-const LOOKS = 4;
 
 /**
  * Groups a second of a writer that has one under way: what comes meanwhile is the next group. Behind each group it rests when nobody has come,
@@ -130,9 +129,8 @@ export const needsOf = ({ agents, nodes, per_s }: Load, { group, costs, idle, me
       trips_per_s: sum((cost) => cost.trips) + all * group.trips + nodes * idle.trips,
       notices_per_s: notices,
       heard_per_s: notices * (nodes - 1),
-      connections: nodes * CONNECTIONS,
+      connections: nodes * (nodes === 1 ? CONNECTIONS.alone : CONNECTIONS.among),
       renewals_per_s: nodes * RENEWALS,
-      looks_per_s: nodes * LOOKS,
     },
   };
 };

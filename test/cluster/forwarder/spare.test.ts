@@ -354,10 +354,8 @@ describe("a spare", () => {
     expect(await ready()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
     leader = activeNode().port;
     const host = "slipway.test";
-    expect(await ready({ host })).toEqual([
-      200,
-      { message: "Ready: this node passes on to the active one.", ...STATE },
-    ]);
+    const passing = { message: "Ready: this node passes on to the active one.", ...STATE };
+    expect(await ready({ host })).toEqual([200, passing]);
     expect(await ready()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
     // Two spares that take each other for the active node.
     leader = spare(() => forwarder.port).port;
