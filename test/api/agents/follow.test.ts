@@ -250,7 +250,8 @@ describe("a follower", () => {
     const end = await readLogs(stalled);
     expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
     const truth = await stored(server, seeded);
-    expect(end.logs).toEqual(truth.slice(0, end.logs.length));
+    // Through a node it may be more, by what lies in the sockets between, than one answer holds.
+    expect(end.logs.slice(0, truth.length)).toEqual(truth.slice(0, end.logs.length));
     using resumed = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${end.logs.at(-1)?.id}`));
     expect([...end.logs, ...(await collect(resumed, sent - end.logs.length))].length).toBe(sent);
   });
