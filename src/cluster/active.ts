@@ -100,6 +100,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
             here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
             has: (part) => node.has(part),
             placeOf: (part) => node.nodeOf(part)?.address,
+            lifeAt: (address) => node.lifeAt(address),
             partOf,
           },
           state: () => shownState(node),

@@ -5,6 +5,8 @@ import type { Clock } from "#base/clock.ts";
 import { pause, within } from "#base/retry.ts";
 import { partNamedIn, readAnswer } from "./answer-head.ts";
 import { connectToNode, type NodePlace } from "./connect.ts";
+import type { GoneNodes } from "./gone-nodes.ts";
+import { plainAnswer } from "./head.ts";
 import type { Link } from "./link.ts";
 
 /** How long a connection waits for a node to be active, and how often it looks. */
@@ -17,6 +19,11 @@ const CONNECT_MS = 2_000;
 /** A node that does not say within this time that it is not the active one has begun: the rest of a long body follows. */
 const BEGUN_MS = 250;
 
+const UNKNOWN = "The node that was to do this does not answer any more: it may have been done or not.";
+
+/** Another node: `isGone` tells, later, whether the life of it has ended that was asked. */
+export type OtherPlace = NodePlace & { isGone?(): boolean };
+
 export type AskOptions = {
   readonly clock: Clock;
   /** That of the nodes. */
@@ -24,7 +31,11 @@ export type AskOptions = {
   /** Of this node, where nodes speak TLS. */
   readonly certificate: X509Certificate | undefined;
   /** The node that is to be asked now; undefined while there is none. */
-  place(): NodePlace | undefined;
+  place(): OtherPlace | undefined;
+  /** Who looks whether a node is gone that was asked; absent where it is this one. */
+  readonly goneNodes?: GoneNodes | undefined;
+  /** It only reads: where a node is gone before it has said anything, the next one is asked. */
+  readonly isRead?: boolean | undefined;
   /** A node has said that another one is to be asked, for this part where it names one. True: at once; undefined: nobody else is to be. */
   elsewhere?(part: number | undefined): boolean | undefined;
 };
@@ -63,6 +74,8 @@ class Attempt {
   readonly #decided = Promise.withResolvers<Attempted | undefined>();
   #state: "connecting" | "asked" | "begun" | "over" = "connecting";
   #heard: Buffer = Buffer.alloc(0);
+  /** How often something came. */
+  #times = 0;
 
   constructor(options: AskOptions, link: Link) {
     this.#options = options;
@@ -70,7 +83,7 @@ class Attempt {
   }
 
   /** Undefined, or a part: nothing was begun, and another node may be asked. */
-  async at(place: NodePlace): Promise<Attempted | undefined> {
+  async at(place: OtherPlace): Promise<Attempted | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
     const reached = connectToNode(place, certificate, {
@@ -91,12 +104,49 @@ class Attempt {
     }
     this.#state = "asked";
     link.connect(socket, true);
+    this.#watch(place);
     clock.after(BEGUN_MS, () => this.#state === "asked" && link.letGo(false));
     return await this.#decided.promise;
   }
 
+  #watch({ isGone }: OtherPlace): void {
+    const link = this.#link;
+    const isOver = (): boolean => this.#state === "over" || link.isOver;
+    const heard = (): number => this.#times;
+    if (!isGone) return;
+    this.#options.goneNodes?.watch({
+      get isOver() {
+        return isOver();
+      },
+      get heard() {
+        return heard();
+      },
+      get isHeldUp() {
+        return link.client.waiting.length > 0;
+      },
+      isGone,
+      cut: () => this.#cut(),
+    });
+  }
+
+  /** The node is gone: whatever it does is not waited for. */
+  #cut(): void {
+    const link = this.#link;
+    const isBegun = this.#state === "begun";
+    this.#state = "over";
+    link.cutOff();
+    if (!isBegun && this.#options.isRead && link.kept) {
+      this.#decided.resolve({ part: undefined });
+      return;
+    }
+    if (isBegun) link.close();
+    else link.answer(plainAnswer("500 Internal Server Error", { message: UNKNOWN }));
+    this.#decided.resolve("closed");
+  }
+
   #hear(bytes: Buffer): void {
     const link = this.#link;
+    this.#times++;
     if (this.#state === "begun") link.write("client", bytes);
     if (this.#state !== "asked") return;
     this.#heard = Buffer.concat([this.#heard, bytes]);

@@ -15,6 +15,9 @@ export type NodeListener = {
   failed(): void;
 };
 
+/** A machine that is gone without a word is noticed so long after it has last said something, and some seconds more. */
+export const KEEP_ALIVE_MS = 10_000;
+
 export type NodePlace = { readonly hostname: string; readonly port: number };
 
 /** `own`: the certificate of this node, where nodes speak TLS. Undefined when nobody answers there, or somebody who is no node. */
@@ -52,6 +55,7 @@ export const connectToNode = async (
       },
     },
   }).catch(() => undefined);
+  socket?.setKeepAlive(true, KEEP_ALIVE_MS);
   if (!socket || (await known)) return socket;
   socket.end();
   log("cluster").warn("who answers at {hostname} port {port} has not the certificate of a node", { hostname, port });

@@ -9,9 +9,10 @@ import { FIRST_PART } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
-import { askActive } from "./ask-active.ts";
+import { askActive, type OtherPlace } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
-import { type NodeListener, type NodePlace, placeOf } from "./connect.ts";
+import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, placeOf } from "./connect.ts";
+import { GoneNodes } from "./gone-nodes.ts";
 import { ALIVE, GO_ON, type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
@@ -72,6 +73,8 @@ export type PartPlaces = {
   has(part: number): boolean;
   /** host:port of the other node that has it; undefined while there is none. */
   placeOf(part: number): string | undefined;
+  /** Which life of it the node has there that has a lease; another one once it was followed and has come again. Undefined where none has. */
+  lifeAt(place: string): number | undefined;
   /** Of which part a request is, by its head; undefined where any node does it, or nobody can say now. Whoever is asked for it looks for itself. */
   readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
@@ -84,6 +87,7 @@ export class Forwarder {
   readonly #listener: TCPSocketListener<Link>;
   readonly #certificate: X509Certificate | undefined;
   readonly #digest: string;
+  readonly #goneNodes: GoneNodes;
   #isNext = false;
   #isLeaving = false;
   /** When somebody came last who was passed on, by the monotonic clock. */
@@ -92,6 +96,7 @@ export class Forwarder {
   constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#digest = sha256(options.token);
+    this.#goneNodes = new GoneNodes(options.clock);
     this.#certificate = options.tls && certificateOf(options.tls.cert);
     const { hostname, port, tls } = options;
     // Bun's types do not know that a TCP listener may share its port.
@@ -121,15 +126,11 @@ export class Forwarder {
 
   /**
    * This node listens itself from now on, and gets whoever comes. Who is on the way here still, or waits for a node, is passed on to it; what
-   * was passed on to the node before is ended a moment later.
+   * was passed on to the node before is cut off a moment later.
    */
   handOver(): void {
     this.#isNext = true;
-    const before = [...this.#links].filter((link) => link.server.socket);
-    const end = (): void => {
-      this.#listener.stop();
-      for (const link of before) link.close();
-    };
+    const end = (): void => void this.#listener.stop();
     if (giveToSecond(this.#descriptor)) this.#options.clock.after(ON_ITS_WAY_MS, end);
     else end();
   }
@@ -155,6 +156,7 @@ export class Forwarder {
 
   end(): void {
     this.#listener.stop(true);
+    this.#goneNodes.end();
     for (const link of this.#links) link.close();
   }
 
@@ -277,6 +279,7 @@ export class Forwarder {
   /** Another node has passed it on: this one does it, or says that it is not the one. */
   async #passIn(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
     this.#take(link, head, address, early);
+    link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
     const { clock, token, parts } = this.#options;
     let named: number | undefined;
     const elsewhere = (part: number | undefined): undefined => {
@@ -291,16 +294,22 @@ export class Forwarder {
   }
 
   /** The place to ask next: this node first, then whoever has the part that is named. */
-  #route(named?: number): { place(): NodePlace | undefined; elsewhere?(part: number | undefined): boolean } {
+  #route(named?: number): { place(): OtherPlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const options = this.#options;
-    if (!options.parts) return { place: () => placeOf(this.#isNext ? options.own() : options.leader()) };
+    if (!options.parts) return { place: () => (this.#isNext ? placeOf(options.own()) : this.#leader(options)) };
     const { parts } = options;
+    const other = (part: number): OtherPlace | undefined => {
+      const address = parts.placeOf(part);
+      const place = placeOf(address);
+      const life = address && parts.lifeAt(address);
+      return place && address ? { ...place, isGone: () => parts.lifeAt(address) !== life } : undefined;
+    };
     return {
       place: () => {
         const here = parts.here();
         // Who has a part is asked; so is this node while nobody has said which part it is.
-        if (named === undefined) return here ?? placeOf(parts.placeOf(FIRST_PART));
-        return here && parts.has(named) ? here : placeOf(parts.placeOf(named));
+        if (named === undefined) return here ?? other(FIRST_PART);
+        return here && parts.has(named) ? here : other(named);
       },
       elsewhere: (part) => {
         const isNews = part !== undefined && part !== named;
@@ -308,6 +317,13 @@ export class Forwarder {
         return isNews;
       },
     };
+  }
+
+  /** The active node, which is followed once another one is that. */
+  #leader({ leader }: ActivePlaces): OtherPlace | undefined {
+    const address = leader();
+    const place = placeOf(address);
+    return place && { ...place, isGone: () => this.#isNext || ![address, undefined].includes(leader()) };
   }
 
   /** To this node itself, where it answers reads and can say this; else to the active one. */
@@ -327,7 +343,10 @@ export class Forwarder {
       if (isAnswered) return;
     }
     const asked = await askActive(
-      { clock, token, certificate, ...this.#route(part ?? (await this.#partOf(head))) },
+      {
+        ...{ clock, token, certificate, goneNodes: this.#goneNodes, isRead: head.isRead },
+        ...this.#route(part ?? (await this.#partOf(head))),
+      },
       link,
     );
     if (asked === "nobody") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");

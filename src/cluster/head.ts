@@ -96,7 +96,7 @@ export const ALIVE: Buffer = Buffer.from(
 
 /** A whole answer of a spare's own; `more`: further lines of its head. */
 export const plainAnswer = (
-  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",
+  status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
   said: { readonly message: string },
   more: readonly string[] = [],
 ): Buffer => {

@@ -10,7 +10,9 @@ const END_MS = 5_000;
 export const EARLY_BYTES = 1024 * 1024;
 
 type Side = {
-  socket: Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "remoteAddress"> | undefined;
+  socket:
+    | Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "terminate" | "setKeepAlive" | "remoteAddress">
+    | undefined;
   /** What it has not taken yet. */
   waiting: Buffer[];
   /** The other side has ended: so does this one, once it has taken all. */
@@ -78,6 +80,16 @@ export class Link {
   /** The node has begun nothing and is left. */
   disconnect(): void {
     this.server.socket?.end();
+    this.#forgetServer();
+  }
+
+  /** The node is gone: it hears nothing more, not even the end. */
+  cutOff(): void {
+    this.server.socket?.terminate();
+    this.#forgetServer();
+  }
+
+  #forgetServer(): void {
     this.server.socket = undefined;
     this.server.waiting = [];
     this.mayHold = true;

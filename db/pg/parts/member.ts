@@ -111,6 +111,11 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#held.nodeOf(part);
   }
 
+  /** The epoch of the node there, whose parts nobody has taken; undefined where there is none. */
+  lifeAt(address: string): number | undefined {
+    return this.#table.owners.find((owner) => owner.address === address)?.epoch;
+  }
+
   /** Whether another node lives, which takes what this one gives away. */
   get hasNext(): boolean {
     return this.#table.owners.some(({ id, lives }) => lives && id !== this.id);

@@ -51,6 +51,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       parts: {
         here: () => place(server.port),
         has: (part) => own.has(part),
+        lifeAt: () => 1,
         partOf: partOf && (async (request) => partOf(new URL(request.url).pathname)),
         placeOf(part) {
           const at = has.findIndex((one) => one.has(part));

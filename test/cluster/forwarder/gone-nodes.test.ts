@@ -1,0 +1,136 @@
+// A node that hears and says nothing more, as one that stands still: what others have passed on to it, over real sockets.
+import { afterEach, expect, test } from "bun:test";
+import type { Socket } from "bun";
+import { systemClock } from "#base/clock.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
+
+const TOKEN = "the-token-of-the-nodes";
+const STATE = { node: "active", lease: "held", database: "answers", standby: "connected" } as const;
+const UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+const SWITCHED = `HTTP/1.1 101 Switching Protocols\r\n${UPGRADE}\r\n`;
+const EVENTS = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n";
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+});
+
+/** `silent` begins to answer by the path, and stands still then; `own` takes over what it had. */
+const startNodes = () => {
+  const heard: { path: string; socket: Socket }[] = [];
+  const silent = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, bytes) {
+        const [, path] = /^[A-Z]+ (\S+) /.exec(bytes.toString("latin1")) ?? [];
+        if (path === undefined) return;
+        if (path === "/stream") socket.write(EVENTS);
+        if (path === "/socket") socket.write(SWITCHED);
+        heard.push({ path, socket });
+      },
+    },
+  });
+  const own = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => new Response(`next: ${request.method} ${await request.text()}`),
+  });
+  const state = { life: 1 as number | undefined, isOwn: false };
+  const other = `127.0.0.1:${silent.port}`;
+  const here = { hostname: "127.0.0.1", port: own.port as number };
+  const listens = {
+    hostname: "127.0.0.1",
+    port: 0,
+    clock: systemClock,
+    max_connections: 100,
+    token: TOKEN,
+    isOurs: () => true,
+  };
+  const among = new Forwarder({
+    ...listens,
+    parts: {
+      here: () => here,
+      has: () => state.isOwn,
+      placeOf: () => (state.isOwn ? undefined : other),
+      lifeAt: (place) => (place === other ? state.life : undefined),
+      partOf: async () => 7,
+    },
+    state: () => STATE,
+  });
+  const spare = new Forwarder({
+    ...listens,
+    leader: () => (state.isOwn ? `127.0.0.1:${own.port}` : state.life === undefined ? undefined : other),
+    own: () => `127.0.0.1:${own.port}`,
+    state: () => ({ ...STATE, node: "spare" }),
+  });
+  open.push(
+    () => among.end(),
+    () => spare.end(),
+    () => silent.stop(true),
+    () => void own.stop(true),
+  );
+  const ask = (at: Forwarder, head: string, rest = ""): RawConnection => {
+    const connection = new RawConnection(new URL(`http://127.0.0.1:${at.port}`));
+    connection.send(`${head} HTTP/1.1\r\nHost: x\r\n${rest || "\r\n"}`);
+    open.push(() => connection[Symbol.dispose]());
+    return connection;
+  };
+  return { heard, state, among, spare, ask };
+};
+
+for (const kind of ["among", "spare"] as const)
+  test(`[CL-62] what waits for a node that is followed is asked of the next one, answered or broken off (${kind})`, async () => {
+    const nodes = startNodes();
+    const { heard, state, ask } = nodes;
+    const at = nodes[kind];
+    const read = ask(at, "GET /read");
+    const early = ask(at, "GET /early", `${UPGRADE}\r\n`);
+    const write = ask(at, "PUT /write", "Content-Length: 4\r\n\r\nfour");
+    const half = ask(at, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
+    const stream = ask(at, "GET /stream");
+    const socket = ask(at, "GET /socket", `${UPGRADE}\r\n`);
+    await until(() => heard.length === 6, { what: "the node to have all of them" });
+    await stream.until((text) => text.includes("data: 1"));
+    await socket.until((text) => text.endsWith("\r\n\r\n"));
+    // Nobody has followed it yet: all wait.
+    state.life = undefined;
+    if (kind === "among") state.life = 1;
+    const waited = systemClock.monotonic();
+    await until(() => systemClock.monotonic() - waited > 1_000);
+    expect([read, early, write, half].map(({ received }) => received)).toEqual(["", "", "", ""]);
+
+    const followed = systemClock.monotonic();
+    state.life = 2;
+    state.isOwn = true;
+    expect(await read.until((text) => text.includes("next:"))).toMatch(/^HTTP\/1\.1 200 .*next: GET $/s);
+    expect(await early.until((text) => text.includes("next:"))).toContain("next: GET ");
+    for (const one of [write, half])
+      expect(await one.until((text) => text.includes("}"))).toMatch(
+        /^HTTP\/1\.1 500 .*The node that was to do this does not answer any more: it may have been done or not\./s,
+      );
+    await Promise.all([stream.closed, socket.closed]);
+    expect(systemClock.monotonic() - followed).toBeLessThan(2_000);
+    expect(stream.received).toEndWith("data: 1\n\n");
+    expect(socket.received).toBe(SWITCHED);
+  }, 20_000);
+
+test("[CL-62] a node that leaves in order says its rest", async () => {
+  const { heard, state, among, ask } = startNodes();
+  const read = ask(among, "GET /read");
+  await until(() => heard.length === 1);
+  const { socket } = heard[0] as { socket: Socket };
+  state.life = undefined;
+  state.isOwn = true;
+  socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+  for (let n = 0; n < 8; n++) {
+    const said = systemClock.monotonic();
+    await until(() => systemClock.monotonic() - said > 250);
+    socket.write(`${n}`);
+  }
+  socket.end();
+  await read.closed;
+  expect(read.received).toEndWith("\r\n\r\n01234567");
+}, 20_000);

@@ -1,0 +1,59 @@
+// A node that stands still: whoever came to it through the others is not held until it goes on.
+import { expect } from "bun:test";
+import { SQL } from "bun";
+import { Client } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { LEASE_MS, type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
+/** After the end of the lease, on a machine that has much else to do. */
+const MORE_MS = 4_000;
+const MINUTE_MS = 60_000;
+
+testNeeding(
+  [needs.postgres],
+  "[CL-62] a node that is stopped holds nothing that others have passed on to it for longer than its lease and a moment",
+  async () => {
+    await using cluster = await startCluster();
+    const nodes = [await cluster.start(1, EVERY), await cluster.start(2, EVERY), await cluster.start(3, EVERY)];
+    await using sql = new SQL(cluster.database.url, { max: 1 });
+    await until(
+      async () => (await sql.unsafe("select node from parts group by node having count(*) > 80")).length === 3,
+      { what: "each node to have its share" },
+    );
+    const admin = await new Client((nodes[0] as NodeProcess).url).signIn(ADMIN.email, ADMIN.password);
+    const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+    const chat = await createChat({ owner: admin, organization_id: organization_ids[0] as string }, "hello");
+    const [{ node: owner }] = await sql.unsafe("select node from chats join parts using (part) limit 1");
+    const hung = nodes.find(({ id }) => id === owner) as NodeProcess;
+    const other = nodes.find(({ id }) => id !== owner) as NodeProcess;
+    const at = new Client(other.url, admin.token);
+    const path = `/api/v2/chats/${chat.id}`;
+
+    const stream = await at.fetch("GET", `${path}/stream`, undefined, { headers: { accept: "text/event-stream" } });
+    expect(stream.status).toBe(200);
+    const ended = stream.text().catch(() => "broken off");
+    using watch = await at.socket("/api/v2/chats/watch");
+
+    hung.signal("SIGSTOP");
+    const stopped = performance.now();
+    const read = at.fetch("GET", path);
+    const write = at.fetch("PATCH", path, { title: "renamed" });
+    await Promise.all([ended, watch.closed]);
+    expect((await write).status).toBe(500);
+    expect(await (await write).text()).toContain("it may have been done or not");
+    expect((await read).status).toBe(200);
+    const took = performance.now() - stopped;
+    expect(took).toBeLessThan(LEASE_MS + MORE_MS);
+    // They come again, and find the next node.
+    using again = await at.socket("/api/v2/chats/watch");
+    expect((await at.fetch("PATCH", path, { title: "once more" })).ok).toBe(true);
+    hung.signal("SIGCONT");
+    expect(await hung.exited).not.toBe(0);
+    again.close();
+  },
+  2 * MINUTE_MS,
+);
