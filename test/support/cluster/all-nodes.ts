@@ -1,9 +1,13 @@
 // The contexts of nodes that all work, as one: tests wait for what happens inside of a server, or count what it holds, and mean wherever that is.
 import { type Events, HEARD_AMONG_ACTIVE } from "#actors/runtime/events.ts";
+import { isMoved } from "#db/engine/store.ts";
 import type { Context } from "#src/context/context.ts";
 
-/** What becomes of a member: asked of each node and waited for, added up, or whether it is so at any; all others are the first node's. */
-type How = "each" | "sum" | "any";
+/**
+ * What becomes of a member: asked of each node and waited for, added up, whether it is so at any, or asked of one after the other until one has the part;
+ * all others are the first node's.
+ */
+type How = "each" | "sum" | "any" | "owner";
 
 type Member = (...args: unknown[]) => unknown;
 
@@ -14,6 +18,7 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, How>>>> = {
   agents: ACTORS,
   chats: ACTORS,
   dryRuns: ACTORS,
+  diffs: { due: "owner", idle: "each" },
   versions: ACTORS,
   workspaces: ACTORS,
   streams: { size: "sum", endAll: "each" },
@@ -47,10 +52,25 @@ const together = (all: readonly object[], how: Readonly<Record<string, How>>): o
     if (kind === undefined) return undefined;
     const members = () => all.map((one) => Reflect.get(one, name, one) as unknown);
     if (kind === "sum") return (members() as number[]).reduce((a, b) => a + b);
+    if (kind === "owner") return (...args: unknown[]) => ownersAnswer(all, name, args);
     const ask = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
     if (kind === "any") return (...args: unknown[]) => ask(args).some(Boolean);
     return (...args: unknown[]) => Promise.all(ask(args));
   });
+};
+
+const ownersAnswer = async (
+  [first, ...rest]: readonly object[],
+  name: PropertyKey,
+  args: unknown[],
+): Promise<unknown> => {
+  const one = first as object;
+  try {
+    return await (Reflect.get(one, name, one) as Member).apply(one, args);
+  } catch (error) {
+    if (!isMoved(error) || rest.length === 0) throw error;
+    return await ownersAnswer(rest, name, args);
+  }
 };
 
 /** What other nodes are not told of is listened for at each. */
