@@ -82,7 +82,7 @@ const EVERYTHING: Tree = {
   accessUrl: "https://slipway.example.com",
   image: { repository: "registry.example.com:5000/slipway", tag: "v1" },
   imagePullSecrets: ["registry"],
-  settings: { trusted_proxies: "10.0.0.0/8", provisioner_slots: 8, chat_titles: false },
+  settings: { trusted_proxies: "10.0.0.0/8", provisioner_slots: 8, chat_titles: false, api_rate_limit: 1_000_000 },
   extraEnv: [{ name: "SLIPWAY_HOOK_SECRET", valueFrom: { secretKeyRef: { name: "hooks", key: "secret" } } }],
   service: { type: "LoadBalancer", port: 443, annotations: { "example.com/a": "b" } },
   ingress: {
@@ -137,7 +137,8 @@ describe("the chart", () => {
         );
         variables.SLIPWAY_NODE_ADDRESS = (variables.SLIPWAY_NODE_ADDRESS ?? "").replace("$(POD_NAME)", "slipway-0");
         delete variables.SLIPWAY_HOOK_SECRET;
-        const { database_url, encryption_key, node_address, access_url } = configOf(variables);
+        const { database_url, encryption_key, node_address, access_url, ...others } = configOf(variables);
+        if (values === EVERYTHING) expect(others).toMatchObject({ provisioner_slots: 8, api_rate_limit: 1_000_000 });
         expect([database_url, encryption_key?.length, node_address, access_url?.href]).toEqual([
           "postgres://slipway:secret@database/slipway",
           64,

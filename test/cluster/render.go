@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -50,6 +51,17 @@ func main() {
 				return nil, errors.New(message)
 			}
 			return value, nil
+		},
+		"kindIs":  func(kind string, value any) bool { return kind == reflect.ValueOf(value).Kind().String() },
+		"ternary": func(yes, no any, condition bool) any {
+			if condition {
+				return yes
+			}
+			return no
+		},
+		"toJson": func(value any) (string, error) {
+			text, err := json.Marshal(value)
+			return string(text), err
 		},
 		"toYaml": toYaml,
 	})
