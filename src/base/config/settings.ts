@@ -81,7 +81,7 @@ export const SERVER_SETTINGS = {
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",
-    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. In a cluster each active node counts for itself. 0: nobody is.",
+    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. Where every node of a cluster is active they count together; a spare that answers reads counts for itself. 0: nobody is.",
     absent: "512, and programs on this machine are not counted",
   }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
