@@ -5,6 +5,8 @@ import { systemClock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 
 export const CONNECT_SECONDS = 2;
+/** Milliseconds that a server has to say what it is, once it has taken the connection. */
+const ANSWER_MS = 2000;
 /** Milliseconds that the others have to say that they are primaries, too, once one has. */
 const OTHERS_MS = 250;
 
@@ -41,9 +43,12 @@ const askHost = async (host: string): Promise<FoundPrimary> => {
   try {
     const connection = await sql.reserve();
     // A standby writes to no timeline.
-    const [row] = await connection.unsafe(
+    const asking = connection.unsafe(
       "select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline",
     );
+    // A server that stands still takes connections and says nothing on them.
+    if (!(await within(systemClock, ANSWER_MS, asking))) throw new Error("it does not answer");
+    const [row] = await asking;
     if (row.timeline === null) throw new Error("it is a standby");
     return { host, sql, connection, timeline: row.timeline };
   } catch (error) {

@@ -204,14 +204,15 @@ export abstract class LivingNode {
   protected reconnect(): void {
     this.primary.lost();
     this.#reads?.reconnect();
-    // Its connection hangs in the same way.
-    if (this.isActive && this.serves_ms <= 0) this.store?.reconnect();
+    // Its connections hang in the same way, and whoever waits there is to be answered.
+    if (this.isActive && this.serves_ms <= 0) this.store?.giveUp();
   }
 
   /** A database that hangs must not keep the next try waiting: the connection is given up, nothing is cancelled. */
   protected within<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const { clock, lease_ms } = this.options;
-    return soon(clock, Math.max(1000, lease_ms / 3), () => this.primary.writer().then(work));
+    const ms = Math.max(1000, lease_ms / 3);
+    return soon(clock, ms, () => this.primary.writer(ms).then(work));
   }
 
   /** Looks who lives. The first of a beat, since it only reads: what is written waits for a standby that is away, and then it has to be known why. */

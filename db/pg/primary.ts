@@ -3,15 +3,16 @@
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { pause } from "#base/retry.ts";
+import { pause, within } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
 import { CONNECT_SECONDS, findPrimary } from "./find-primary.ts";
 import { hostsOf } from "./hosts.ts";
 import { LeftBehind } from "./left-behind.ts";
 
-/** Milliseconds between two rounds over the hosts, and how long writes wait for a primary before they are refused. */
+/** Milliseconds between two rounds over the hosts. */
 const AGAIN_MS = 100;
-const WAIT_MS = 15_000;
+/** How long whoever needs the database waits for it before they are refused. */
+export const WAIT_MS = 15_000;
 const READERS = 4;
 
 /**
@@ -27,6 +28,12 @@ export class Primary {
   #readers: SQL | undefined;
   #sql: SQL | undefined;
   #writer: Promise<ReservedSQL> | undefined;
+  /** The writer's, once it is made. */
+  #connection: ReservedSQL | undefined;
+  /** Those who wait for it: each is told here that it waits no longer. */
+  readonly #waiting = new Set<(reason: CommitError) => void>();
+  /** Why there is none, as the last try said. */
+  #reason: unknown;
   /** The host of the writer's connection, with all that it takes to connect. */
   #host = "";
   #closed = false;
@@ -44,21 +51,29 @@ export class Primary {
     this.#left = inOrder ? new LeftBehind() : undefined;
   }
 
-  /** The writer's connection, made where there is none. Throws `overloaded` when no primary answers in time: nothing was sent. */
-  writer(): Promise<ReservedSQL> {
-    if (this.#writer) return this.#writer;
-    const made = this.#connect(this.#given);
-    this.#writer = made;
-    made.catch(() => {
-      if (this.#writer === made) this.#writer = undefined;
-    });
-    return made;
+  /**
+   * The writer's connection, made where there is none. Throws `overloaded` when no primary answers within so many milliseconds, however often it is looked
+   * for meanwhile: nothing was sent.
+   */
+  async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
+    if (this.#connection) return this.#connection;
+    const { promise, resolve, reject } = Promise.withResolvers<ReservedSQL>();
+    const timer = systemClock.after(Math.max(0, ms), () => reject(noPrimary(this.#reason)));
+    this.#waiting.add(reject);
+    this.#made().then(resolve, reject);
+    try {
+      return await promise;
+    } finally {
+      timer.cancel();
+      this.#waiting.delete(reject);
+    }
   }
 
   /** Where reads go: to the primary, so that what was committed is read. */
-  async readers(): Promise<SQL> {
-    if (!this.#readers) await this.writer();
-    return this.#readers as SQL;
+  async readers(ms = this.#wait_ms): Promise<SQL> {
+    const until = systemClock.monotonic() + ms;
+    while (!this.#readers) await this.writer(until - systemClock.monotonic());
+    return this.#readers;
   }
 
   /** The address of the host that takes writes. Holds a password: never logged. */
@@ -67,16 +82,23 @@ export class Primary {
     return this.#host;
   }
 
-  /** The writer's connection broke, or `readers`, where they are still those in use: the next use makes another. */
-  lost(readers?: SQL): void {
-    if (readers && readers !== this.#readers) return;
+  /** The writer's connection broke, or `used`, where that is still in use: the next use makes another. */
+  lost(used?: SQL | ReservedSQL): void {
+    if (used && used !== this.#readers && used !== this.#connection) return;
     this.#given++;
     this.#left?.leave();
     this.#writer = undefined;
+    this.#connection = undefined;
     const old = [this.#sql, this.#readers];
     this.#sql = undefined;
     this.#readers = undefined;
     for (const sql of old) void sql?.close({ timeout: 0 }).catch(() => {});
+  }
+
+  /** The connections are given up, and whoever waits for one is refused: nothing of theirs was sent. */
+  giveUp(): void {
+    this.lost();
+    for (const refuse of this.#waiting) refuse(noPrimary(this.#reason));
   }
 
   async close(): Promise<void> {
@@ -87,21 +109,35 @@ export class Primary {
     await Promise.all([this.#sql?.close(), this.#readers?.close()]);
   }
 
+  #made(): Promise<ReservedSQL> {
+    if (this.#writer) return this.#writer;
+    const made = this.#connect(this.#given);
+    this.#writer = made;
+    made.catch(() => {
+      if (this.#writer === made) this.#writer = undefined;
+    });
+    return made;
+  }
+
   /** `given`: how many were given up when it was wanted; with one more nobody waits for it, but for the next one. */
   async #connect(given: number): Promise<ReservedSQL> {
     const until = systemClock.monotonic() + this.#wait_ms;
+    const left = (): number => until - systemClock.monotonic();
     const isWanted = (): boolean => given === this.#given && !this.#closed;
-    let reason: unknown;
-    while (systemClock.monotonic() < until && !this.#closed) {
-      if (!isWanted()) return this.writer();
+    while (left() > 0 && !this.#closed) {
+      if (!isWanted()) return this.#made();
       try {
         const { host, sql, connection } = await findPrimary(this.#hosts);
         try {
-          await connection.unsafe(WRITER_SETTINGS).simple();
-          await this.#left?.settled(connection, () => isWanted() && systemClock.monotonic() < until);
-          const use = await this.#left?.use(connection);
+          let use: (() => void) | undefined;
+          const ready = async (): Promise<void> => {
+            await connection.unsafe(WRITER_SETTINGS).simple();
+            await this.#left?.settled(connection, () => isWanted() && left() > 0);
+            use = await this.#left?.use(connection);
+          };
+          const isReady = await within(systemClock, Math.max(0, left()), ready());
           if (!isWanted()) throw new Error("it was given up");
-          if (systemClock.monotonic() >= until) throw new Error("what was sent before has not ended");
+          if (!isReady || left() <= 0) throw new Error("what was sent before has not ended");
           use?.();
         } catch (error) {
           void sql.close({ timeout: 0 }).catch(() => {});
@@ -110,13 +146,17 @@ export class Primary {
         this.#sql = sql;
         this.#host = host;
         this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
+        this.#connection = connection;
         return connection;
       } catch (error) {
-        reason = error;
+        this.#reason = error;
       }
       await pause(systemClock, AGAIN_MS);
     }
-    log("db").warn("no primary of PostgreSQL answers: {reason}", { reason });
-    throw new CommitError("overloaded", "no primary of the database answers", { cause: reason });
+    log("db").warn("no primary of PostgreSQL answers: {reason}", { reason: this.#reason });
+    throw noPrimary(this.#reason);
   }
 }
+
+const noPrimary = (cause: unknown): CommitError =>
+  new CommitError("overloaded", "no primary of the database answers", { cause });

@@ -1,9 +1,11 @@
 // Reads of a store on PostgreSQL: from the primary, so they see every commit that resolved.
 import type { SQL } from "bun";
+import { systemClock } from "#base/clock.ts";
+import { within } from "#base/retry.ts";
 import type { Query } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { queryText } from "./bind.ts";
-import type { Primary } from "./primary.ts";
+import { type Primary, WAIT_MS } from "./primary.ts";
 import { isAnswer, refusalOf } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
@@ -16,9 +18,14 @@ export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
   #isClosed = false;
+  readonly #wait_ms: number;
+  /** When the database answered a read last, by the monotonic clock. */
+  #answered_at = Number.NEGATIVE_INFINITY;
 
-  constructor(primary: Primary) {
+  /** `wait_ms`: how long a read waits for the database, but for a report, which may take its time. */
+  constructor(primary: Primary, wait_ms = WAIT_MS) {
     this.primary = primary;
+    this.#wait_ms = wait_ms;
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
@@ -26,8 +33,12 @@ export abstract class PgReads {
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    const rows = await this.#read((readers) =>
-      readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values(),
+    const rows = await this.#read((readers, until) =>
+      this.#soon(
+        readers,
+        until,
+        readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values(),
+      ),
     );
     return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
   }
@@ -50,19 +61,36 @@ export abstract class PgReads {
     this.#isClosed = true;
   }
 
-  /** A connection that broke, or was not made in time because this process stood still, says nothing of the next one: reads are repeated. */
-  async #read<T>(read: (readers: SQL) => Promise<T>): Promise<T> {
+  /**
+   * A connection that broke, or was not made in time because this process stood still, says nothing of the next one: reads are repeated, for as long as
+   * one may wait.
+   */
+  async #read<T>(read: (readers: SQL, until: number) => Promise<T>): Promise<T> {
+    const until = systemClock.monotonic() + this.#wait_ms;
     for (let repeats = 0; ; repeats++) {
       if (this.#isClosed) throw new CommitError("closed", "the store is closing");
-      const readers = await this.primary.readers();
+      const readers = await this.primary.readers(until - systemClock.monotonic());
       try {
-        return await read(readers);
+        return await read(readers, until);
       } catch (error) {
         if (isAnswer(error)) throw refusalOf(error);
         // The second time the host itself may be gone: then another one has to be looked for, before anything is written.
         if (repeats > 0) this.primary.lost(readers);
-        if (repeats >= REPEATS) throw refusalOf(error);
+        // Nothing is unknown of what only reads.
+        if (repeats >= REPEATS || systemClock.monotonic() >= until)
+          throw new CommitError("overloaded", "the database does not answer", { cause: error });
       }
     }
+  }
+
+  /** Throws when it is too late. Where no other read was answered meanwhile the connections are given up, as those of a machine that has gone. */
+  async #soon<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
+    const asked_at = systemClock.monotonic();
+    if (!(await within(systemClock, Math.max(0, until - asked_at), reading))) {
+      if (this.#answered_at < asked_at) this.primary.lost(readers);
+      throw new Error("no answer in time");
+    }
+    this.#answered_at = systemClock.monotonic();
+    return reading;
   }
 }

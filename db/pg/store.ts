@@ -21,6 +21,8 @@ export type PgStoreOptions = {
   /** Milliseconds since 1970, for the table of migrations. */
   now: number;
   queueBytes?: number;
+  /** How long a write and a read wait for the database; default 15 s. */
+  wait_ms?: number;
   /** Whether other nodes are told what concerns them. */
   tells?: boolean;
   /** Another node has taken over: the process must stop. */
@@ -38,7 +40,8 @@ const NO_NODE = "";
 
 /** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
-  const primary = new Primary(options.url, { inOrder: true });
+  const { url, wait_ms } = options;
+  const primary = new Primary(url, { inOrder: true, ...(wait_ms === undefined ? {} : { wait_ms }) });
   try {
     const connection = await primary.writer();
     await checkDatabase(connection);
@@ -70,12 +73,13 @@ export class PgStore extends PgReads implements Store {
     {
       fatal,
       queueBytes,
+      wait_ms,
       tells,
       isShared = false,
       listener,
-    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells"> & Shared,
+    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "wait_ms" | "tells"> & Shared,
   ) {
-    super(primary);
+    super(primary, wait_ms);
     this.epoch = epoch;
     this.#listener = listener;
     if (isShared) this.#known = new KnownVersions({ connection: () => primary.readers(), lost: () => {} });
@@ -83,6 +87,7 @@ export class PgStore extends PgReads implements Store {
       primary,
       fatal,
       queueBytes,
+      wait_ms,
       tellsAs: tells ? { node, epoch } : undefined,
       guard: (isShared ? partsGuardOf : guardOf)(node, epoch),
     });
@@ -133,6 +138,12 @@ export class PgStore extends PgReads implements Store {
   async reserve(sequence: SequenceName, count: number): Promise<number> {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
     return this.#sequences.reserve(sequence, count);
+  }
+
+  /** Nobody waits for the database any longer: what was not sent is refused, and never written; of a group on its way nobody knows. */
+  giveUp(): void {
+    this.writer.giveUp();
+    this.primary.giveUp();
   }
 
   /** From now on this node's numbers are above all that any other has had: called before it goes on with another's actors. */

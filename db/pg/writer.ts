@@ -1,7 +1,7 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
-import { systemClock } from "#base/clock.ts";
+import { systemClock, type Timer } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
 import { pause } from "#base/retry.ts";
 import { tracing } from "#base/trace.ts";
@@ -12,7 +12,7 @@ import { CommitError } from "../engine/store.ts";
 import { locksOf } from "./alone.ts";
 import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
-import type { Primary } from "./primary.ts";
+import { type Primary, WAIT_MS } from "./primary.ts";
 import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
 import { MOST_WORDS, noticeOf, sentNotices, type Word } from "./told/notice.ts";
 import { raisedBy } from "./told/raised.ts";
@@ -28,12 +28,20 @@ const REFUSALS_IN_ONE_GO = 2;
 
 type Refused = { readonly pending: Pending; readonly error: unknown };
 
+/** `until`: by the monotonic clock; what was not sent by then is refused, of what was sent by then nobody knows. */
+type Waiting = Pending & { readonly until: number };
+
+/** On its way to the database. */
+type Sending = { readonly until: number; giveUp(error: CommitError): void };
+
 export type WriterOptions = {
   readonly primary: Primary;
   /** Sent first in each transaction, with the parts of its batches in order; raises SW002 where another node has taken over. */
   guard(parts: readonly number[]): Sent;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
+  /** How long a batch waits for the database; default 15 s. */
+  readonly wait_ms?: number | undefined;
   /** By what other nodes know who tells them; undefined: nobody is told anything. */
   readonly tellsAs?: { readonly node: string; readonly epoch: number } | undefined;
   /** Another node owns the data: the process must stop. */
@@ -42,8 +50,11 @@ export type WriterOptions = {
 
 export class PgWriter {
   readonly #options: WriterOptions;
-  #queue: Pending[] = [];
+  #queue: Waiting[] = [];
   #queuedBytes = 0;
+  #sending: Sending | undefined;
+  /** Comes when the time of the oldest batch is over, or that of one before it that was done meanwhile. */
+  #late: Timer | undefined;
   /** What is to be told to the other nodes with the next group. */
   #words: Word[] = [];
   #running: Promise<void> | undefined;
@@ -73,7 +84,8 @@ export class PgWriter {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     return new Promise((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, part, about, resolve, reject };
+      const pending = { batch: filled, rows, bytes, part, about, resolve, reject, until: this.#until() };
+      this.#expireAt(pending.until);
       if (tracing()) this.#trace.submitted(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
@@ -98,14 +110,63 @@ export class PgWriter {
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     await this.#running;
+    this.#late?.cancel();
+  }
+
+  /** Nobody waits for the database any longer: what was not sent is refused and never written, what was is `unknown`. */
+  giveUp(): void {
+    this.#refuse(this.#queue.splice(0));
+    this.#giveUpSent();
+  }
+
+  #refuse(batches: readonly Waiting[]): void {
+    for (const { reject, bytes } of batches) {
+      this.#queuedBytes -= bytes;
+      reject(new CommitError("overloaded", "the database does not answer"));
+    }
+  }
+
+  /** Its callers are told now. Nothing is decided behind it before the database has done with it (rule PQ-17). */
+  #giveUpSent(): void {
+    this.#sending?.giveUp(new CommitError("unknown", "the database has not answered in time"));
+    this.#sending = undefined;
+  }
+
+  /** Until when what comes now waits. */
+  #until(): number {
+    return systemClock.monotonic() + (this.#options.wait_ms ?? WAIT_MS);
+  }
+
+  #expireAt(until: number): void {
+    this.#late ??= systemClock.after(Math.max(0, until - systemClock.monotonic()), () => this.#expire());
+  }
+
+  #expire(): void {
+    this.#late = undefined;
+    const now = systemClock.monotonic();
+    if (this.#sending && this.#sending.until <= now) this.#giveUpSent();
+    const first = this.#queue.findIndex(({ until }) => until > now);
+    this.#refuse(this.#queue.splice(0, first < 0 ? this.#queue.length : first));
+    const next = this.#sending?.until ?? this.#queue[0]?.until;
+    if (next !== undefined) this.#expireAt(next);
   }
 
   async #run(): Promise<void> {
     // What is submitted in one turn of the loop shares its group.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0 || this.#words.length > 0) {
-      const group = this.#take();
+      // Batches stay in the queue until there is somebody to send them to, so that they leave it when their time is over.
+      const isConnected = await this.#options.primary.writer().then(
+        () => true,
+        () => false,
+      );
       const words = this.#words.splice(0);
+      if (!isConnected) {
+        this.#refuse(this.#queue.splice(0));
+        if (words.length > 0) void this.#tellAgain(words);
+        continue;
+      }
+      const group = this.#take();
       try {
         await this.#commit(group, words);
       } catch (error) {
@@ -130,7 +191,7 @@ export class PgWriter {
     this.#options.fatal(refusal);
   }
 
-  #take(): Pending[] {
+  #take(): Waiting[] {
     let rows = 0;
     let count = 0;
     for (const pending of this.#queue) {
@@ -142,24 +203,25 @@ export class PgWriter {
   }
 
   /** Commits the group without those it refuses, who are told only after it: whoever lost reads what the winner has written. */
-  async #commit(group: readonly Pending[], words: readonly Word[]): Promise<void> {
+  async #commit(group: readonly Waiting[], words: readonly Word[]): Promise<void> {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();
     const began = this.watch?.now() ?? 0;
     let left = group;
     let isGathered = true;
     for (let repeats = 0; left.length > 0 || words.length > 0; ) {
-      const connection = await this.#options.primary.writer();
+      // Nothing of it is written, whichever try this is.
+      const connection = await this.#options.primary.writer(timeLeft(group));
       let failed: Refused | "gathered" | undefined;
       try {
         if (refused.length >= REFUSALS_IN_ONE_GO) {
-          refused.push(...(await this.#carefully(connection, left, words)));
+          refused.push(...(await this.#sent(group, this.#carefully(connection, left, words))));
           break;
         }
-        failed = await this.#inOneGo(connection, left, words, isGathered);
+        failed = await this.#sent(group, this.#inOneGo(connection, left, words, isGathered));
       } catch (error) {
         if (!isAnswer(error)) {
-          this.#options.primary.lost();
+          this.#options.primary.lost(connection);
           this.#countNotices();
         }
         this.#telling = undefined;
@@ -201,6 +263,18 @@ export class PgWriter {
     for (const pending of group) {
       if (errors.has(pending)) pending.reject(refusalOf(errors.get(pending)));
       else pending.resolve();
+    }
+  }
+
+  /** What the group is answered, unless its callers have waited for too long by then: throws `unknown` at that moment. */
+  async #sent<T>([oldest]: readonly Waiting[], answer: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.#sending = { until: oldest?.until ?? this.#until(), giveUp: reject };
+    this.#expireAt(this.#sending.until);
+    try {
+      return await Promise.race([answer, promise]);
+    } finally {
+      this.#sending = undefined;
     }
   }
 
@@ -298,12 +372,16 @@ export class PgWriter {
       failpoint("before_commit");
       checkCommitted((await connection.unsafe("commit")) as { command?: string });
     } catch (error) {
-      if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost());
+      if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost(connection));
       throw error;
     }
     return refused;
   }
 }
+
+/** Milliseconds for which a group may still wait; without batches it has words, which are told again. */
+const timeLeft = (group: readonly Waiting[]): number | undefined =>
+  group[0] && group[0].until - systemClock.monotonic();
 
 /** Of a group, each once and in order: every group takes its rows in the same order, so none waits for another in a ring. */
 const partsOf = (group: readonly Pending[]): number[] =>

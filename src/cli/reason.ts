@@ -6,6 +6,7 @@ import { BucketError } from "#base/network/bucket-error.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/engine/lock.ts";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { CommitError } from "#db/engine/store.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
@@ -24,6 +25,8 @@ export function reasonForPeople(error: unknown, config: Config): string | undefi
 export const machineReason = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
   if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(codeOf(error))) return error.message;
+  // A database that is away says no more than that.
+  if (error instanceof CommitError && error.reason === "overloaded") return error.message;
   const refused = refusedByDatabase(error);
   return refused && `the database cannot be used: ${refused.message}`;
 };

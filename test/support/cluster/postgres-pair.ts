@@ -159,15 +159,8 @@ export const startPair = async ({
   places?: readonly [PlaceOfServer, PlaceOfServer];
 } = {}): Promise<PostgresPair> => {
   const place = tempDirectory();
-  chmodSync(place.path, 0o777);
-  const primary = new PostgresServer(place.path, "primary", places[0]);
+  const primary = await newServer(place.path, "primary", places[0]);
   const standby = new PostgresServer(place.path, "standby", places[1]);
-  const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
-  await run("initdb", ["--pgdata", primary.data, ...options]);
-  await Bun.write(
-    join(primary.data, "pg_hba.conf"),
-    "local all all trust\nhost all all all trust\nhost replication all all trust\n",
-  );
   await followFrom(primary, standby);
   await primary.start();
   await standby.start();
@@ -186,16 +179,38 @@ export const startPair = async ({
     primary,
     standby,
     url: `postgres://postgres@${primary.host}:${primary.port},${standby.host}:${standby.port}/postgres`,
-    async [Symbol.asyncDispose]() {
-      for (const one of [primary, standby]) one.kill();
-      await until(() => {
-        try {
-          place[Symbol.dispose]();
-          return true;
-        } catch {
-          return false;
-        }
-      });
-    },
+    [Symbol.asyncDispose]: () => removed(place, [primary, standby]),
   };
+};
+
+/** One server without a standby, which runs. */
+export const startAlone = async (): Promise<AsyncDisposable & { readonly server: PostgresServer }> => {
+  const place = tempDirectory();
+  const server = await newServer(place.path, "alone", HERE);
+  await server.start();
+  return { server, [Symbol.asyncDispose]: () => removed(place, [server]) };
+};
+
+const newServer = async (folder: string, name: string, at: PlaceOfServer): Promise<PostgresServer> => {
+  chmodSync(folder, 0o777);
+  const server = new PostgresServer(folder, name, at);
+  const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
+  await run("initdb", ["--pgdata", server.data, ...options]);
+  await Bun.write(
+    join(server.data, "pg_hba.conf"),
+    "local all all trust\nhost all all all trust\nhost replication all all trust\n",
+  );
+  return server;
+};
+
+const removed = async (place: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
+  for (const one of servers) one.kill();
+  await until(() => {
+    try {
+      place[Symbol.dispose]();
+      return true;
+    } catch {
+      return false;
+    }
+  });
 };

@@ -1,0 +1,48 @@
+// A way to a database on which connections fall silent: they stay open, and nothing comes any more, as behind a machine that has gone.
+import type { Socket } from "bun";
+
+type Side = { readonly other: Promise<Socket<Side>>; isSilent(): boolean; waiting: Promise<unknown> };
+
+export const startSilentWay = (target: URL) => {
+  let silenced = 0;
+  let opened = 0;
+  // Little is sent here: a socket takes it at once.
+  const pipe = {
+    data({ data: side }: Socket<Side>, bytes: Buffer): void {
+      const copy = Buffer.from(bytes);
+      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).write(copy));
+    },
+    close({ data: side }: Socket<Side>): void {
+      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).end());
+    },
+    error(): void {},
+  };
+  const listener = Bun.listen<Side>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(client) {
+        const number = ++opened;
+        const sideTo = (other: Promise<Socket<Side>>): Side => ({
+          other,
+          isSilent: () => number <= silenced,
+          waiting: Promise.resolve(),
+        });
+        const data = sideTo(Promise.resolve(client));
+        const { hostname, port } = target;
+        client.data = sideTo(Bun.connect<Side>({ hostname, port: Number(port), data, socket: pipe }));
+      },
+      ...pipe,
+    },
+  });
+  const url = new URL(target);
+  url.host = `127.0.0.1:${listener.port}`;
+  return {
+    url: url.href,
+    /** Those that are open now; later ones are as any other. */
+    silence: () => {
+      silenced = opened;
+    },
+    [Symbol.dispose]: () => void listener.stop(true),
+  };
+};
