@@ -1,6 +1,7 @@
 // Stories that reach into the server: they wait for its events, move its clock or look at its tables. They run beside a server in
 // this process; against the compiled binary they are not registered at all, since they would only show the source once more.
 import { describe, test } from "bun:test";
+import { testOfOne } from "./one-server.ts";
 
 const binary = process.env.SLIPWAY_TEST_BINARY !== undefined;
 
@@ -9,6 +10,9 @@ const nothing: Nothing = Object.assign(() => {}, { each: () => () => {} });
 
 /** `test`, where the server runs in this process. */
 export const testInside = (binary ? nothing : test) as typeof test;
+
+/** The same of a story that puts something of its own into the memory of the one process. */
+export const testInsideOne = (binary ? nothing : testOfOne("memory")) as typeof test;
 
 /** `describe`, where the server runs in this process. */
 export const describeInside = (binary ? nothing : describe) as typeof describe;

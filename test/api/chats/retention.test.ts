@@ -10,7 +10,7 @@ import { chats } from "#db/schema/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInside, testInsideOne } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -121,7 +121,7 @@ testInside("[RT-2] at most 1,000 chats are archived in one run, the longest sile
   expect(await count("chats", "archived = 0")).toBe(0);
 });
 
-testInside("[RT-3] chats archived for long go with everything of them, in slices; followers are told", async () => {
+testInsideOne("[RT-3] chats archived for long go with everything of them, in slices; followers are told", async () => {
   await using services = await openAged();
   const { world, store, pass, look, set, count, admin } = services;
   const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
@@ -235,7 +235,7 @@ testInside(
   },
 );
 
-testInside("[RT-4] a deletion that was cut off goes on with the next run, and loses nothing else", async () => {
+testInsideOne("[RT-4] a deletion that was cut off goes on with the next run, and loses nothing else", async () => {
   await using services = await openAged();
   const { world, store, pass, look, set, count } = services;
   const id = await answered(world, "cut");
