@@ -74,6 +74,12 @@ const openChecked = async (store: Store, { directory, digits, shared = false }: 
   return encryption;
 };
 
+/** Looks whether the key can be one, before anything is asked or written. Throws `EncryptionKeyError`. */
+export const checkKeyForm = ({ directory, digits }: KeyPlace): void => {
+  if (digits !== undefined) encryptionOf(digits);
+  else if (hasKey(directory)) openEncryption(directory);
+};
+
 /** The key of a node, which must have the fingerprint that the cluster knows. Throws `EncryptionKeyError`. */
 export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
   if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);

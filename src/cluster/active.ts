@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import { pause, within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { sharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
 import { Forwarder } from "./forwarder.ts";
@@ -42,7 +42,8 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  // Before anything is had: a certificate that cannot be used ends the start.
+  // Before anything is had: a key or a certificate that cannot be used ends the start.
+  checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   const tls = readTls(config, clock.now());
   const id = nameOf(config);
   await refuseOtherSpeech(tls, { url, id, clock });

@@ -158,7 +158,7 @@ class Attempt {
       this.#decided.resolve(link.kept ? { part: partNamedIn(this.#heard) } : "lost");
       return;
     }
-    if (answer === "stream") link.isStream = true;
+    if (answer === "stream") link.streams();
     this.#begin();
     link.write("client", this.#heard);
   }

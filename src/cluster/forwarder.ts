@@ -17,7 +17,7 @@ import { ALIVE, GO_ON, type Head, MOST_HEAD, plainAnswer, readHead } from "./hea
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
-import { addressNamedBy } from "./passed-on.ts";
+import { addressNamedBy, isAskedByNode } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 import { giveToSecond, takeNoMore } from "./same-port.ts";
@@ -108,7 +108,7 @@ export class Forwarder {
         open: (socket) => this.#open(socket),
         data: (socket, bytes) => this.#fromClient(socket.data, bytes),
         drain: ({ data }) => (data?.taker ? data.taker.drain?.() : data?.drain("client")),
-        end: ({ data }) => (data?.taker ? data.taker.ended() : data?.ended("server")),
+        end: ({ data }) => (data?.taker ? data.taker.ended() : data?.hearEnd()),
         close: ({ data }) => (data?.taker ? data.taker.ended() : data?.close()),
         error: ({ data }) => (data?.taker ? data.taker.failed() : data?.close()),
       },
@@ -225,8 +225,8 @@ export class Forwarder {
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
-    // One that other nodes pass on to says so, also when it is asked whether it is ready.
-    else if (head.passedOnBy !== undefined)
+    // A spare that takes this one for the active node says so also when it asks whether that is ready. Whoever else says it is a client.
+    else if (asksReady && isAskedByNode(head.passedOnBy, this.#digest))
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
     else if (asksReady) this.#answerWhetherReady(link, head, early);
     else {
@@ -273,6 +273,7 @@ export class Forwarder {
     this.#came_at = this.#options.clock.monotonic();
     link.isPassing = true;
     link.isStream = head.isUpgrade;
+    link.isWhole = head.isRead && !head.isUpgrade;
     link.kept = Buffer.concat([head.passedOn(this.#options.token, address), early.subarray(head.end)]);
   }
 
@@ -362,12 +363,12 @@ export class Forwarder {
   /** Whoever comes is served by the active node: this one is as ready as that. */
   async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
     link.isPassing = true;
-    const { clock, state } = this.#options;
+    const { clock, state, token } = this.#options;
     if (this.#isLeaving) {
       link.answer(plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() }));
       return;
     }
-    const { isReady, message } = await readinessOfSpare({ clock, active, certificate: this.#certificate, host });
+    const { isReady, message } = await readinessOfSpare({ clock, token, active, certificate: this.#certificate, host });
     if (link.isOver) return;
     link.answer(plainAnswer(isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() }));
   }

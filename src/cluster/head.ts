@@ -13,7 +13,7 @@ export type Head = {
   readonly path: string;
   /** The value of its first Host header; empty where it has none. */
   readonly host: string;
-  /** It names one host, as HTTP/1.1 wants it; 1.0 may name none. */
+  /** It names one host, as a server wants it of HTTP/1.0, too. */
   readonly hasHost: boolean;
   /** What the node says that has passed it on; undefined where none says so. */
   readonly passedOnBy: string | undefined;
@@ -49,7 +49,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     method,
     path,
     host: hosts[0]?.slice("host:".length).trim() ?? "",
-    hasHost: hosts.length === 1 || (hosts.length === 0 && minor === "0"),
+    hasHost: hosts.length === 1,
     passedOnBy: named(NODE_HEADER)[0]
       ?.slice(NODE_HEADER.length + 1)
       .trim(),

@@ -30,6 +30,9 @@ export class Link {
   isPassing = false;
   /** It goes on until somebody ends it: a WebSocket, or a stream of events. */
   isStream = false;
+  /** It only asks, and has said all that it asks for with its head. */
+  isWhole = false;
+  #hasEnded = false;
   /** A client that says much is not read on before a node has begun. */
   mayHold = true;
   #isHeld = false;
@@ -74,6 +77,8 @@ export class Link {
       return;
     }
     this.kept = undefined;
+    // It may be a stream.
+    this.isWhole = false;
     this.connect(socket, false);
   }
 
@@ -139,6 +144,21 @@ export class Link {
   /** Reads the client, unless a node has to begin first. */
   readOn(): void {
     if (!this.#isHeld) this.client.socket?.resume();
+  }
+
+  /**
+   * The client has said all. A server drops a request whose client does so before it is answered: of one that is whole it is told only where the answer
+   * is a stream, which would go on.
+   */
+  hearEnd(): void {
+    this.#hasEnded = true;
+    if (!this.isWhole || this.isAnswered || this.isStream) this.ended("server");
+  }
+
+  /** The answer goes on until somebody ends it. */
+  streams(): void {
+    this.isStream = true;
+    if (this.#hasEnded) this.ended("server");
   }
 
   /** One side has said all: the other hears of it behind what still waits. */

@@ -11,7 +11,7 @@ import { hostName } from "#base/network/host-name.ts";
 import { within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { sharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
@@ -97,6 +97,7 @@ export const joinCluster = async ({
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const tells = config.cluster_reads === "every";
   const id = nameOf(config);
+  checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   await refuseOtherSpeech(readTls(config, clock.now()), { url, id, clock });
   await checkUploads(bucketOf(config, clock), url);
   const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });

@@ -14,6 +14,14 @@ export const addressNamedBy = (value: string | null, digest: string): string | u
   return given !== undefined && sameDigest(sha256(given), digest) ? address : undefined;
 };
 
+/** How a node asks whether this one is ready, for itself. */
+export const askedByNode = (token: string): string => `${token} readyz`;
+
+export const isAskedByNode = (value: string | undefined, digest: string): boolean => {
+  const [, given] = /^(\S{1,200}) readyz$/.exec(value ?? "") ?? [];
+  return given !== undefined && sameDigest(sha256(given), digest);
+};
+
 /** The client's address that a spare names in a request; undefined where none does. */
 export type TakeNamed = (request: Request) => string | undefined;
 

@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
 import { connectToNode, type NodePlace, placeOf } from "./connect.ts";
+import { askedByNode } from "./passed-on.ts";
 
 const ANSWER_MS = 2_000;
 const MOST_BYTES = 64 * 1024;
@@ -12,6 +13,8 @@ export type Readiness = { readonly isReady: boolean; readonly message: string };
 
 export type Asked = {
   readonly clock: Clock;
+  /** That of the nodes. */
+  readonly token: string;
   /** host:port of the active node; undefined while there is none. */
   readonly active: string | undefined;
   /** Of this node, where nodes speak TLS. */
@@ -20,10 +23,10 @@ export type Asked = {
   readonly host: string;
 };
 
-export const readinessOfSpare = async ({ clock, active, certificate, host }: Asked): Promise<Readiness> => {
+export const readinessOfSpare = async ({ clock, token, active, certificate, host }: Asked): Promise<Readiness> => {
   const place = placeOf(active);
   if (!place) return { isReady: false, message: "No node of the cluster is active." };
-  const answer = ask(place, certificate, host);
+  const answer = ask(place, certificate, host, token);
   if (!(await within(clock, ANSWER_MS, answer.said))) answer.giveUp();
   const { status, message } = readAnswer(await answer.said);
   if (status === undefined) return { isReady: false, message: "The active node does not answer this one." };
@@ -33,7 +36,7 @@ export const readinessOfSpare = async ({ clock, active, certificate, host }: Ask
 };
 
 /** What the active node says to `GET /readyz`, as it comes over the connection; empty where it says nothing. */
-const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: string) => {
+const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
   const { promise: said, resolve } = Promise.withResolvers<string>();
   let text = "";
   let isOver = false;
@@ -56,7 +59,9 @@ const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: s
       return;
     }
     // A spare that is asked in this way answers that it is not the active one: of two that take each other for it none waits.
-    socket.write(`GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: readyz\r\nconnection: close\r\n\r\n`);
+    socket.write(
+      `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${askedByNode(token)}\r\nconnection: close\r\n\r\n`,
+    );
     void said.then(() => socket.end());
   });
   return { said, giveUp: end };

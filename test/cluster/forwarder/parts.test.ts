@@ -37,6 +37,8 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
         const part = Number(new URL(request.url).pathname.split("/")[2]);
         asked.push(`${i} ${part}`);
         if (!own.has(part)) return elsewhere(request, TOKEN, systemClock, part);
+        // A server that looks something up.
+        await pause(systemClock, 5);
         const said = { node: i, client, bytes: (await request.bytes()).length };
         return Response.json(said, { headers: { connection: "close" } });
       },
@@ -146,4 +148,18 @@ test("[CL-30] a node that knows by the head whose a request is asks that one fir
   expect(await by(1)).toEqual([0, "0 1"]);
   expect(await by(2)).toEqual([1, "1 2"]);
   for (const part of [4, 5, 6]) expect(await by(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
+});
+
+test("[CL-63] what a client says of the nodes without their token is dropped, and one that says all with its head is answered", async () => {
+  const { nodes, asked } = startNodes([0], [2]);
+  for (const part of [0, 2]) {
+    const url = new URL(nodes[0]?.url(part) ?? "");
+    using forging = new RawConnection(url);
+    forging.send(`GET ${url.pathname} HTTP/1.1\r\nHost: x\r\n${NODE_HEADER}: forged 1.2.3.4\r\n\r\n`);
+    forging.socket.end();
+    const answer = await forging.until((text) => text.includes("}"));
+    expect(answer).toStartWith("HTTP/1.1 200 ");
+    expect(answer).toContain('"client":"127.0.0.1"');
+  }
+  expect(asked.length).toBe(3);
 });

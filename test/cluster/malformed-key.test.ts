@@ -1,0 +1,23 @@
+// A key that can be none.
+import { expect } from "bun:test";
+import { SQL } from "bun";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+
+testNeeding(
+  [needs.postgres],
+  "[CL-63] a node whose key can be none ends before it has written anything into the database",
+  async () => {
+    await using cluster = await startCluster();
+    await using sql = new SQL(cluster.database.url, { max: 1 });
+    const joined = () =>
+      sql.unsafe("select (select count(*)::int from leases) as leases, max(value) as epoch from epoch");
+    const before = await joined();
+    for (const active of ["one", "every"]) {
+      const env = { SLIPWAY_ENCRYPTION_KEY: "no key", SLIPWAY_CLUSTER_ACTIVE: active };
+      await expect(cluster.start(1, { env })).rejects.toThrow(/64 hexadecimal/);
+    }
+    expect(await joined()).toEqual(before);
+  },
+  60_000,
+);
