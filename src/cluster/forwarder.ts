@@ -343,13 +343,9 @@ export class Forwarder {
       });
       if (isAnswered) return;
     }
-    const asked = await askActive(
-      {
-        ...{ clock, token, certificate, goneNodes: this.#goneNodes, isRead: head.isRead },
-        ...this.#route(part ?? (await this.#partOf(head))),
-      },
-      link,
-    );
+    const route = this.#route(part ?? (await this.#partOf(head)));
+    const goneNodes = this.#goneNodes;
+    const asked = await askActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
     if (asked === "nobody") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }

@@ -2,7 +2,15 @@
 import { afterEach, expect } from "bun:test";
 import { type ReservedSQL, SQL } from "bun";
 import { PARTS } from "#base/parts.ts";
-import { handOver, joinParts, partsGuardOf, plannedMoves, renewParts, takeOver } from "#db/pg/parts/moves.ts";
+import {
+  handOver,
+  joinParts,
+  keepParts,
+  partsGuardOf,
+  plannedMoves,
+  renewParts,
+  takeOver,
+} from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -121,6 +129,11 @@ testNeeding(
     expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
+    // What nobody took is the node's anew, and rests; what it has no more is not.
+    const [, left] = moves.map((one) => one.part);
+    await keepParts(connection, a, [part, left ?? 0]);
+    const later = (await plannedMoves(connection, LEASE_MS)).map((one) => one.part);
+    expect([later.includes(left ?? 0), await partsOf("b")]).toEqual([false, [part]]);
     expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["moved", "done", "done"]);
     expect(await partsOf("b")).toEqual([part]);
     // `b` goes before it has anything else: what it has just got moves all the same, and only that.

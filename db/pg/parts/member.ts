@@ -8,7 +8,16 @@ import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole, soon }
 import { type SeenState, stateOf } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
-import { type Holder, handOver, joinParts, leaveParts, plannedMoves, renewParts, takeOver } from "./moves.ts";
+import {
+  type Holder,
+  handOver,
+  joinParts,
+  keepParts,
+  leaveParts,
+  plannedMoves,
+  renewParts,
+  takeOver,
+} from "./moves.ts";
 import { type PartsHandler, Possession } from "./possession.ts";
 import { isUneven, lookAtParts, nextEnd, type PartsTable } from "./table.ts";
 
@@ -288,7 +297,9 @@ export class PartsMember extends LivingNode implements Parts {
           lease_ms,
         );
         try {
-          if (leaving.isDone) await this.#moving((sql) => handOver(sql, this.#holder, batch));
+          const moved = new Set(leaving.isDone ? await this.#moving((sql) => handOver(sql, this.#holder, batch)) : []);
+          const kept = leaving.parts.filter((part) => !moved.has(part));
+          if (kept.length > 0) await this.#moving((sql) => keepParts(sql, this.#holder, kept));
         } finally {
           await this.#lookNow();
           if (!this.#held.settle(leaving)) this.#gives_again_at = clock.monotonic() + lease_ms;

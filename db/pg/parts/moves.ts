@@ -186,3 +186,13 @@ export const handOver = async (
   if (rows.length > 0) await tellMoves(sql, epoch);
   return rows.map(({ part }) => Number(part));
 };
+
+/** Those of these parts that the node has left and that nobody got are given to it anew: they rest for a lease, and whoever looks at the table sees it. */
+export const keepParts = async (sql: ReservedSQL, { node, epoch }: Holder, parts: readonly number[]): Promise<void> => {
+  await sql.unsafe(
+    `with held as materialized (select part from parts where node = $1 and epoch = $2
+         and part in (select value::bigint from jsonb_array_elements_text($3::text::jsonb)) order by part for no key update)
+       update parts set given_at = clock_timestamp() where part in (select part from held)`,
+    [node, epoch, JSON.stringify(parts)],
+  );
+};

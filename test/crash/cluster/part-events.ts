@@ -23,7 +23,7 @@ export const notePartWriters = async (url: string, tables = PARTS_OF): Promise<v
       insert into moved (kind, part, who) values ('given', new.part, new.node || ' ' || new.epoch);
       return new;
     end $$;
-    create trigger note_given after update on parts for each row when (old.node <> new.node or old.epoch <> new.epoch)
+    create trigger note_given after update on parts for each row when (old.node <> new.node or old.epoch <> new.epoch or old.given_at <> new.given_at)
       execute function note_given();
     create function note_job() returns trigger language plpgsql as $$ begin
       insert into moved (kind, part, who, what) select tg_argv[0], w.part, ${WRITER}, 'job ' || new.id
