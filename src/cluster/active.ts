@@ -79,6 +79,8 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
         const certificate = tls && certificateOf(tls.cert);
         links ??= new NodeLinks({ clock, id: node.id, token: nodeToken(encryption), certificate });
         counts ??= new SharedCounts({ clock, parts: node, links });
+        const nodes = links;
+        node.onlyWhereReached((other) => nodes.reaches(other));
         return links;
       },
       get counts() {

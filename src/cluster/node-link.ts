@@ -7,7 +7,7 @@ import type { NodeListener } from "./connect.ts";
 import { Accepted } from "./node-accepted.ts";
 import { Answering, type NodeService } from "./node-answering.ts";
 import { Asking } from "./node-asking.ts";
-import type { LinkOptions } from "./node-open.ts";
+import { type LinkOptions, openLink } from "./node-open.ts";
 import type { NodeStream } from "./node-stream.ts";
 import { answerStream, openStream, type StreamService } from "./node-streams.ts";
 import type { WireSocket } from "./node-wire.ts";
@@ -64,6 +64,15 @@ export class NodeLinks {
   async open(node: OtherNode, service: string, args: unknown): Promise<Duplex> {
     if (this.#isClosed) throw new NotBegun("The node is stopping.");
     return this.#kept(await openStream(this.#options, node, service, args));
+  }
+
+  /** Whether a node answers there that takes this one for a node. */
+  async reaches({ address }: OtherNode): Promise<boolean> {
+    const nothing = (): void => {};
+    return await openLink(this.#options, address, (socket) => {
+      socket.end();
+      return { data: nothing, ended: nothing, failed: nothing };
+    });
   }
 
   /** A node named `from` has asked for a link on this socket, and has shown the nodes' token. Answers who is to hear what comes on it. */

@@ -27,6 +27,8 @@ const RENEW_MS = 500;
 const SEE_MS = 1000;
 /** How often it looks while parts are about to move: whoever waits for one waits for this, too. */
 const MOVING_MS = 50;
+/** How soon a node that could not be reached is tried again. */
+const REACH_AGAIN_MS = 1000;
 /** Parts that move at a time: so many are nobody's for a moment. */
 const AT_ONCE = 64;
 /** A transaction that moves parts waits for groups, of which the database ends those that stand still after two seconds. */
@@ -49,6 +51,9 @@ export class PartsMember extends LivingNode implements Parts {
   #taking: Promise<void> | undefined;
   #giving: Promise<void> | undefined;
   #gives_again_at = Number.NEGATIVE_INFINITY;
+  /** Nodes that this one could not reach when it had something to give them. */
+  readonly #unreached = new Set<string>();
+  #reaches: ((node: OtherNode) => Promise<boolean>) | undefined;
   #isResting = false;
   #hasGiven = false;
 
@@ -135,6 +140,11 @@ export class PartsMember extends LivingNode implements Parts {
     this.#held.onMoves(handler);
   }
 
+  /** From now on nobody is given anything who cannot be reached: nobody could ask for it there. */
+  onlyWhereReached(reaches: (node: OtherNode) => Promise<boolean>): void {
+    this.#reaches = reaches;
+  }
+
   /** The store of this node, which writes for its parts and for what is of none. */
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not active");
@@ -191,7 +201,8 @@ export class PartsMember extends LivingNode implements Parts {
   protected get pause(): number {
     const due = this.#renewed_at + this.#renewEvery - this.options.clock.monotonic();
     const next = due > 0 ? due : LOOK_MS;
-    const isMoving = this.#table.isOrphaned || isUneven(this.#table);
+    const mayGive = this.options.clock.monotonic() >= this.#gives_again_at;
+    const isMoving = this.#table.isOrphaned || (isUneven(this.#table) && mayGive);
     return Math.ceil(Math.min(next, isMoving ? MOVING_MS : nextEnd(this.#table)));
   }
 
@@ -277,7 +288,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   async #takeOver(): Promise<void> {
     try {
-      await this.#moving((sql) => takeOver(sql, this.options.lease_ms));
+      await this.#moving((sql) => takeOver(sql, this.options.lease_ms, this.#unreached));
     } catch (error) {
       log("cluster").warn("parts that nobody has could not be given out yet: {error}", { error });
       return;
@@ -285,11 +296,28 @@ export class PartsMember extends LivingNode implements Parts {
     await this.#lookNow();
   }
 
+  /** Looks which of them can be reached. */
+  async #reach(ids: ReadonlySet<string>): Promise<void> {
+    const look = async ({ id, address }: OtherNode): Promise<void> => {
+      const isReached = (await this.#reaches?.({ id, address })) ?? true;
+      if (isReached === !this.#unreached.has(id)) return;
+      if (isReached) this.#unreached.delete(id);
+      else this.#unreached.add(id);
+      const values = { node: id, address };
+      if (isReached) log("cluster").info("node {node} is reached at {address}", values);
+      else log("cluster").warn("node {node} gets no parts: nobody answers as a node at its address {address}", values);
+    };
+    await Promise.all(this.#table.owners.filter(({ id }) => ids.has(id)).map(look));
+  }
+
   async #handOver(): Promise<void> {
     const { clock, lease_ms } = this.options;
     try {
       const planned = await this.#moving((sql) => plannedMoves(sql, lease_ms));
-      const moves = planned.filter(({ part }) => this.#held.mayLeave(part));
+      const own = planned.filter(({ part }) => this.#held.mayLeave(part));
+      await this.#reach(new Set(own.map(({ to }) => to)));
+      const moves = own.filter(({ to }) => !this.#unreached.has(to));
+      if (moves.length < own.length) this.#gives_again_at = clock.monotonic() + REACH_AGAIN_MS;
       for (let at = 0; at < moves.length && !this.#isResting; at += AT_ONCE) {
         const batch = moves.slice(at, at + AT_ONCE);
         const leaving = await this.#held.leave(

@@ -80,13 +80,17 @@ export const renewParts = async (
  * Fences every node whose lease has ended and gives its parts, and those that nobody has, to those who live. Waits for groups that such a node
  * has under way. Answers what has moved.
  */
-export const takeOver = (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
+export const takeOver = (
+  sql: ReservedSQL,
+  lease_ms: number,
+  unreached: ReadonlySet<string> = new Set(),
+): Promise<Move[]> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
     // A renewal that comes meanwhile waits, and finds nothing: its node ends.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
     for (const { node } of ended) await forget(sql, node);
-    const given = await giveOut(sql, lease_ms);
+    const given = await giveOut(sql, lease_ms, unreached);
     if (ended.length + given.length > 0) await tellMoves(sql, NOBODY);
     return given;
   });
@@ -125,9 +129,9 @@ const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from versions where node = $1", [node]);
 };
 
-/** Gives away what nobody has who lives. */
-const giveOut = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> => {
-  const { moves, living } = await planned(sql, lease_ms);
+/** Gives away what nobody has who lives; `unreached` get nothing. */
+const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: ReadonlySet<string>): Promise<Move[]> => {
+  const { moves, living } = await planned(sql, lease_ms, unreached);
   // Whoever lives hands over by itself what it has.
   const taken = moves.filter(({ part }) => !living.has(part));
   await give(sql, taken);
@@ -141,6 +145,7 @@ export const plannedMoves = async (sql: ReservedSQL, lease_ms: number): Promise<
 const planned = async (
   sql: ReservedSQL,
   lease_ms: number,
+  unreached: ReadonlySet<string> = new Set(),
 ): Promise<{ readonly moves: Move[]; readonly living: ReadonlySet<number> }> => {
   const rows: { part: string; node: string; lives: boolean; is_new: boolean }[] = await sql.unsafe(
     `select part, coalesce(f.node, '') as node, f.node is not null as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new
@@ -151,7 +156,7 @@ const planned = async (
   const nodes: { node: string }[] = await sql.unsafe("select node from leases where expires_at > clock_timestamp()");
   const moves = movesOf(
     rows.map(({ node, is_new }) => ({ node, isNew: is_new })),
-    nodes.map(({ node }) => node),
+    nodes.map(({ node }) => node).filter((node) => !unreached.has(node)),
   );
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };
