@@ -27,8 +27,9 @@ const RENEW_MS = 500;
 const SEE_MS = 1000;
 /** How often it looks while parts are about to move: whoever waits for one waits for this, too. */
 const MOVING_MS = 50;
-/** How soon a node that could not be reached is tried again. */
+/** How soon a node that could not be reached is tried again, and how often before it is said: one that has just joined does not listen yet. */
 const REACH_AGAIN_MS = 1000;
+const REACH_TRIES = 3;
 /** Parts that move at a time: so many are nobody's for a moment. */
 const AT_ONCE = 64;
 /** A transaction that moves parts waits for groups, of which the database ends those that stand still after two seconds. */
@@ -51,8 +52,8 @@ export class PartsMember extends LivingNode implements Parts {
   #taking: Promise<void> | undefined;
   #giving: Promise<void> | undefined;
   #gives_again_at = Number.NEGATIVE_INFINITY;
-  /** Nodes that this one could not reach when it had something to give them. */
-  readonly #unreached = new Set<string>();
+  /** Nodes that this one could not reach when it had something to give them, and how often it has tried. */
+  readonly #unreached = new Map<string, number>();
   #reaches: ((node: OtherNode) => Promise<boolean>) | undefined;
   #isResting = false;
   #hasGiven = false;
@@ -300,12 +301,14 @@ export class PartsMember extends LivingNode implements Parts {
   async #reach(ids: ReadonlySet<string>): Promise<void> {
     const look = async ({ id, address }: OtherNode): Promise<void> => {
       const isReached = (await this.#reaches?.({ id, address })) ?? true;
-      if (isReached === !this.#unreached.has(id)) return;
+      const tries = isReached ? 0 : (this.#unreached.get(id) ?? 0) + 1;
       if (isReached) this.#unreached.delete(id);
-      else this.#unreached.add(id);
-      const values = { node: id, address };
-      if (isReached) log("cluster").info("node {node} is reached at {address}", values);
-      else log("cluster").warn("node {node} gets no parts: nobody answers as a node at its address {address}", values);
+      else this.#unreached.set(id, tries);
+      if (tries === REACH_TRIES)
+        log("cluster").warn("node {node} gets no parts: nobody answers as a node at its address {address}", {
+          node: id,
+          address,
+        });
     };
     await Promise.all(this.#table.owners.filter(({ id }) => ids.has(id)).map(look));
   }

@@ -76,15 +76,14 @@ export const renewParts = async (
   return tableOf(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
 };
 
+/** Nodes that get nothing. */
+type Unreached = Pick<ReadonlySet<string>, "has">;
+
 /**
  * Fences every node whose lease has ended and gives its parts, and those that nobody has, to those who live. Waits for groups that such a node
  * has under way. Answers what has moved.
  */
-export const takeOver = (
-  sql: ReservedSQL,
-  lease_ms: number,
-  unreached: ReadonlySet<string> = new Set(),
-): Promise<Move[]> =>
+export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreached = new Set()): Promise<Move[]> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
     // A renewal that comes meanwhile waits, and finds nothing: its node ends.
@@ -130,7 +129,7 @@ const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
 };
 
 /** Gives away what nobody has who lives; `unreached` get nothing. */
-const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: ReadonlySet<string>): Promise<Move[]> => {
+const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: Unreached): Promise<Move[]> => {
   const { moves, living } = await planned(sql, lease_ms, unreached);
   // Whoever lives hands over by itself what it has.
   const taken = moves.filter(({ part }) => !living.has(part));
@@ -145,7 +144,7 @@ export const plannedMoves = async (sql: ReservedSQL, lease_ms: number): Promise<
 const planned = async (
   sql: ReservedSQL,
   lease_ms: number,
-  unreached: ReadonlySet<string> = new Set(),
+  unreached: Unreached = new Set(),
 ): Promise<{ readonly moves: Move[]; readonly living: ReadonlySet<number> }> => {
   const rows: { part: string; node: string; lives: boolean; is_new: boolean }[] = await sql.unsafe(
     `select part, coalesce(f.node, '') as node, f.node is not null as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new

@@ -92,10 +92,26 @@ const works = async (nodes: readonly NodeProcess[], work: Work): Promise<void> =
   const { organization_ids } = await work.admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
   const chat = await createChat({ owner: at(0), organization_id: organization_ids[0] as string }, "hello");
   for (const n of nodes.keys()) {
-    using follower = await Follower.open(at(n), chat.id);
+    const text = `once more ${n}`;
+    await until(() => isFollowed(at(n), at(n + 1), chat.id, text), { what: `a follower to hear "${text}"` });
+  }
+};
+
+/** False when the stream ends before, as a watch does. */
+const isFollowed = async (client: Client, sender: Client, id: string, text: string): Promise<boolean> => {
+  using follower = await Follower.open(client, id);
+  let isClosed = false;
+  void follower.closed.then(() => {
+    isClosed = true;
+  });
+  try {
     await follower.until(({ status }) => status === "waiting");
-    await sendMessage({ owner: at(n + 1) }, chat.id, `once more ${n}`);
-    await follower.until(({ history, status }) => status === "waiting" && history.at(-2) === `user: once more ${n}`);
+    await sendMessage({ owner: sender }, id, text);
+    await follower.until(({ history, status }) => status === "waiting" && history.at(-2) === `user: ${text}`);
+    return true;
+  } catch (error) {
+    if (isClosed) return false;
+    throw error;
   }
 };
 
