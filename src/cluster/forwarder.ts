@@ -35,6 +35,8 @@ const ON_ITS_WAY_MS = 250;
 /** How often a node that leaves looks whether anybody still needs it, and how long nobody new must have come. */
 const LOOK_MS = 50;
 const QUIET_MS = 1_000;
+/** A client that has closed its side behind its request is waited for no longer. */
+const ENDED_MS = 1_000;
 
 export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly parts: PartPlaces });
 
@@ -108,7 +110,7 @@ export class Forwarder {
         open: (socket) => this.#open(socket),
         data: (socket, bytes) => this.#fromClient(socket.data, bytes),
         drain: ({ data }) => (data?.taker ? data.taker.drain?.() : data?.drain("client")),
-        end: ({ data }) => (data?.taker ? data.taker.ended() : data?.hearEnd()),
+        end: ({ data }) => (data?.taker ? data.taker.ended() : data && this.#hearEnd(data)),
         close: ({ data }) => (data?.taker ? data.taker.ended() : data?.close()),
         error: ({ data }) => (data?.taker ? data.taker.failed() : data?.close()),
       },
@@ -269,6 +271,14 @@ export class Forwarder {
     if (asked !== "begun" && asked !== "closed") link.answer(otherwise);
   }
 
+  /**
+   * A server drops a request whose client closes its side before it is answered, so it is not told of that at once. Nor can a client be told from one
+   * that has gone: for whoever waits longer, such as one that polls, that is what it is taken for.
+   */
+  #hearEnd(link: Link): void {
+    if (link.hearEnd()) this.#options.clock.after(ENDED_MS, () => !link.isOver && link.ended("server"));
+  }
+
   #take(link: Link, head: Head, address: string, early: Buffer): void {
     this.#came_at = this.#options.clock.monotonic();
     link.isPassing = true;
@@ -280,6 +290,8 @@ export class Forwarder {
   /** Another node has passed it on: this one does it, or says that it is not the one. */
   async #passIn(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
     this.#take(link, head, address, early);
+    // The node that has passed it on has waited for its client.
+    link.isWhole = false;
     link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
     const { clock, token, parts } = this.#options;
     let named: number | undefined;

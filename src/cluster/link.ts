@@ -146,13 +146,12 @@ export class Link {
     if (!this.#isHeld) this.client.socket?.resume();
   }
 
-  /**
-   * The client has said all. A server drops a request whose client does so before it is answered: of one that is whole it is told only where the answer
-   * is a stream, which would go on.
-   */
-  hearEnd(): void {
+  /** The client has said all, or has gone. True: it may only have closed its side behind a request that is whole, and wait for the answer. */
+  hearEnd(): boolean {
     this.#hasEnded = true;
-    if (!this.isWhole || this.isAnswered || this.isStream) this.ended("server");
+    if (this.isWhole && !this.isAnswered && !this.isStream) return true;
+    this.ended("server");
+    return false;
   }
 
   /** The answer goes on until somebody ends it. */
