@@ -1,9 +1,9 @@
-// Folders that can be taken in at a glance: about thirty files, unless there is a reason for more.
+// Folders that can be taken in at a glance: at most 45 files, unless there is a reason for more.
 import { expect, test } from "bun:test";
 import { dirname } from "node:path";
 import { isThere, ROOT } from "#test/support/documents.ts";
 
-const MOST = 33;
+const MOST = 45;
 
 /** Folders with more, and why. */
 const LARGER: Readonly<Record<string, string>> = {

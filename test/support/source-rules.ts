@@ -70,7 +70,8 @@ const RULES: readonly SourceRule[] = [
 /** Generated code, and tables of data that nobody reads as code. */
 const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
-export const MAX_LINES = 400;
+/** A file above this is named in a warning; whether it is still one idea is for its reviewer to judge. */
+export const MAX_LINES = 600;
 
 /** Every rule the source breaks, with its line (rule RP-3). */
 export const sourceProblems = (file: string, source: string): string[] => {
@@ -82,7 +83,7 @@ export const sourceProblems = (file: string, source: string): string[] => {
   );
 };
 
-/** That a file is too long (rule RP-2). */
+/** Returns a warning about a file that is longer than most ideas are (rule RP-2). */
 export const lengthProblem = (file: string, source: string): string | undefined => {
   const lines = lineCount(source);
   const free = MAY_BE_LONG.some((place) => file.startsWith(place));
