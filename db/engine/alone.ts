@@ -19,6 +19,8 @@ export const ALONE = [
   "contexts",
   /** A user is deleted while no workspace is theirs, and leaves nothing; whoever makes something for them finds them there. */
   "users",
+  /** An address links an account that has no link; whoever links another one meanwhile looks for the first. */
+  "links",
 ] as const;
 
 export type Alone = (typeof ALONE)[number];

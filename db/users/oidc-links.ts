@@ -1,5 +1,6 @@
 // Accounts at OpenID Connect providers that sign users in.
-import { deleteBy, findBy, insertInto } from "../engine/sql.ts";
+import { sql } from "drizzle-orm";
+import { build, deleteBy, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { oidc_links } from "../schema/oidc-links.ts";
 
 /** {issuer, subject}. */
@@ -7,5 +8,19 @@ export const findOidcLink = findBy(oidc_links, oidc_links.issuer, oidc_links.sub
 
 /** Refused as `constraint` when somebody has this account already. */
 export const insertOidcLink = insertInto(oidc_links);
+
+/** One row when the user has a link at any issuer: {user_id}. */
+export const findAnyOidcLink = query(
+  build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(given(oidc_links.user_id)).limit(1),
+);
+
+/** A guard: refuses the batch as `stale` when the user was linked meanwhile, also by another node. */
+export const isUnlinkedStill = statement<{ user_id: string }>(
+  build
+    .update(oidc_links)
+    .set({ subject: sql`${oidc_links.subject}` })
+    .where(given(oidc_links.user_id)),
+  { expect: 0, alone: "links" },
+);
 
 export const deleteOidcLinksOf = deleteBy(oidc_links, oidc_links.user_id);

@@ -30,6 +30,10 @@ const SCOPES = ["openid", "email", "profile"];
 const FRESH_MS = 3_600_000;
 const TIMEOUT_S = 10;
 
+/** What people call the provider. */
+export const providerName = ({ id, display_name = id }: Pick<OidcSetting, "id" | "display_name">): string =>
+  display_name;
+
 export class OidcClient {
   readonly setting: OidcSetting;
   readonly #clock: Clock;
@@ -43,7 +47,7 @@ export class OidcClient {
   }
 
   get name(): string {
-    return this.setting.display_name ?? this.setting.id;
+    return providerName(this.setting);
   }
 
   /** Where the browser goes, and what to check when it comes back. Throws OidcError. */

@@ -1,13 +1,7 @@
 // Texts that people read in one line, and pictures. One rule for every resource: nothing in a name can hide a part of it or turn the
 // direction of what stands around it, and no icon makes a browser ask for anything but a picture (rules HT-26, HT-27).
 import { type StringOptions, type TString, Type as t } from "@sinclair/typebox";
-
-/**
- * Control characters, line ends, marks that turn the direction of writing, and what takes no room: blanks without width, marks of
- * annotations, tags (by the first half of their pair). Joiners stay: emoji and several scripts are written with them.
- */
-const HIDDEN =
-  "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\udb40";
+import { HIDDEN } from "#base/hidden-characters.ts";
 
 /** The same without tabs and line ends. One class and no choice: a choice in a repetition takes two seconds for a megabyte. */
 const HIDDEN_IN_LINES = HIDDEN.replace("\\u0000-\\u001f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f");

@@ -55,11 +55,11 @@ export const passkeySignIn = (ctx: ApiContext) =>
         const begun = proof.of.second_factor === "" ? undefined : await begunSignIn(ctx, proof.of.second_factor);
         if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw refused();
         const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
-        const guards = [...(begun ? [still] : []), ...proof.statements];
+        const guards = [...(begun ? [still, ...begun.first.changes] : []), ...proof.statements];
         // A passkey is what somebody has and, being unlocked, who they are.
         const everything = { password: true, factor: true };
         try {
-          const { token, cookie } = await openSession(ctx, user, request, everything, guards);
+          const { token, cookie } = await openSession(ctx, user, request, everything, guards, begun?.first.login_type);
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });
         } catch (error) {

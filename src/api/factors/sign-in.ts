@@ -1,8 +1,13 @@
-// The second half of a sign-in with a password: a code of the second factor for the challenge that the first half was answered with.
+// The second half of a sign-in: a code of the second factor for the challenge that the first half was answered with, be that a password or
+// a sign-in at a provider. What the first half changes is written with the session (rule OI-9).
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
+import { admitPerson } from "#domain/oidc/admit.ts";
+import type { Identity } from "#domain/oidc/identity.ts";
+import { providerIn } from "#domain/oidc/providers.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
 import { SessionToken } from "#schema/users/user.ts";
@@ -15,14 +20,17 @@ import { openSession } from "../users/new-session.ts";
 const PURPOSE = "sign_in";
 const PATH = "/login/second-factor";
 
+/** Who signed in at which provider. */
+type AtProvider = { readonly provider: string; readonly identity: Identity };
+
 /** Who has begun, and with which password: a new password ends the sign-ins that are half done. */
-type Begun = { readonly user_id: string; readonly password: string };
+type Begun = { readonly user_id: string; readonly password: string; readonly oidc?: AtProvider };
 
 const digestOf = (user: User): string => sha256(`sign-in ${user.password_hash}`);
 
 /** What a right password is answered with where a second factor is needed, too. */
-export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[]): LoginRefused => {
-  const data: Begun = { user_id: user.id, password: digestOf(user) };
+export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[], oidc?: AtProvider): LoginRefused => {
+  const data: Begun = { user_id: user.id, password: digestOf(user), ...(oidc ? { oidc } : {}) };
   return {
     message: "A second factor is needed.",
     detail:
@@ -37,8 +45,25 @@ export const begunSignIn = async (ctx: ApiContext, challenge: string) => {
   const opened = ctx.accounts.factors.challenges.open<Begun>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
   if (!opened || !user || digestOf(user) !== opened.data.password) throw over();
-  if (user.status !== "suspended") return { opened, user };
-  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+  if (user.status === "suspended") {
+    throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+  }
+  return { opened, user, first: await firstHalf(ctx, user, opened.data.oidc) };
+};
+
+type FirstHalf = {
+  readonly login_type: "password" | "oidc";
+  readonly isPasswordProved: boolean;
+  readonly changes: readonly Statement[];
+};
+
+/** What the first half has proved, and what it changes. A sign-in at a provider is looked at again: much may have changed meanwhile. */
+const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefined): Promise<FirstHalf> => {
+  if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
+  const provider = providerIn(ctx.config, oidc.provider);
+  const admitted = provider && (await admitPerson(ctx, provider, oidc.identity));
+  if (admitted?.user.id !== user.id) throw over();
+  return { login_type: "oidc", isPasswordProved: false, changes: admitted.changes };
 };
 
 const over = (): AppError =>
@@ -51,7 +76,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
     PATH,
     async ({ body, request, set, status }) => {
       const { factors } = ctx.accounts;
-      const { opened, user } = await begunSignIn(ctx, body.challenge);
+      const { opened, user, first } = await begunSignIn(ctx, body.challenge);
       const used = await factors.take(user, body.code);
       if (!used) {
         await noteFailedSignIn(ctx, user);
@@ -60,10 +85,9 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
       if (!factors.challenges.spend(opened)) throw over();
       const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
       try {
-        const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: true }, [
-          still,
-          ...used,
-        ]);
+        const proved = { password: first.isPasswordProved, factor: true };
+        const guards = [still, ...used, ...first.changes];
+        const { token, cookie } = await openSession(ctx, user, request, proved, guards, first.login_type);
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });
       } catch (error) {

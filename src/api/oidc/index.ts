@@ -5,8 +5,8 @@ import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
+import { toIdentity } from "#domain/oidc/identity.ts";
 import { OidcProviders, providerPath } from "#domain/oidc/providers.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
 import { type Checks, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
@@ -54,6 +54,9 @@ const asAnswer = (error: unknown): AppError => {
   if (error instanceof CommitError && error.reason === "constraint") {
     return new AppError("conflict", "Somebody has signed up with these names at the same moment. Sign in again.");
   }
+  if (error instanceof CommitError && error.reason === "stale") {
+    return new AppError("conflict", "Your account was changed at the same moment. Sign in again.");
+  }
   if (!(error instanceof OidcError)) throw error;
   if (error.kind !== "denied")
     log("http").warn("a sign-in at a provider failed: {error}", { error: error.cause ?? error });
@@ -92,9 +95,10 @@ export const oidc = (ctx: ApiContext) => {
     const callback = redirectUri(setting.id);
     callback.search = new URL(request.url).search;
     const claims = await client.complete(callback, state.checks);
-    const { user, changes, methods } = await admitPerson(ctx, client, claims);
+    const identity = toIdentity(client, claims);
+    const { user, changes, methods } = await admitPerson(ctx, client, identity);
     if (methods.length > 0) {
-      const asked = askForFactor(ctx, user, methods);
+      const asked = askForFactor(ctx, user, methods, { provider: setting.id, identity });
       if (!wantsPage(request)) return Response.json(asked, { status: 401 });
       const page = new URL("/login", ctx.accessUrl);
       page.searchParams.set("redirect", state.back);
@@ -103,8 +107,6 @@ export const oidc = (ctx: ApiContext) => {
     }
     const proved = { password: user.login_type === "oidc", factor: false };
     const { cookie } = await openSession(ctx, user, request, proved, changes, "oidc");
-    ctx.topics.publish("access_changed", user.id, {});
-    await stopForbiddenLocal(ctx, user.id);
     return withCookies(redirect(state.back, 307), cookie);
   };
 

@@ -1,6 +1,7 @@
 // The session that a sign-in over HTTP makes: its token, and the cookie that carries it for browsers.
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
+import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { type Proved, startSession } from "#domain/users/sign-in.ts";
 import type { ApiContext } from "../context.ts";
 import { SESSION_COOKIE, seenOf } from "../http/identify.ts";
@@ -24,5 +25,10 @@ export const openSession = async (
   login_type: "password" | "oidc" = "password",
 ): Promise<{ token: string; cookie: string }> => {
   const token = await startSession(ctx, user, { seen: seenOf(request, ctx.addresses), proved, guards, login_type });
+  if (login_type === "oidc") {
+    // The batch may have changed what the person may do.
+    ctx.topics.publish("access_changed", user.id, {});
+    await stopForbiddenLocal(ctx, user.id);
+  }
   return { token, cookie: cookieOf(ctx, token) };
 };

@@ -1,6 +1,7 @@
 // The table of the server's settings: the only list of them. Flags, environment, file, help, example, docs/configuration.md and the type of
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
+import { EMAIL_PATTERN } from "../email-address.ts";
 import { APP_SETTINGS } from "./app-settings.ts";
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
@@ -97,7 +98,7 @@ export const SERVER_SETTINGS = {
   ...logSettings(
     "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
   ),
-  admin_email: optional(matching(/^[^\s@]+@[^\s@]+$/, "an e-mail address", "EMAIL"), {
+  admin_email: optional(matching(new RegExp(EMAIL_PATTERN), "an e-mail address", "EMAIL"), {
     group: "First user",
     help: "E-mail address of the first user, created at start when there is no user yet. Needs the two settings below.",
     absent: "the server prints a link to its setup page",

@@ -1,61 +1,26 @@
 // What the groups of a person at a provider make of them here, applied at each sign-in: roles of the site, memberships of organizations
-// and roles there, exactly as the mapping says (rule OI-7). The last owner stays one.
+// and roles there, exactly as the mapping says (rule OI-7). The last owner stays one, and nobody leaves the default organization.
 
-import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
-import type { Claims } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";
-
-/** The groups in a claim: a list of texts, or one text. */
-export const groupsIn = (claims: Claims, { groups_claim = "groups" }: OidcSetting): string[] => {
-  const claim = claims[groups_claim];
-  const groups = Array.isArray(claim) ? claim : [claim];
-  return groups.filter((group): group is string => typeof group === "string").slice(0, 1000);
-};
-
-const unionOf = (lists: readonly (readonly string[] | undefined)[]): string[] => [
-  ...new Set(lists.flatMap((list) => list ?? [])),
-];
-
-/** The roles of the site that these groups give; undefined: the provider does not decide about them. */
-export const rolesOf = ({ roles }: OidcSetting, groups: readonly string[]): string[] | undefined =>
-  roles && unionOf(groups.map((group) => (Object.hasOwn(roles, group) ? roles[group] : undefined))).sort();
-
-/** By organization: the roles there, or undefined for no member. Organizations that the mapping does not name are left alone. */
-export const membershipsOf = (
-  { organizations = {} }: OidcSetting,
-  groups: readonly string[],
-): Map<string, string[] | undefined> => {
-  const named = new Set(Object.values(organizations).flatMap((by) => Object.keys(by)));
-  const mine = groups.flatMap((group) => (Object.hasOwn(organizations, group) ? [organizations[group] ?? {}] : []));
-  return new Map(
-    [...named].map((name) => {
-      const lists = mine.flatMap((by) => (Object.hasOwn(by, name) ? [by[name]] : []));
-      return [name, lists.length === 0 ? undefined : unionOf(lists).sort()];
-    }),
-  );
-};
+import type { Identity } from "./identity.ts";
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean => Bun.deepEquals([...a].sort(), [...b].sort());
 
 /** The changes that bring the user to what the provider says, with their entries of the audit log. */
 export const mapped = async (
   ctx: DomainContext,
-  setting: OidcSetting,
-  claims: Claims,
+  { roles, memberships }: Identity,
   { user, isNew }: { user: User; isNew: boolean },
-): Promise<Statement[]> => {
-  const groups = groupsIn(claims, setting);
-  return [
-    ...(await mappedRoles(ctx, user, rolesOf(setting, groups))),
-    ...(await mappedMemberships(ctx, user, isNew, membershipsOf(setting, groups))),
-  ];
-};
+): Promise<Statement[]> => [
+  ...(await mappedRoles(ctx, user, roles)),
+  ...(await mappedMemberships(ctx, user, isNew, memberships)),
+];
 
 const mappedRoles = async (ctx: DomainContext, user: User, given: string[] | undefined): Promise<Statement[]> => {
   if (!given) return [];
@@ -71,12 +36,12 @@ const mappedMemberships = async (
   ctx: DomainContext,
   user: User,
   isNew: boolean,
-  wanted: Map<string, string[] | undefined>,
+  wanted: Identity["memberships"],
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
   const present = isNew ? [] : await ctx.store.all(listMemberships({ user_id: user.id }));
-  for (const [name, roles] of wanted) {
+  for (const [name, given] of Object.entries(wanted)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));
     // Mentioned in a setting and not made yet, or deleted since: nobody is a member of it.
     if (!organization) continue;
@@ -84,6 +49,8 @@ const mappedMemberships = async (
     // A new user is put into the default organization by the sign-up itself.
     const known =
       isNew && organization.is_default ? [] : present.find((one) => one.organization_id === organization.id)?.roles;
+    // A mapping gives and takes roles in the default organization. Its members stay members, however they came in.
+    const roles = given ?? (organization.is_default && known ? [] : undefined);
     const about = {
       now,
       resource_type: "organization_member" as const,
@@ -93,7 +60,6 @@ const mappedMemberships = async (
       organization_id: organization.id,
     };
     if (known && !roles) {
-      if (isNew) continue;
       const before = { ...pair, username: user.username, roles: known };
       statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {

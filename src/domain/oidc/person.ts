@@ -1,42 +1,40 @@
-// Who somebody is here whom an OpenID Connect provider has named: the account that is linked, one that may be linked by its verified
-// address, or a new one (rules OI-4 to OI-6). Refuses in words for people; writes nothing.
+// Who somebody is here whom an OpenID Connect provider has named: the account that is linked, one without a link that may be linked by its
+// verified address, or a new one (rules OI-5, OI-6). Refuses in words for people; writes nothing.
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { insertMember } from "#db/users/members.ts";
-import { findOidcLink, insertOidcLink } from "#db/users/oidc-links.ts";
+import { findAnyOidcLink, findOidcLink, insertOidcLink, isUnlinkedStill } from "#db/users/oidc-links.ts";
 import { findUser, findUserByEmail, findUserByName, insertUser, type User } from "#db/users/users.ts";
-import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
 import { userMade } from "../users/audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { checkUsername } from "../users/usernames.ts";
+import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
 
 /** The user, and what has to be written for the sign-in to be theirs. */
 export type Person = { readonly user: User; readonly statements: readonly Statement[]; readonly isNew: boolean };
 
-const refused = (message: string, detail = ""): AppError => new AppError("forbidden", message, { detail });
-
-export const personOf = async (ctx: DomainContext, client: OidcClient, claims: Claims): Promise<Person> => {
+export const personOf = async (ctx: DomainContext, provider: Provider, identity: Identity): Promise<Person> => {
   const { store } = ctx;
-  const { issuer } = client.setting;
-  const email = verifiedEmail(client, claims);
-  const link = await store.get(findOidcLink({ issuer, subject: claims.sub }));
+  const { issuer, sign_up } = provider.setting;
+  const { subject, email } = identity;
+  const link = await store.get(findOidcLink({ issuer, subject }));
   if (link) {
     const user = await store.get(findUser({ id: link.user_id }));
-    if (!user) throw refused("The account that this sign-in belongs to is gone.");
+    if (!user) throw refusedSignIn("The account that this sign-in belongs to was deleted.");
     return { user: active(user), statements: [], isNew: false };
   }
   const known = await store.get(findUserByEmail({ email }));
-  if (known) return linked(ctx, client, claims, known);
-  if (!client.setting.sign_up) {
-    throw refused(
-      "There is no account for you here yet.",
-      "Ask an administrator to make one with your e-mail address.",
+  if (known) return linked(ctx, provider, identity, known);
+  if (!sign_up) {
+    throw refusedSignIn(
+      "You have no account here yet.",
+      "Ask an administrator to create one with your e-mail address.",
     );
   }
-  return signedUp(ctx, client, claims, email);
+  return signedUp(ctx, issuer, identity);
 };
 
 const active = (user: User): User => {
@@ -44,31 +42,36 @@ const active = (user: User): User => {
   throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
 };
 
-/** 403 unless the provider vouches for an address that may come in. */
-const verifiedEmail = ({ setting, name }: OidcClient, { email, email_verified }: Claims): string => {
-  if (typeof email !== "string" || !/^[^@\s]+@[^@\s]+$/.test(email) || email.length > 254) {
-    throw refused(`${name} did not tell your e-mail address.`);
+/**
+ * An account with this address that no sign-in belongs to yet, where the operator lets this provider link accounts. An address alone never
+ * opens an account that has a link: providers give addresses to other people, and not every provider is to be trusted with every account.
+ */
+const linked = async (
+  ctx: DomainContext,
+  { setting, name }: Provider,
+  { subject }: Identity,
+  user: User,
+): Promise<Person> => {
+  if (await ctx.store.get(findAnyOidcLink({ user_id: user.id }))) {
+    throw refusedSignIn(
+      "The account with your e-mail address belongs to another sign-in.",
+      `If it is yours, sign in the way you did before. If ${name} gave you a new identity, ask an administrator to remove the old link.`,
+    );
   }
-  // Some providers write it as text.
-  if (email_verified !== true && email_verified !== "true") {
-    throw refused(`Your e-mail address is not verified at ${name}.`, "Verify it there, then sign in again.");
+  if (user.id === PREBUILDS_USER_ID || !["oidc", "password"].includes(user.login_type)) {
+    throw refusedSignIn("The account with your e-mail address cannot be signed in to.");
   }
-  const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
-  const { email_domains } = setting;
-  if (email_domains && !email_domains.some((one) => one.toLowerCase().replace(/^@/, "") === domain)) {
-    throw refused("E-mail addresses of this domain may not sign in here.");
-  }
-  return email;
-};
-
-/** An account with this address: made for this kind of sign-in, or linked where the operator allows it. */
-const linked = (ctx: DomainContext, { setting }: OidcClient, { sub }: Claims, user: User): Person => {
-  const mayLink = user.login_type === "oidc" || (user.login_type === "password" && setting.link_accounts === true);
-  if (!mayLink || user.id === PREBUILDS_USER_ID) {
-    throw refused("There is an account with your e-mail address that signs in in another way.");
+  if (setting.link_accounts !== true) {
+    throw refusedSignIn(
+      "There is an account with your e-mail address, and this provider may not link accounts.",
+      user.login_type === "password"
+        ? "Sign in with your password."
+        : "Ask an administrator to set link_accounts for this provider.",
+    );
   }
   active(user);
-  return { user, statements: [...linkOf(ctx, setting.issuer, sub, user)], isNew: false };
+  const statements = [isUnlinkedStill({ user_id: user.id }), ...linkOf(ctx, setting.issuer, subject, user)];
+  return { user, statements, isNew: false };
 };
 
 const linkOf = (
@@ -86,11 +89,11 @@ const linkOf = (
   ];
 };
 
-const signedUp = async (ctx: DomainContext, client: OidcClient, claims: Claims, email: string): Promise<Person> => {
+const signedUp = async (ctx: DomainContext, issuer: string, identity: Identity): Promise<Person> => {
+  const { subject, email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
-  const username = await freeName(ctx, claims[client.setting.username_claim ?? "preferred_username"], email);
-  const name = typeof claims.name === "string" ? claims.name.trim().slice(0, 128) : "";
+  const username = await freeName(ctx, identity.username, email);
   const row = {
     id: uuid(),
     email,
@@ -123,15 +126,14 @@ const signedUp = async (ctx: DomainContext, client: OidcClient, claims: Claims, 
       insertUser(row),
       insertMember({ organization_id, user_id: row.id, roles: [], ...at }),
       userMade(row, now),
-      ...linkOf(ctx, client.setting.issuer, claims.sub, row),
+      ...linkOf(ctx, issuer, subject, row),
     ],
   };
 };
 
 /** A name as ours are, made of what the provider calls the person, that nobody has: `ann`, else `ann-2`, and so on. */
-const freeName = async (ctx: DomainContext, claim: unknown, email: string): Promise<string> => {
-  const said = typeof claim === "string" && claim !== "" ? claim : email;
-  const base = nameOf(said.split("@")[0] ?? "") || nameOf(email.split("@")[0] ?? "") || "user";
+const freeName = async (ctx: DomainContext, claim: string, email: string): Promise<string> => {
+  const base = nameOf((claim || email).split("@")[0] ?? "") || nameOf(email.split("@")[0] ?? "") || "user";
   for (let i = 1; i < 100; i++) {
     const name = i === 1 ? base : `${base.slice(0, 28)}-${i}`;
     if (isAllowed(name) && !(await ctx.store.get(findUserByName({ username: name })))) return name;

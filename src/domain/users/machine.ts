@@ -1,6 +1,7 @@
 // What whoever is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
 // for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
 import type { Clock } from "#base/clock.ts";
+import { EMAIL_MISTAKE, isEmailAddress } from "#base/email-address.ts";
 import { AppError, invalid, invalidField } from "#base/errors.ts";
 import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
 import { type OriginOf, withOrigin } from "#base/origin.ts";
@@ -179,7 +180,7 @@ export class MachineAccounts {
       throw invalidField("username", "1 to 32 letters and digits, in groups joined by single hyphens.");
     }
     checkUsername(username);
-    if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw invalidField("email", "An e-mail address is needed.");
+    if (!isEmailAddress(email)) throw invalidField("email", EMAIL_MISTAKE);
     await this.#passwords.check(password, { username, email });
   }
 }

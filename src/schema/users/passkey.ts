@@ -3,7 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { lineText } from "../text.ts";
 
-const Challenge = t.String({ minLength: 1, maxLength: 8192, description: "Of the operation that began; opaque." });
+const Challenge = t.String({ minLength: 1, maxLength: 16384, description: "Of the operation that began; opaque." });
 const Name = lineText({ minLength: 1, maxLength: 64, description: "What its owner calls it." });
 
 export const Passkey = named(
@@ -57,7 +57,7 @@ export const StartPasskeyLogin = named(
   "StartPasskeyLogin",
   t.Object({
     second_factor: t.Optional(
-      t.String({ maxLength: 4096, description: "The challenge of a sign-in whose password was right." }),
+      t.String({ maxLength: 8192, description: "The challenge of a sign-in whose password was right." }),
     ),
   }),
 );

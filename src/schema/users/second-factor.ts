@@ -16,7 +16,8 @@ const Code = t.String({
   description: "The six digits of the authenticator app, or a recovery code.",
 });
 const Password = t.String({ maxLength: 1000 });
-const Challenge = t.String({ minLength: 1, maxLength: 4096 });
+/** Holds what a provider has said of the person, too. */
+const Challenge = t.String({ minLength: 1, maxLength: 8192 });
 
 /** 401 of a sign-in; with `second_factor` the password was right. */
 export const LoginRefused = namedObject(

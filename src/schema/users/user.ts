@@ -1,5 +1,6 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { EMAIL_MISTAKE, EMAIL_PATTERN, MAX_EMAIL_LENGTH } from "#base/email-address.ts";
 import { namedObject } from "../named.ts";
 import { lineText } from "../text.ts";
 
@@ -16,10 +17,11 @@ const Username = t.String({
   pattern: USERNAME,
   description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
 });
-const Email = t.String({
+export const Email = t.String({
   minLength: 3,
-  maxLength: 254,
-  pattern: "^[^@\\s]+@[^@\\s]+$",
+  maxLength: MAX_EMAIL_LENGTH,
+  pattern: EMAIL_PATTERN,
+  error: EMAIL_MISTAKE,
   description: "Unique, whatever the letter case.",
 });
 const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });

@@ -1,0 +1,16 @@
+// What counts as an e-mail address, wherever one enters: requests, settings, the command line, and what providers say (rule ID-27).
+import { HIDDEN } from "./hidden-characters.ts";
+
+export const MAX_EMAIL_LENGTH = 254;
+
+/** Joiners, too: an address that differs from another one by them alone looks the same. The rest ends an address in a header of a mail. */
+const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
+
+export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}]+$`;
+
+export const EMAIL_MISTAKE =
+  "must be an e-mail address such as ada@example.com, without control characters, invisible characters or marks that turn the direction of writing";
+
+const pattern = new RegExp(EMAIL_PATTERN);
+
+export const isEmailAddress = (text: string): boolean => text.length <= MAX_EMAIL_LENGTH && pattern.test(text);

@@ -1,0 +1,71 @@
+// What a provider says of a person, as far as it is used here: small enough to travel with a sign-in that still needs a second factor.
+// Everything in it comes from the outside; nothing else of the claims is kept.
+import type { OidcSetting } from "#base/config/oidc-settings.ts";
+import { isEmailAddress } from "#base/email-address.ts";
+import { AppError } from "#base/errors.ts";
+import { asLine } from "#schema/text.ts";
+import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
+import { groupsIn, membershipsOf, rolesOf } from "./groups.ts";
+
+const MAX_NAME_LENGTH = 128;
+
+/** What of a provider is needed once its claims are read. */
+export type Provider = Pick<OidcClient, "setting" | "name">;
+
+export type Identity = {
+  readonly subject: string;
+  /** Vouched for by the provider, and of an allowed domain (rule OI-4). */
+  readonly email: string;
+  /** What the provider calls the person in one word; empty: nothing. */
+  readonly username: string;
+  /** Empty: the provider says none. */
+  readonly name: string;
+  /** The site roles that their groups give; absent: the provider does not decide about them. */
+  readonly roles?: string[];
+  /** By organization: the roles there, or null for no member. Organizations that the mapping does not name are not in it. */
+  readonly memberships: Readonly<Record<string, string[] | null>>;
+};
+
+export const refusedSignIn = (message: string, detail = ""): AppError => new AppError("forbidden", message, { detail });
+
+/** Throws 403 in words for people unless the provider vouches for an address that may come in. */
+export const toIdentity = (client: Provider, claims: Claims): Identity => {
+  const { setting } = client;
+  const groups = groupsIn(claims, setting);
+  const roles = rolesOf(setting, groups);
+  const username = claims[setting.username_claim ?? "preferred_username"];
+  return {
+    subject: claims.sub,
+    email: toVerifiedEmail(client, claims),
+    username: typeof username === "string" ? username.slice(0, MAX_NAME_LENGTH) : "",
+    name: typeof claims.name === "string" ? asLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
+    ...(roles ? { roles } : {}),
+    memberships: membershipsOf(setting, groups),
+  };
+};
+
+const toVerifiedEmail = ({ setting, name }: Provider, { email, email_verified }: Claims): string => {
+  if (typeof email !== "string" || email === "") {
+    throw refusedSignIn(
+      `${name} did not send your e-mail address.`,
+      "Ask an administrator: the scope email may be missing.",
+    );
+  }
+  if (!isEmailAddress(email)) {
+    throw refusedSignIn(
+      `${name} sent an e-mail address that cannot be used here.`,
+      "It is malformed, or holds control or invisible characters.",
+    );
+  }
+  // Some providers write it as text.
+  if (email_verified !== true && email_verified !== "true") {
+    throw refusedSignIn(`Your e-mail address is not verified at ${name}.`, "Verify it there, then sign in again.");
+  }
+  if (!isAllowedDomain(setting, email)) throw refusedSignIn("E-mail addresses of this domain may not sign in here.");
+  return email;
+};
+
+const isAllowedDomain = ({ email_domains }: OidcSetting, email: string): boolean => {
+  const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+  return !email_domains || email_domains.some((one) => one.toLowerCase().replace(/^@/, "") === domain);
+};

@@ -1,0 +1,148 @@
+// Whose account an address opens: what somebody with a given-away address, a weaker provider or half of a sign-in must not get.
+import { expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { testInside } from "#test/support/inside.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { enrol, SECOND } from "../factors/people.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+import { Browser, OidcServer, type Person } from "./provider.ts";
+import { COOKIE, openOidcWorld } from "./world.ts";
+
+/** Another provider, where everybody may call themselves what they like. */
+const weak = await forFile(OidcServer.start());
+const world = await forFile(
+  openOidcWorld([
+    { id: "open", display_name: "Acme", sign_up: true },
+    { id: "linking", link_accounts: true },
+    { id: "weak", issuer: weak.issuer, link_accounts: true, sign_up: true },
+    { id: "mapped", link_accounts: true, roles: { audit: ["auditor"] }, organizations: { ops: { ops: [] } } },
+  ]),
+);
+const { clock, admin, signIn, me } = world;
+weak.register([new URL("/api/v2/users/oidc/weak/callback", world.server.url).href]);
+
+const person = (name: string, more: object = {}): Person => ({
+  sub: name,
+  email: `${name}@example.com`,
+  email_verified: true,
+  preferred_username: name,
+  ...more,
+});
+
+type Entry = { readonly action: string; readonly resource_type: string };
+const entriesOf = async (target: string): Promise<string[]> => {
+  const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>(`/api/v2/audit?limit=50&q=resource_target:${target}`);
+  return audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
+};
+
+test("[OI-5] an address that was given to another person opens nothing of the first", async () => {
+  const { client } = await signIn(person("vic"));
+  const vic = await me(client);
+  for (const id of ["open", "linking", "weak"]) {
+    const newcomer = person("vic", { sub: "other-2", preferred_username: "newhire" });
+    weak.who = newcomer;
+    const second = await signIn(newcomer, id);
+    expect([id, second.token]).toEqual([id, undefined]);
+    expect(second.text).toContain("belongs to another sign-in");
+  }
+  expect((await me((await signIn(person("vic"))).client)).id).toBe(vic.id);
+  expect((await entriesOf("vic")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+});
+
+test("[OI-5] of two identities that come with one address at the same moment, one is linked", async () => {
+  await newPerson(admin, "pat");
+  const waiting: { browser: Browser; callback: URL }[] = [];
+  for (const sub of ["pat-a", "pat-b"]) {
+    world.idp.who = person("pat", { sub });
+    const browser = new Browser();
+    const { url } = await browser.go(world.start("linking"), world.isCallback);
+    waiting.push({ browser, callback: url });
+  }
+  await Promise.all(
+    waiting.map(async ({ browser, callback }) => {
+      const { response } = await browser.go(callback.href, world.isOurs);
+      await response?.body?.cancel();
+    }),
+  );
+  expect(waiting.filter(({ browser }) => browser.cookie(world.server.url, COOKIE) !== undefined)).toHaveLength(1);
+  expect((await entriesOf("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+});
+
+test("[OI-5] an account made for a provider is linked only by one that may link accounts", async () => {
+  await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
+  const refused = await signIn(person("pre"), "open");
+  expect(refused.token).toBeUndefined();
+  expect(refused.text).toContain("may not link accounts");
+  expect((await me((await signIn(person("pre"), "linking")).client)).username).toBe("pre");
+});
+
+test("[OI-9] without the second factor neither link nor roles are written", async () => {
+  await admin.post("/api/v2/organizations", { name: "ops", display_name: "Ops" });
+  const { client, user } = await newPerson(admin, "fay");
+  const { recovery_codes } = await enrol(clock, client);
+  const half = await signIn(person("fay", { groups: ["audit", "ops"] }), "mapped");
+  expect([half.token, half.url.pathname]).toEqual([undefined, "/login"]);
+  const challenge = new URLSearchParams(half.url.hash.slice(1)).get("challenge");
+  expect(await entriesOf("fay")).not.toContain("create oidc_link");
+  expect((await me(client)).roles).toEqual([]);
+  expect((await me(client)).organization_ids).toHaveLength(1);
+  // Somebody without the code gets no further.
+  const anybody = client.as(undefined);
+  expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
+  expect(await entriesOf("fay")).not.toContain("create oidc_link");
+  const done = await anybody.fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
+  expect(done.status).toBe(201);
+  const { session_token } = (await done.json()) as { session_token: string };
+  const now = await me(client.as(session_token));
+  expect([now.id, now.roles.map(({ name }) => name), now.organization_ids.length]).toEqual([user.id, ["auditor"], 2]);
+  expect(await entriesOf("fay")).toContain("create oidc_link");
+  const key = session_token.split("-")[0];
+  expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
+});
+
+test("[OI-9] a link that somebody else got meanwhile refuses the second half", async () => {
+  const { client } = await newPerson(admin, "gus");
+  const { recovery_codes } = await enrol(clock, client);
+  const [first, second] = [
+    await signIn(person("gus", { sub: "gus-1" }), "linking"),
+    await signIn(person("gus", { sub: "gus-2" }), "linking"),
+  ].map(({ url }) => new URLSearchParams(url.hash.slice(1)).get("challenge"));
+  const finish = async (challenge: string | null | undefined, code: string | undefined) =>
+    (await client.as(undefined).fetch("POST", SECOND, { challenge, code })).status;
+  expect(await finish(first, recovery_codes[0])).toBe(201);
+  expect(await finish(second, recovery_codes[1])).toBe(403);
+});
+
+const ODD = [
+  "a\u0000@example.com",
+  "a\u202e@example.com",
+  "a\u200d@example.com",
+  "a,b@example.com",
+  "a@b@c.com",
+  '"a"@example.com',
+];
+
+test("[ID-27] an address with characters that nobody sees is refused in every request", async () => {
+  for (const email of ODD) {
+    const body = { email, username: "odd", password: "a-long-enough-secret" };
+    const response = await admin.fetch("POST", "/api/v2/users", body);
+    const { validations } = (await response.json()) as { validations: { field: string; detail: string }[] };
+    expect([email, response.status, validations[0]?.field]).toEqual([email, 400, "email"]);
+    expect(validations[0]?.detail).toMatch(/must (be|not contain)/);
+    const came = await signIn(person("odd", { email }));
+    expect([email, came.token]).toEqual([email, undefined]);
+    expect(came.text).toContain("e-mail address");
+  }
+  expect(await statusOf(admin, "GET", "/users/odd")).toBe(404);
+});
+
+testInside("[ID-27] an address with characters that nobody sees is refused in the settings", async () => {
+  for (const email of ODD.slice(1)) {
+    const env = {
+      SLIPWAY_ADMIN_EMAIL: email,
+      SLIPWAY_ADMIN_USERNAME: "a",
+      SLIPWAY_ADMIN_PASSWORD: "a-long-enough-secret",
+    };
+    await expect(startTestServer({ env })).rejects.toThrow("SLIPWAY_ADMIN_EMAIL");
+  }
+});

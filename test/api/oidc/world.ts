@@ -1,0 +1,83 @@
+// A server whose people sign in at a real provider (provider.ts), for the stories of this folder.
+import type { User } from "#schema/users/user.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { Browser, CLIENT, OidcServer, type Person } from "./provider.ts";
+
+export const COOKIE = "service_session_token";
+
+/** Where a sign-in ended, what was said, and who it is now. */
+export type SignedIn = {
+  readonly browser: Browser;
+  readonly url: URL;
+  readonly text: string;
+  readonly token: string | undefined;
+  readonly client: Client;
+};
+
+export type OidcWorld = AsyncDisposable & {
+  readonly idp: OidcServer;
+  readonly server: TestServer;
+  readonly clock: ManualClock;
+  readonly admin: Client;
+  readonly start: (id: string, query?: string) => string;
+  /** Follows redirects until this, a page of ours. */
+  readonly isOurs: (url: URL) => boolean;
+  /** Follows redirects until this, the way back from the provider. */
+  readonly isCallback: (url: URL) => boolean;
+  /** Signs this person in with a fresh browser. */
+  readonly signIn: (who: Person | undefined, id?: string, query?: string) => Promise<SignedIn>;
+  /** Who this client is. */
+  readonly me: (client: Client) => Promise<User>;
+};
+
+/** `providers`: the entries of the setting without issuer and client, which all have in common. */
+export const openOidcWorld = async (
+  providers: readonly { id: string; [key: string]: unknown }[],
+  env: Record<string, string> = {},
+): Promise<OidcWorld> => {
+  const clock = new ManualClock();
+  const idp = await OidcServer.start();
+  const settings = providers.map((one) => ({ issuer: idp.issuer, ...CLIENT, ...one }));
+  const server = await startTestServer({
+    clock,
+    env: {
+      SLIPWAY_OIDC_PROVIDERS: JSON.stringify(settings),
+      SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+      ...env,
+    },
+  });
+  idp.register(providers.map(({ id }) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href));
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const start = (id: string, query = ""): string => new URL(`/api/v2/users/oidc/${id}/start${query}`, server.url).href;
+  const isOurs = (url: URL): boolean => url.host === server.url.host && !url.pathname.startsWith("/api/");
+  const isCallback = (url: URL): boolean =>
+    url.host === server.url.host && url.pathname.endsWith("/callback") && url.search !== "";
+  const signIn = async (
+    who: Person | undefined,
+    id = providers[0]?.id ?? "",
+    query: string | undefined = undefined,
+  ): Promise<SignedIn> => {
+    idp.who = who;
+    const browser = new Browser();
+    const { url, response } = await browser.go(start(id, query), isOurs);
+    const token = browser.cookie(server.url, COOKIE);
+    return { browser, url, text: (await response?.text()) ?? "", token, client: new Client(server.url, token) };
+  };
+  return {
+    idp,
+    server,
+    clock,
+    admin,
+    start,
+    isOurs,
+    isCallback,
+    signIn,
+    me: (client) => client.get<User>("/api/v2/users/me"),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await idp[Symbol.asyncDispose]();
+    },
+  };
+};
