@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { newestVersion } from "../engine/migration.ts";
 import { MIGRATIONS } from "../engine/migrations.ts";
 import { type Copied, type Flow, flushFolder } from "./flow.ts";
 import {
@@ -78,9 +79,9 @@ const moveIn = async (staging: string, data_dir: string): Promise<void> => {
 };
 
 const refuseNewer = ({ schema, version }: Manifest, backup: string): void => {
-  if (schema.version <= MIGRATIONS.length) return;
+  if (schema.version <= newestVersion(MIGRATIONS)) return;
   throw new BackupError(
-    `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${MIGRATIONS.length})`,
+    `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${newestVersion(MIGRATIONS)})`,
   );
 };
 

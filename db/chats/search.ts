@@ -1,4 +1,4 @@
-// The index of what was said in chats and of their titles (db/engine/search.sql): the statements that keep it, written in the batch of what
+// The index of what was said in chats and of their titles: the statements that keep it, written in the batch of what
 // they index, and the matching of searches. Holds words alone; whoever searches still has to ask whose the chat is.
 import { type SQL, sql } from "drizzle-orm";
 import { stemsOf, wordsOf } from "#base/words.ts";

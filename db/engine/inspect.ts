@@ -4,15 +4,18 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Encryption } from "#base/encryption.ts";
 import { LockedError, lockDirectory } from "./lock.ts";
+import { missingSteps, newestVersion, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { sealedElsewhere } from "./sealed.ts";
 
 export type Inspected = {
   exists: boolean;
-  /** Migrations its database has had, and how many this program knows. */
+  /** The version of its schema, and the newest that this program knows. */
   schema: number;
   newest: number;
-  /** The names of those it lacks. */
+  /** Why this program cannot use the database. */
+  problem?: string;
+  /** The names of the steps that it lacks. */
   missing: string[];
   /** When the last one was applied, milliseconds since 1970; 0 for never. */
   migrated_at: number;
@@ -22,7 +25,7 @@ export type Inspected = {
 
 export const inspectDatabase = (directory: string): Inspected => {
   const file = join(directory, "slipway.db");
-  const newest = MIGRATIONS.length;
+  const newest = newestVersion(MIGRATIONS);
   const bytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const sizes = { newest, database_bytes: bytes(file), wal_bytes: bytes(`${file}-wal`) };
   const fresh = { exists: false, schema: 0, missing: MIGRATIONS.map(({ name }) => name), migrated_at: 0, ...sizes };
@@ -34,8 +37,8 @@ export const inspectDatabase = (directory: string): Inspected => {
       .query("select coalesce(max(version), 0) as v, coalesce(max(applied_at), 0) as at from migrations")
       .get();
     const { v: schema, at: migrated_at } = row as { v: number; at: number };
-    const missing = MIGRATIONS.slice(schema).map(({ name }) => name);
-    return { exists: true, schema, missing, migrated_at, ...sizes };
+    const missing = missingSteps(MIGRATIONS, schema).map(({ name }) => name);
+    return { exists: true, schema, problem: versionProblem(MIGRATIONS, schema), missing, migrated_at, ...sizes };
   });
 };
 

@@ -1,19 +1,16 @@
 // Forward-only migrations, embedded in the binary. An existing database is copied before it is changed, a database of a newer
-// version is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
+// version, or of one before 0.2.0, is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
 
 import type { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { failpoint } from "#base/failpoint.ts";
-import type { Migration } from "./migration.ts";
+import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
-
-export class NewerDatabaseError extends Error {
-  override readonly name = "NewerDatabaseError";
-}
 
 /**
  * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to
  * `<directory>/backups/before-<version>-<milliseconds>.db`, named after the first version it lacks. Returns the names of the steps that were applied.
+ * Throws DatabaseVersionError.
  */
 export const migrate = (
   db: Database,
@@ -21,28 +18,19 @@ export const migrate = (
 ): string[] => {
   const migrations = options.migrations ?? MIGRATIONS;
   const current = currentVersion(db);
-  if (current > migrations.length) {
-    throw new NewerDatabaseError(
-      `this database was written by a newer Slipway (schema ${current}, this one knows ${migrations.length}). ` +
-        "Start the newer version again, or restore a backup made before the upgrade.",
-    );
-  }
-  if (current === migrations.length) return [];
-  if (current > 0) backUp(db, options.directory, current, options.now);
-  const applied: string[] = [];
-  for (let version = current; version < migrations.length; version++) {
-    const step = migrations[version] as Migration;
-    apply(db, step, version + 1, options.now);
-    applied.push(step.name);
-  }
-  return applied;
+  const problem = versionProblem(migrations, current);
+  if (problem) throw new DatabaseVersionError(problem);
+  const missing = missingSteps(migrations, current);
+  if (missing.length > 0 && current > 0) backUp(db, options.directory, current, options.now);
+  for (const step of missing) apply(db, step, options.now);
+  return missing.map(({ name }) => name);
 };
 
 /**
  * One step. Foreign keys are not enforced meanwhile (SQLite's own advice, and impossible to switch inside a transaction): a step
  * that rebuilds a table drops the old one, and that would delete the rows that point to it. They are checked before the commit.
  */
-const apply = (db: Database, step: Migration, version: number, now: number): void => {
+const apply = (db: Database, step: Migration, now: number): void => {
   const { foreign_keys } = db.query("pragma foreign_keys").get() as { foreign_keys: number };
   db.run("pragma foreign_keys=off");
   try {
@@ -51,7 +39,7 @@ const apply = (db: Database, step: Migration, version: number, now: number): voi
     const broken = db.query("pragma foreign_key_check").all();
     if (broken.length > 0) throw new Error(`${broken.length} rows point to nothing: ${JSON.stringify(broken[0])}`);
     failpoint("in_migration");
-    db.query("insert into migrations (version, name, applied_at) values (?, ?, ?)").run(version, step.name, now);
+    db.query("insert into migrations (version, name, applied_at) values (?, ?, ?)").run(step.version, step.name, now);
     db.run("commit");
   } catch (cause) {
     if (db.inTransaction) db.run("rollback");

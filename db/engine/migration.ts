@@ -1,3 +1,40 @@
-// One step of the schema.
+// One step of the schema, and which databases a list of steps can bring up to date.
 
-export type Migration = { readonly name: string; readonly sql: string };
+export type Migration = {
+  readonly name: string;
+  readonly sql: string;
+  /** What `migrations.version` says once this is the newest step. */
+  readonly version: number;
+};
+
+/** The database needs another version of the program. The message says which, and how to go on. */
+export class DatabaseVersionError extends Error {
+  override readonly name = "DatabaseVersionError";
+}
+
+/** Returns the files as steps. The first one brings an empty database to version `first`; each other one adds 1. */
+export const numbered = (first: number, files: readonly (readonly [name: string, sql: string])[]): Migration[] =>
+  files.map(([name, sql], index) => ({ name, sql, version: first + index }));
+
+/** Returns the version that a database has after all steps. */
+export const newestVersion = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
+
+/** Returns the steps that a database of this version lacks, in order. Version 0 is an empty database. */
+export const missingSteps = (migrations: readonly Migration[], current: number): readonly Migration[] =>
+  migrations.filter(({ version }) => version > current);
+
+/** Returns why this program cannot use a database of this version, and what to do; undefined: it can. */
+export const versionProblem = (migrations: readonly Migration[], current: number): string | undefined => {
+  const [oldest, newest] = [migrations[0]?.version ?? 0, newestVersion(migrations)];
+  if (current > newest) {
+    return (
+      `this database was written by a newer Slipway (schema ${current}, this one knows ${newest}). ` +
+      "Start the newer version again, or restore a backup made before the upgrade."
+    );
+  }
+  if (current === 0 || current >= oldest) return undefined;
+  return (
+    `this database was written by a Slipway older than 0.2.0 (schema ${current}, this one upgrades from ${oldest}). ` +
+    "Start version 0.2.0 on it once, then this version."
+  );
+};

@@ -41,7 +41,7 @@ export type CopyOptions = {
   onTable?(table: string, rows: number): void;
 };
 
-/** Throws CopyError, LockedError, NewerDatabaseError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
+/** Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
 export const copyIntoPostgres = async ({
   directory,
   url,

@@ -8,6 +8,7 @@ import { hasKey, putKey } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { finishCopy } from "../backup/snapshot.ts";
 import { Blobs, type KeptElsewhere } from "../blobs.ts";
+import { newestVersion } from "../engine/migration.ts";
 import { flush, holdsDatabase, Moving } from "../engine/moving.ts";
 import { openDatabase } from "../engine/open.ts";
 import { KEY_NAME, sharedKey } from "../engine/sealed.ts";
@@ -63,7 +64,7 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
 
 const refuseUnfit = async (sql: ReservedSQL, key: { directory: string; digits: string | undefined }): Promise<void> => {
   const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
-  if (Number(version) !== PG_MIGRATIONS.length) {
+  if (Number(version) !== newestVersion(PG_MIGRATIONS)) {
     throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
   }
   if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");

@@ -1,5 +1,6 @@
 // Looks at a PostgreSQL without changing anything, for `slipway doctor`: whether it can be used, how far its schema is, who is active.
 import type { ReservedSQL } from "bun";
+import { newestVersion, versionProblem } from "../engine/migration.ts";
 import { checkDatabase } from "./checks.ts";
 import { type ClusterView, viewCluster } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
@@ -12,10 +13,12 @@ const WAIT_MS = 3000;
 export type FoundPostgres = {
   /** Such as "15.13". */
   readonly server: string;
-  /** Steps that were applied; 0 before the first start. */
+  /** The version of its schema; 0 before the first start. */
   readonly schema: number;
   /** The newest that this program knows. */
   readonly newest: number;
+  /** Why this program cannot use the database. */
+  readonly problem: string | undefined;
   /** Undefined before the first start. */
   readonly view: ClusterView | undefined;
   /** Where every node is active: how many parts each has. */
@@ -30,14 +33,16 @@ export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
     await checkDatabase(connection);
     const [{ server }] = await connection.unsafe("select current_setting('server_version') as server");
     const schema = await schemaOf(connection);
-    const newest = PG_MIGRATIONS.length;
+    const newest = newestVersion(PG_MIGRATIONS);
+    const problem = versionProblem(PG_MIGRATIONS, schema);
     const view = schema === 0 ? undefined : await viewCluster(connection, { isOlder: schema < newest });
-    if (!view?.members.length) return { server, schema, newest, view };
+    if (!view?.members.length) return { server, schema, newest, problem, view };
     const { owners } = await lookAtParts(connection);
     return {
       server,
       schema,
       newest,
+      problem,
       view,
       parts: Object.fromEntries(owners.map(({ id, parts }) => [id, parts.length])),
     };

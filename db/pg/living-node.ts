@@ -40,7 +40,7 @@ export type NodeOptions = {
   fatal(error: Error): void;
 };
 
-/** Connects, checks the database and migrates it. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
+/** Connects, checks the database and migrates it. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
 export const connected = async <T>(
   { url, clock }: NodeOptions,
   begin: (sql: ReservedSQL, primary: Primary) => Promise<T>,

@@ -2,8 +2,7 @@
 // start at once one does it and the others wait.
 import type { ReservedSQL } from "bun";
 import { failpoint } from "#base/failpoint.ts";
-import { NewerDatabaseError } from "../engine/migrate.ts";
-import type { Migration } from "../engine/migration.ts";
+import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "../engine/migration.ts";
 import compat from "./compat.sql" with { type: "text" };
 import { PG_MIGRATIONS } from "./migrations.ts";
 
@@ -11,7 +10,7 @@ import { PG_MIGRATIONS } from "./migrations.ts";
 const LOCK = 5_710_321_977;
 const BREAK = "--> statement-breakpoint";
 
-/** Returns the names of the steps that were applied; `now` is in milliseconds since 1970. Throws NewerDatabaseError. */
+/** Returns the names of the steps that were applied; `now` is in milliseconds since 1970. Throws DatabaseVersionError. */
 export const migratePostgres = async (
   connection: ReservedSQL,
   { now, migrations = PG_MIGRATIONS }: { now: number; migrations?: readonly Migration[] },
@@ -23,24 +22,21 @@ export const migratePostgres = async (
     );
     const [{ version }] = await connection.unsafe("select coalesce(max(version), 0) as version from migrations");
     const current = Number(version);
-    if (current > migrations.length) {
-      throw new NewerDatabaseError(
-        `this database was written by a newer Slipway (schema ${current}, this one knows ${migrations.length}). Start the newer version again.`,
-      );
-    }
+    const problem = versionProblem(migrations, current);
+    if (problem) throw new DatabaseVersionError(problem);
+    const missing = missingSteps(migrations, current);
     await inTransaction(connection, statementsOf(compat));
-    for (const [index, step] of migrations.entries()) {
-      if (index < current) continue;
+    for (const step of missing) {
       await inTransaction(connection, statementsOf(step.sql), async () => {
         await connection.unsafe("insert into migrations (version, name, applied_at) values ($1, $2, $3)", [
-          ...[index + 1, step.name, now],
+          ...[step.version, step.name, now],
         ]);
         failpoint("in_migration");
       }).catch((cause) => {
         throw new Error(`migration ${step.name} failed`, { cause });
       });
     }
-    return migrations.slice(current).map(({ name }) => name);
+    return missing.map(({ name }) => name);
   } finally {
     await connection.unsafe(`select pg_advisory_unlock(${LOCK})`);
   }

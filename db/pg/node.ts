@@ -13,7 +13,7 @@ export class ClusterNode extends LivingNode {
   #role: NodeRole = "spare";
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
-  /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
+  /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
   static join(options: NodeOptions): Promise<ClusterNode> {
     return connected(options, async (sql, primary) => {
       const node = new ClusterNode(options, primary);

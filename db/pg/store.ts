@@ -38,7 +38,7 @@ const isSurelyRefused = (error: unknown): boolean => error instanceof CommitErro
 /** What has the parts where no node of a cluster does. */
 const NO_NODE = "";
 
-/** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
+/** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
   const { url, wait_ms } = options;
   const primary = new Primary(url, { inOrder: true, ...(wait_ms === undefined ? {} : { wait_ms }) });

@@ -39,7 +39,7 @@ export const tableConfigs = (): Config[] =>
     .map((table) => getTableConfig(table as SQLiteTable))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-const columnOf = (column: Column): string => {
+export const columnOf = (column: Column): string => {
   const type = TYPES[column.getSQLType().toLowerCase()];
   if (type === undefined) throw new Error(`${column.name}: no type of PostgreSQL for ${column.getSQLType()}`);
   const words = [quoted(column.name), type];
@@ -55,7 +55,7 @@ const columnOf = (column: Column): string => {
   return words.join(" ");
 };
 
-const tableOf = (table: Config): string =>
+export const tableOf = (table: Config): string =>
   `create table ${quoted(table.name)} (\n  ${[
     ...table.columns.map(columnOf),
     ...table.primaryKeys.map(({ columns }) => `primary key (${list(columns)})`),
@@ -63,14 +63,14 @@ const tableOf = (table: Config): string =>
     ...table.checks.map(({ name, value }) => `constraint ${quoted(name)} check (${textOf(value)})`),
   ].join(",\n  ")}\n)`;
 
-const foreignKeysOf = ({ name, foreignKeys }: Config): string[] =>
+export const foreignKeysOf = ({ name, foreignKeys }: Config): string[] =>
   foreignKeys.map((key) => {
     const { columns, foreignColumns, foreignTable } = key.reference();
     const target = `${quoted(getTableConfig(foreignTable as SQLiteTable).name)} (${list(foreignColumns)})`;
     return `alter table ${quoted(name)} add foreign key (${list(columns)}) references ${target}${key.onDelete ? ` on delete ${key.onDelete}` : ""} deferrable`;
   });
 
-const indicesOf = ({ name, indexes }: Config): string[] =>
+export const indicesOf = ({ name, indexes }: Config): string[] =>
   indexes.map(({ config: { name: index, columns, unique, where } }) => {
     const keys = columns.map((one) => (is(one, SQL) ? `(${textOf(one)})` : quoted((one as { name: string }).name)));
     return `create ${unique ? "unique " : ""}index ${quoted(index)} on ${quoted(name)} (${keys.join(", ")})${where ? ` where ${textOf(where)}` : ""}`;
@@ -81,7 +81,7 @@ export const numberedColumn = ({ columns }: Config): string | undefined =>
   columns.find((one) => one.primary && one.getSQLType().toLowerCase() === "integer")?.name;
 
 /** An identity is for rows that leave the column away; ours bring null. */
-const numberingOf = (table: Config): string[] => {
+export const numberingOf = (table: Config): string[] => {
   const column = numberedColumn(table);
   if (column === undefined) return [];
   const number = `number_${table.name}`;

@@ -65,7 +65,7 @@ export const usage_blocks = quietTable("usage_blocks", {
   version: integer().notNull(),
 });
 
-/** One row for each change of a user's status, made by triggers (db/engine/user-status.sql) in the transaction of the change itself. */
+/** One row for each change of a user's status, made by triggers (db/migrations) in the transaction of the change itself. */
 export const user_status_changes = sqliteTable(
   "user_status_changes",
   {

@@ -5,7 +5,7 @@ import { EncryptionKeyError } from "#base/encryption.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/engine/lock.ts";
-import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
@@ -35,7 +35,7 @@ const IN_WORDS = [
   TlsError,
   EncryptionKeyError,
   LockedError,
-  NewerDatabaseError,
+  DatabaseVersionError,
   UnsafeDatabaseError,
   BucketError,
   MetricsAddressError,

@@ -35,7 +35,7 @@ type Options = Omit<JoinOptions, "standsBy"> & {
   ): AsyncDisposable & { readonly port: number };
 };
 
-/** Resolves when this node is one of those that work. Throws TlsError, UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is one of those that work. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
 export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });

@@ -82,7 +82,7 @@ export type Beside = AsyncDisposable & {
   readonly reads?: number | undefined;
 };
 
-/** Resolves when this node is the active one. Throws TlsError, UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is the active one. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
 export const joinCluster = async ({
   config,
   clock,

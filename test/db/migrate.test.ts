@@ -1,13 +1,15 @@
 // Migrations: from nothing, from an older version with data, from a newer one, and through a kill in the middle of a step.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { migrate, NewerDatabaseError } from "#db/engine/migrate.ts";
-import type { Migration } from "#db/engine/migration.ts";
+import { inspectDatabase } from "#db/engine/inspect.ts";
+import { migrate } from "#db/engine/migrate.ts";
+import { DatabaseVersionError, type Migration, newestVersion } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 import { openDatabase } from "#db/engine/open.ts";
 import { temporaryDirectory } from "./deployments.ts";
+import { shapeOf } from "./shape.ts";
 import { STEPS } from "./steps.ts";
 
 const NOW = 1_700_000_000_000;
@@ -27,6 +29,13 @@ const backupsIn = (directory: string): string[] => {
     return [];
   }
 };
+/** A database as the program 0.2.0 has left it. */
+const released = (directory: string): Database => {
+  const db = opened(directory);
+  const schema = readFileSync(join(import.meta.dir, "released", "0.2.0.sql"), "utf8");
+  for (const statement of schema.split("--> statement-breakpoint")) db.run(statement);
+  return db;
+};
 const pets = (db: Database): unknown =>
   db.query("select p.name, o.name as owner from pets p join owners o on o.id = p.owner").all();
 
@@ -36,7 +45,7 @@ describe("migrations", () => {
     const db = opened(place.path);
     expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
     expect(upTo(db, place.path, MIGRATIONS)).toEqual([]);
-    const applied = MIGRATIONS.map((step, i) => ({ version: i + 1, name: step.name, applied_at: NOW }));
+    const applied = MIGRATIONS.map(({ name, version }) => ({ version, name, applied_at: NOW }));
     expect(db.query("select * from migrations").all()).toEqual(applied);
     expect(backupsIn(place.path)).toEqual([]);
     db.close();
@@ -79,9 +88,13 @@ describe("migrations", () => {
     upTo(db, place.path, STEPS);
     db.run("insert into owners values (1, 'ada', '')");
     db.run("insert into pets values (1, 1, 'rex', 3)");
-    const typo = { name: "0003_typo", sql: "create table half (a);--> statement-breakpoint create tabel b (a)" };
-    const orphans = { name: "0003_orphans", sql: "create table half (a);--> statement-breakpoint delete from owners" };
-    for (const step of [typo, orphans]) {
+    const version = STEPS.length + 1;
+    const typo = "create table half (a);--> statement-breakpoint create tabel b (a)";
+    const orphans = "create table half (a);--> statement-breakpoint delete from owners";
+    for (const step of [
+      { name: "0003_typo", sql: typo, version },
+      { name: "0003_orphans", sql: orphans, version },
+    ]) {
       expect(() => upTo(db, place.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
       expect(db.query("select name from sqlite_schema where name = 'half'").all()).toEqual([]);
       expect(pets(db)).toEqual([{ name: "rex", owner: "ada" }]);
@@ -98,13 +111,38 @@ describe("migrations", () => {
     db.close();
     unlock();
     const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
-    expect(open).toThrow(NewerDatabaseError);
+    expect(open).toThrow(DatabaseVersionError);
     // The lock was given up each time.
     expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
     const kept = new Database(join(place.path, "slipway.db"), { readonly: true });
     expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
     expect(backupsIn(place.path)).toEqual([]);
     kept.close();
+  });
+
+  test("[ST-13] a database of 0.2.0 is upgraded directly, and has then what a new one has", () => {
+    using place = temporaryDirectory();
+    const db = released(place.path);
+    db.run("insert into settings values ('kept', 'yes')");
+    expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
+    expect(db.query("select value from settings where key = 'kept'").values()).toEqual([["yes"]]);
+    expect(db.query("select max(version) from migrations").values()).toEqual([[newestVersion(MIGRATIONS)]]);
+    const fresh = new Database(":memory:");
+    upTo(fresh, place.path, MIGRATIONS);
+    expect(shapeOf(db)).toEqual(shapeOf(fresh));
+    db.close();
+  });
+
+  test("[ST-27] a database older than 0.2.0 is refused with the way to go, and left as it is", () => {
+    using place = temporaryDirectory();
+    const db = released(place.path);
+    db.run("delete from migrations where version > 15");
+    db.close();
+    const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
+    expect(open).toThrow(DatabaseVersionError);
+    expect(open).toThrow("older than 0.2.0 (schema 15, this one upgrades from 21). Start version 0.2.0 on it once");
+    expect(inspectDatabase(place.path)).toMatchObject({ schema: 15, problem: expect.stringContaining("0.2.0") });
+    expect(backupsIn(place.path)).toEqual([]);
   });
 
   for (let step = 1; step <= STEPS.length; step++) {

@@ -1,40 +1,21 @@
 // db/schema and db/migrations say the same: what Drizzle would create now is what the steps have created.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { getTableName, is } from "drizzle-orm";
 import { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { migrate } from "#db/engine/migrate.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 import { insertInto } from "#db/engine/sql.ts";
+import { printStep } from "#db/pg/print-step.ts";
 import * as schema from "#db/schema/index.ts";
+import { listing } from "#db/write-migration.ts";
 import { temporaryDirectory } from "./deployments.ts";
+import { shapeOf } from "./shape.ts";
 
+const DB = `${import.meta.dir}/../../db`;
 const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
-
-/** Virtual tables and what they keep: made by db/engine/search.sql, which Drizzle does not know. */
-const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
-
-/** Columns, keys and indexes of each table. A column's place does not count: `alter table` can only add at the end. */
-const shapeOf = (db: Database): unknown => {
-  const names = db
-    .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")
-    .values()
-    .flat()
-    .filter((name) => !isByHand(name));
-  const about = (name: unknown) => ({
-    columns: db
-      .query(`select name, type, "notnull", dflt_value, pk from pragma_table_info('${name}') order by name`)
-      .all(),
-    references: db
-      .query(`select "table", "from", "to", on_delete from pragma_foreign_key_list('${name}') order by 2`)
-      .all(),
-    indexes: db
-      .query(`select sql from sqlite_schema where type = 'index' and tbl_name = '${name}' order by name`)
-      .all(),
-  });
-  return Object.fromEntries(names.sort().map((name) => [name, about(name)]));
-};
 
 describe("the schema", () => {
   test("[ST-21] the migrations make what the schema describes, nothing more and nothing less", async () => {
@@ -53,11 +34,27 @@ describe("the schema", () => {
     for (const table of tables) expect(insertInto(table)([]).sql).toContain(`"${getTableName(table)}"`);
   });
 
-  test("[ST-21] steps are listed in order, each once, and each has its file", () => {
-    const names = MIGRATIONS.map((step) => step.name);
-    const files = [...new Bun.Glob("*.sql").scanSync(`${import.meta.dir}/../../db/migrations`)].sort();
-    const generated = names.filter((name) => !["0000_search", "0000_user_status"].includes(name));
-    expect(generated.map((name) => `${name}.sql`)).toEqual(files);
+  test("[ST-21] every step is listed once and in order, for both databases, and only the newest snapshot is kept", () => {
+    for (const folder of ["migrations", "pg/migrations"]) {
+      expect(readFileSync(`${DB}/${folder}/files.ts`, "utf8")).toBe(listing(folder));
+    }
+    const names = MIGRATIONS.map(({ name }) => name);
     expect(names).toEqual([...names].sort());
+    const snapshots = [...new Bun.Glob("*_snapshot.json").scanSync(`${DB}/migrations/meta`)];
+    expect(snapshots).toEqual([`${names.at(-1)?.slice(0, 4)}_snapshot.json`]);
+  });
+
+  test("[PQ-3] a step of SQLite is printed for PostgreSQL, or must be written by hand", () => {
+    const column = "ALTER TABLE `workspaces` ADD `task_id` text;";
+    expect(printStep(column)).toEqual([expect.stringMatching(/^alter table "workspaces" add column "task_id" text/)]);
+    const [table = "", ...rest] = printStep("CREATE TABLE `group_members` (\n\t`group_id` text NOT NULL\n);");
+    expect(table).toStartWith('create table "group_members" (');
+    expect(rest.filter((one) => one.startsWith('alter table "group_members" add foreign key'))).toHaveLength(3);
+    expect(printStep('CREATE UNIQUE INDEX `groups_name` ON `groups` (`organization_id`,lower("name"));')).toEqual([
+      expect.stringMatching(/^create unique index "groups_name" on "groups" \("organization_id"/),
+    ]);
+    expect(printStep("DROP TABLE `old`;")).toEqual(['drop table "old"']);
+    expect(() => printStep("update workspaces set part = 1")).toThrow("by hand");
+    expect(() => printStep("ALTER TABLE `workspaces` ADD `nowhere` text;")).toThrow("no column workspaces.nowhere");
   });
 });

@@ -4,31 +4,31 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { armFailpoint } from "#base/failpoint.ts";
 import { migrate } from "#db/engine/migrate.ts";
-import type { Migration } from "#db/engine/migration.ts";
+import { type Migration, numbered } from "#db/engine/migration.ts";
 
-export const STEPS: readonly Migration[] = [
-  {
-    name: "0000_pets",
-    sql: `CREATE TABLE owners (id integer PRIMARY KEY NOT NULL, name text NOT NULL);
+export const STEPS: readonly Migration[] = numbered(1, [
+  [
+    "0000_pets",
+    `CREATE TABLE owners (id integer PRIMARY KEY NOT NULL, name text NOT NULL);
 --> statement-breakpoint
 CREATE TABLE pets (
   id integer PRIMARY KEY NOT NULL,
   owner integer NOT NULL REFERENCES owners(id) ON DELETE SET NULL,
   name text NOT NULL
 );`,
-  },
-  { name: "0001_ages", sql: "ALTER TABLE pets ADD age integer DEFAULT 0 NOT NULL;" },
-  {
-    name: "0002_owners_rebuilt",
-    sql: `PRAGMA foreign_keys=OFF;--> statement-breakpoint
+  ],
+  ["0001_ages", "ALTER TABLE pets ADD age integer DEFAULT 0 NOT NULL;"],
+  [
+    "0002_owners_rebuilt",
+    `PRAGMA foreign_keys=OFF;--> statement-breakpoint
 CREATE TABLE __new_owners (id integer PRIMARY KEY NOT NULL, name text NOT NULL, email text DEFAULT '' NOT NULL);
 --> statement-breakpoint
 INSERT INTO __new_owners (id, name) SELECT id, name FROM owners;--> statement-breakpoint
 DROP TABLE owners;--> statement-breakpoint
 ALTER TABLE __new_owners RENAME TO owners;--> statement-breakpoint
 PRAGMA foreign_keys=ON;`,
-  },
-];
+  ],
+]);
 
 if (import.meta.main) {
   const [directory = "", failpoint = ""] = process.argv.slice(2);

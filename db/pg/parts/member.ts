@@ -72,7 +72,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   /**
    * Connects, checks the database, migrates it, and makes the node one of those that live; a first node has all parts then. Throws UnsafeDatabaseError
-   * (also while a node is active alone), NewerDatabaseError, CommitError.
+   * (also while a node is active alone), DatabaseVersionError, CommitError.
    */
   static join(options: NodeOptions): Promise<PartsMember> {
     const { id, lease_ms, clock } = options;

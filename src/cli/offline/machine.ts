@@ -7,7 +7,7 @@ import { AppError } from "#base/errors.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { LockedError } from "#db/engine/lock.ts";
-import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { DatabaseVersionError } from "#db/engine/migration.ts";
 import type { Store } from "#db/engine/store.ts";
 import { giveToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
@@ -62,7 +62,7 @@ const reasonOf = (error: unknown): string | undefined => {
   if (error instanceof LockedError) {
     return `${error.message}; stop the server first, or use its pages or API while it runs`;
   }
-  if (error instanceof MachineError || error instanceof NewerDatabaseError) return error.message;
+  if (error instanceof MachineError || error instanceof DatabaseVersionError) return error.message;
   if (error instanceof AppError) {
     return [error.message, error.detail, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)]
       .filter(Boolean)

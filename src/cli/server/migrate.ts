@@ -19,13 +19,12 @@ export const run: RunVerb = async (input) => {
     input.printError("slipway migrate: a PostgreSQL database is brought to this version by the start of a node\n");
     return EXIT.failed;
   }
-  const { exists, schema, newest, missing } = inspectDatabase(config.data_dir);
+  const { exists, schema, newest, problem, missing } = inspectDatabase(config.data_dir);
   const facts = { exists, schema, newest, missing };
   if (check) {
     if (json) input.print(JSON.stringify(facts));
     else if (!exists) input.print("There is no database yet; the first start makes it.");
-    else if (schema > newest)
-      input.print(`The database is of a newer version (schema ${schema}, this program knows ${newest}).`);
+    else if (problem) input.print(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`);
     else if (missing.length === 0) input.print(`The database is up to date (schema ${schema}).`);
     else input.print(`To be applied: ${missing.join(", ")}. The database is copied to backups/ before.`);
     return !exists || schema === newest ? EXIT.ok : NEEDED;

@@ -7,7 +7,7 @@ import { armFailpoint } from "#base/failpoint.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { usageError } from "#base/usage-error.ts";
 import { LockedError } from "#db/engine/lock.ts";
-import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { withoutPassword } from "#db/pg/hosts.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
@@ -48,7 +48,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     }
     return EXIT.ok;
   } catch (error) {
-    const kinds = [CopyError, UnsafeDatabaseError, LockedError, NewerDatabaseError, CommitError, EncryptionKeyError];
+    const kinds = [CopyError, UnsafeDatabaseError, LockedError, DatabaseVersionError, CommitError, EncryptionKeyError];
     const refused = error instanceof Error && error.cause instanceof BucketError ? error.cause : error;
     if (![...kinds, BucketError].some((kind) => refused instanceof kind)) throw error;
     printError(`slipway migrate: ${(refused as Error).message}\n`);

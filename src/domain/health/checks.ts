@@ -114,7 +114,7 @@ const key = async (data_dir: string): Promise<Finding> => {
 const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => {
   const name = "database";
   try {
-    const { exists, schema, newest, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
+    const { exists, schema, problem, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
     const unfinished = unfinishedMove(data_dir);
     if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, time(clock, 0)];
     if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
@@ -124,7 +124,7 @@ const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => 
     const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
     return [
       { name, status: said === "ok" ? "ok" : "wrong", detail },
-      version(schema, newest, missing),
+      version(schema, problem, missing),
       { name: "write-ahead log", status: wal_bytes > WAL_BYTES ? "warn" : "ok", detail: wal },
       time(clock, migrated_at),
     ];
@@ -133,10 +133,9 @@ const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => 
   }
 };
 
-const version = (schema: number, newest: number, missing: readonly string[]): Finding => {
+const version = (schema: number, problem: string | undefined, missing: readonly string[]): Finding => {
   const name = "schema";
-  if (schema > newest)
-    return { name, status: "wrong", detail: `${schema}, this program knows ${newest}: use a newer one` };
+  if (problem) return { name, status: "wrong", detail: problem };
   if (missing.length > 0) return { name, status: "warn", detail: `${missing.length} migrations run at the next start` };
   return { name, status: "ok", detail: `${schema}, the newest` };
 };

@@ -24,9 +24,9 @@ export const postgres = async (config: Config & { database_url: string }): Promi
   }
 };
 
-const schema = ({ schema: at, newest }: FoundPostgres): Finding => {
+const schema = ({ schema: at, newest, problem }: FoundPostgres): Finding => {
   const name = "schema";
-  if (at > newest) return { name, status: "wrong", detail: `${at}, this program knows ${newest}: use a newer one` };
+  if (problem) return { name, status: "wrong", detail: problem };
   if (at < newest) return { name, status: "warn", detail: `${newest - at} migrations run at the next start` };
   return { name, status: "ok", detail: `${at}, the newest` };
 };

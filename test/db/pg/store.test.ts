@@ -1,7 +1,7 @@
 // The store on a real PostgreSQL: what it demands of it, how it comes to its tables, and that only one node writes.
 import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
-import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
 import { PgReports } from "#db/pg/reports.ts";
@@ -44,7 +44,7 @@ describe("migrations", () => {
   testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is touched", async () => {
     const { url } = await database();
     await ask(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
-    expect(await open(url).catch((error) => error)).toBeInstanceOf(NewerDatabaseError);
+    expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
   });
 });
 

@@ -1263,3 +1263,51 @@ create function number_workspace_activity() returns trigger language plpgsql as 
   new."id" := nextval(pg_get_serial_sequence('workspace_activity', 'id')); return new; end $$;
 --> statement-breakpoint
 create trigger number_workspace_activity before insert on "workspace_activity" for each row when (new."id" is null) execute function number_workspace_activity();
+
+--> statement-breakpoint
+-- The search index: words of messages and titles under the same keys as in SQLite.
+create table message_search (rowid bigint primary key, words tsvector not null);
+--> statement-breakpoint
+create index message_search_words on message_search using gin (words) with (fastupdate = off);
+--> statement-breakpoint
+create table title_search (rowid bigint primary key, words tsvector not null);
+--> statement-breakpoint
+create index title_search_words on title_search using gin (words) with (fastupdate = off);
+
+--> statement-breakpoint
+-- Every change of a user's status leaves a row, as in SQLite.
+create function user_status_inserted() returns trigger language plpgsql as $$
+  begin insert into user_status_changes (user_id, status, at) values (new.id, new.status, new.created_at); return null; end $$;
+--> statement-breakpoint
+create trigger user_status_inserted after insert on users for each row execute function user_status_inserted();
+--> statement-breakpoint
+create function user_status_changed() returns trigger language plpgsql as $$
+  begin insert into user_status_changes (user_id, status, at) values (new.id, new.status, greatest(new.updated_at, coalesce(new.last_seen_at, 0))); return null; end $$;
+--> statement-breakpoint
+create trigger user_status_changed after update of status on users for each row when (old.status <> new.status) execute function user_status_changed();
+--> statement-breakpoint
+create function user_deleted() returns trigger language plpgsql as $$
+  begin insert into user_status_changes (user_id, status, at) values (new.id, 'deleted', new.updated_at); return null; end $$;
+--> statement-breakpoint
+create trigger user_deleted after update of deleted on users for each row when (old.deleted = 0 and new.deleted = 1) execute function user_deleted();
+
+--> statement-breakpoint
+-- What only a cluster has: its nodes, which of them is active, and the bytes of uploads, which one server keeps in its folder.
+create table nodes (
+  id text primary key,
+  address text not null,
+  version text not null,
+  seen_at timestamptz not null
+);
+--> statement-breakpoint
+-- Apart from the row of the epoch, which every commit holds, so that a renewal waits for no commit.
+create table lease (id bigint primary key check (id = 1), node text not null, expires_at timestamptz not null);
+--> statement-breakpoint
+insert into lease values (1, '', '-infinity');
+--> statement-breakpoint
+create table blobs (hash text primary key, size bigint not null);
+--> statement-breakpoint
+create table blob_chunks (hash text not null, n bigint not null, bytes bytea not null, primary key (hash, n));
+--> statement-breakpoint
+-- Uploads are mostly packed already.
+alter table blob_chunks alter column bytes set storage external;

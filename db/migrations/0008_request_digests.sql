@@ -1,1 +1,0 @@
-ALTER TABLE `chat_requests` ADD `digest` text DEFAULT '' NOT NULL;

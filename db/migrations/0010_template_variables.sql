@@ -1,1 +1,0 @@
-ALTER TABLE `template_versions` ADD `sealed_variable_values` text DEFAULT '' NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE `chats` ADD `replaced_model_config_id` text;

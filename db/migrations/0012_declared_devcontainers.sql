@@ -1,1 +1,0 @@
-ALTER TABLE `agents` ADD `devcontainers` text DEFAULT '[]' NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE `workspace_builds` ADD `followed_by` text;

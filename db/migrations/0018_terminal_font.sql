@@ -1,1 +1,0 @@
-ALTER TABLE `users` ADD `terminal_font` text DEFAULT '' NOT NULL;

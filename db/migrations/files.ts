@@ -1,0 +1,22 @@
+// Written by `bun run migration` from the names of the files beside it.
+import step0 from "./0018_release_0_2_0.sql" with { type: "text" };
+import step1 from "./0019_groups.sql" with { type: "text" };
+import step2 from "./0020_tasks.sql" with { type: "text" };
+import step3 from "./0021_connection_logs.sql" with { type: "text" };
+import step4 from "./0022_user_secrets.sql" with { type: "text" };
+import step5 from "./0023_quiet_hours.sql" with { type: "text" };
+import step6 from "./0024_oauth2.sql" with { type: "text" };
+import step7 from "./0025_agents_latency.sql" with { type: "text" };
+import step8 from "./0026_parts.sql" with { type: "text" };
+
+export const FILES: readonly (readonly [name: string, sql: string])[] = [
+  ["0018_release_0_2_0", step0],
+  ["0019_groups", step1],
+  ["0020_tasks", step2],
+  ["0021_connection_logs", step3],
+  ["0022_user_secrets", step4],
+  ["0023_quiet_hours", step5],
+  ["0024_oauth2", step6],
+  ["0025_agents_latency", step7],
+  ["0026_parts", step8],
+];

@@ -1,0 +1,22 @@
+// Written by `bun run migration` from the names of the files beside it.
+import step0 from "./0000_release_0_2_0.sql" with { type: "text" };
+import step1 from "./0001_groups_to_oauth2.sql" with { type: "text" };
+import step2 from "./0002_agents_latency.sql" with { type: "text" };
+import step3 from "./0003_parts.sql" with { type: "text" };
+import step4 from "./0004_parts_of_nodes.sql" with { type: "text" };
+import step5 from "./0005_versions.sql" with { type: "text" };
+import step6 from "./0006_bucket_blobs.sql" with { type: "text" };
+import step7 from "./0007_workspace_versions.sql" with { type: "text" };
+import step8 from "./0008_notices.sql" with { type: "text" };
+
+export const FILES: readonly (readonly [name: string, sql: string])[] = [
+  ["0000_release_0_2_0", step0],
+  ["0001_groups_to_oauth2", step1],
+  ["0002_agents_latency", step2],
+  ["0003_parts", step3],
+  ["0004_parts_of_nodes", step4],
+  ["0005_versions", step5],
+  ["0006_bucket_blobs", step6],
+  ["0007_workspace_versions", step7],
+  ["0008_notices", step8],
+];

@@ -1,0 +1,55 @@
+// What a statement of SQLite's step is on PostgreSQL: the same table, column or index, printed from db/schema. Data is moved by hand.
+import { columnOf, foreignKeysOf, indicesOf, numberingOf, tableConfigs, tableOf } from "./tables.ts";
+
+/** A new table, column or index, and what is removed, as Drizzle Kit writes it. */
+const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
+  [
+    /^create table `(\w+)`/i,
+    (table = "") => [tableOf(config(table)), ...foreignKeysOf(config(table)), ...numberingOf(config(table))],
+  ],
+  [/^create (?:unique )?index `(\w+)` on `(\w+)`/i, (index = "", table = "") => [indexOf(table, index)]],
+  [
+    /^alter table `(\w+)` add `(\w+)`/i,
+    (table = "", column = "") => [
+      `alter table "${table}" add column ${newColumn(table, column)}`,
+      ...keysOf(table, column),
+    ],
+  ],
+  [
+    /^alter table `(\w+)` drop column `(\w+)`/i,
+    (table = "", column = "") => [`alter table "${table}" drop column "${column}"`],
+  ],
+  [/^drop (table|index) `(\w+)`/i, (kind = "", name = "") => [`drop ${kind.toLowerCase()} "${name}"`]],
+];
+
+/** Returns the statements for PostgreSQL. Throws for a statement that must be written by hand. */
+export const printStep = (sqlite: string): string[] => {
+  const statement = sqlite.trim();
+  if (statement === "") return [];
+  for (const [form, print] of FORMS) {
+    const [, ...names] = form.exec(statement) ?? [];
+    if (names.length > 0) return print(...names);
+  }
+  throw new Error(`db/pg/print-step.ts cannot print this statement; write PostgreSQL's step by hand: ${statement}`);
+};
+
+const config = (table: string): ReturnType<typeof tableConfigs>[number] => {
+  const found = tableConfigs().find(({ name }) => name === table);
+  if (!found) throw new Error(`db/schema has no table ${table}`);
+  return found;
+};
+
+const newColumn = (table: string, column: string): string => {
+  const found = config(table).columns.find(({ name }) => name === column);
+  if (!found) throw new Error(`db/schema has no column ${table}.${column}`);
+  return columnOf(found);
+};
+
+const keysOf = (table: string, column: string): string[] =>
+  foreignKeysOf(config(table)).filter((statement) => statement.includes(`foreign key ("${column}")`));
+
+const indexOf = (table: string, index: string): string => {
+  const found = indicesOf(config(table)).find((statement) => statement.includes(`index "${index}" on `));
+  if (!found) throw new Error(`db/schema has no index ${index}`);
+  return found;
+};

@@ -1,0 +1,28 @@
+// What the tables of a database look like, to compare one with another.
+import type { Database } from "bun:sqlite";
+
+/** Virtual tables and what they keep: made by hand, since Drizzle does not know them. */
+const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
+
+/** Columns, keys and indexes of each table. A column's place does not count: `alter table` can only add at the end. */
+export const shapeOf = (db: Database): unknown => {
+  const names = db
+    .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")
+    .values()
+    .flat()
+    .filter((name) => !isByHand(name));
+  const about = (name: unknown) => ({
+    columns: db
+      .query(`select name, type, "notnull", dflt_value, pk from pragma_table_info('${name}') order by name`)
+      .all(),
+    references: db
+      .query(`select "table", "from", "to", on_delete from pragma_foreign_key_list('${name}') order by 2`)
+      .all(),
+    indexes: db
+      .query(
+        `select trim(sql, char(10)) as sql from sqlite_schema where type = 'index' and tbl_name = '${name}' order by name`,
+      )
+      .all(),
+  });
+  return Object.fromEntries(names.sort().map((name) => [name, about(name)]));
+};
