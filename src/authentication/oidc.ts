@@ -19,13 +19,21 @@ export class OidcError extends Error {
 /** What has to be the same when the browser comes back. */
 export type Checks = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
+/** What a sign-in brings along: the claims, and the tokens with which the session is kept and ended. */
+export type Completed = {
+  readonly claims: Claims;
+  readonly id_token: string;
+  /** Absent where the provider gives none. */
+  readonly refresh_token: string | undefined;
+};
+
 /** What the provider says of the person; `sub` is theirs for ever. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 type Library = typeof import("openid-client");
 
-const SCOPES = ["openid", "email", "profile"];
+export const SCOPES: readonly string[] = ["openid", "email", "profile"];
 /** What a provider publishes of itself is asked for again after so long. */
 const FRESH_MS = 3_600_000;
 const TIMEOUT_S = 10;
@@ -68,7 +76,7 @@ export class OidcClient {
   }
 
   /** What the provider says of who came back to `callback`, the redirect URI with its query. Throws OidcError. */
-  async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Claims> {
+  async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Completed> {
     return this.#asking(async (library, config) => {
       const tokens = await library.authorizationCodeGrant(config, callback, {
         expectedState: state,
@@ -76,11 +84,17 @@ export class OidcClient {
         pkceCodeVerifier: verifier,
         idTokenExpected: true,
       });
-      const claims = tokens.claims() as IDToken;
-      if (!config.serverMetadata().userinfo_endpoint) return claims;
-      // Most providers tell the address and the groups only there.
-      return { ...(await library.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
+      const { id_token = "", refresh_token, access_token } = tokens;
+      const claims = await this.#allClaims(library, config, access_token, tokens.claims() as IDToken);
+      return { claims, id_token, refresh_token };
     });
+  }
+
+  /** Most providers tell the address and the groups only at the userinfo endpoint. */
+  async #allClaims(library: Library, config: Configuration, access_token: string, claims: IDToken): Promise<Claims> {
+    if (!config.serverMetadata().userinfo_endpoint) return claims;
+    const more = await library.fetchUserInfo(config, access_token, claims.sub);
+    return { ...more, ...claims };
   }
 
   async #asking<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {

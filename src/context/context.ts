@@ -35,6 +35,7 @@ import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
+import { OidcProviders } from "#domain/oidc/providers.ts";
 import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
@@ -157,6 +158,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
   readonly links: Links;
+  readonly oidc: OidcProviders;
   readonly jobs: JobQueue;
   /** Those of other nodes. */
   readonly otherJobs: FarJobs | undefined;
@@ -239,6 +241,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.dryRuns = templates.dryRuns;
     this.readyTemplates = new ReadyTemplates(this);
     this.outbound = new Outbound({ clock, allowed });
+    this.oidc = new OidcProviders({ clock, settings: config.oidc_providers, outbound: this.outbound });
     this.mailer = new Mailer(config);
     this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.outbound });
     const reaches_private = onlyThisMachine(config);

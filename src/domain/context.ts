@@ -29,6 +29,7 @@ import type { AgentsDialer } from "#domain/agents/dialer.ts";
 import type { ConnectionLogger } from "#domain/connections/log.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Health } from "#domain/health/health.ts";
+import type { OidcProviders } from "#domain/oidc/providers.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
@@ -78,6 +79,8 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
+  /** Where people sign in by OpenID Connect. */
+  readonly oidc: OidcProviders;
   /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;

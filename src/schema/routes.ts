@@ -118,6 +118,7 @@ import type {
   WorkspaceQuota,
 } from "./users/group.ts";
 import type { Member as OrganizationMember } from "./users/member.ts";
+import type { OidcProvider, OidcTrial } from "./users/oidc.ts";
 import type { Organization } from "./users/organization.ts";
 import type { CredentialJson, Passkey, PasskeyChallenge } from "./users/passkey.ts";
 import type { QuietHours, UserPreferences } from "./users/quiet-hours.ts";
@@ -1069,6 +1070,7 @@ export interface Routes {
       readonly POST: Route<Generic, undefined, never>;
     };
     readonly oidc: {
+      readonly GET: Route<OidcProvider[], undefined, never>;
       readonly callback: {
         readonly GET: Route<unknown, undefined, "redirect">;
       };
@@ -1078,6 +1080,12 @@ export interface Routes {
         };
         readonly start: {
           readonly GET: Route<unknown, undefined, "redirect">;
+        };
+        readonly try: {
+          readonly POST: Route<{ url: string }, undefined, never>;
+          readonly complete: {
+            readonly POST: Route<OidcTrial, { query: string }, never>;
+          };
         };
       };
     };

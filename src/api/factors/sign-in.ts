@@ -7,7 +7,6 @@ import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import type { Identity } from "#domain/oidc/identity.ts";
-import { providerIn } from "#domain/oidc/providers.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
 import { SessionToken } from "#schema/users/user.ts";
@@ -60,7 +59,7 @@ type FirstHalf = {
 /** What the first half has proved, and what it changes. A sign-in at a provider is looked at again: much may have changed meanwhile. */
 const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefined): Promise<FirstHalf> => {
   if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
-  const provider = providerIn(ctx.config, oidc.provider);
+  const provider = ctx.oidc.find(oidc.provider);
   const admitted = provider && (await admitPerson(ctx, provider, oidc.identity));
   if (admitted?.user.id !== user.id) throw over();
   return { login_type: "oidc", isPasswordProved: false, changes: admitted.changes };

@@ -1,30 +1,23 @@
 // Signing in at an OpenID Connect provider: the browser is sent there with a state that travels in a cookie, and comes back with a code
 // (rules OI-2 to OI-8). A person gets pages, a program the same words as JSON.
 import { redirect, t } from "elysia";
-import { type Encryption, UnsealError } from "#base/encryption.ts";
-import { AppError, notFound } from "#base/errors.ts";
-import { log } from "#base/log.ts";
-import { CommitError } from "#db/engine/store.ts";
+import { notFound } from "#base/errors.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
-import { toIdentity } from "#domain/oidc/identity.ts";
-import { OidcProviders, providerPath } from "#domain/oidc/providers.ts";
+import { toIdentity, withoutRemarks } from "#domain/oidc/identity.ts";
+import { providerPath, redirectUri } from "#domain/oidc/providers.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
-import { type Checks, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
+import type { OidcClient } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
 import { askForFactor } from "../factors/sign-in.ts";
-import { cookie } from "../http/identify.ts";
 import { plainPage, wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
+import { asAnswer } from "./refusals.ts";
+import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
+import { oidcTrial } from "./trial.ts";
 
 const tags = ["Users"];
-const STATE_COOKIE = "service_oidc_state";
-/** As long as a person may take to sign in at the provider. */
-const LIFE_S = 600;
-
-type State = { readonly checks: Checks; readonly back: string; readonly until: number };
-
 const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
 const query = t.Object({
   redirect: t.Optional(t.String({ maxLength: 2048, description: "Where to go afterwards: a path of this server." })),
@@ -36,84 +29,48 @@ const wayBack = (asked: string | undefined, origin: string): string => {
   return url?.origin === origin ? `/${url.pathname.replace(/^\/+/, "")}${url.search}${url.hash}` : "/";
 };
 
-const contextOf = (id: string): string => `oidc_state:${id}`;
-
-const stateIn = (encryption: Encryption, id: string, request: Request): State | undefined => {
-  const sealed = cookie(request.headers.get("cookie") ?? "", STATE_COOKIE);
-  try {
-    return sealed === undefined ? undefined : (JSON.parse(encryption.open(sealed, contextOf(id))) as State);
-  } catch (error) {
-    if (error instanceof UnsealError) return undefined;
-    throw error;
-  }
-};
-
-/** A refusal as an answer of ours. */
-const asAnswer = (error: unknown): AppError => {
-  if (error instanceof AppError) return error;
-  if (error instanceof CommitError && error.reason === "constraint") {
-    return new AppError("conflict", "Somebody has signed up with these names at the same moment. Sign in again.");
-  }
-  if (error instanceof CommitError && error.reason === "stale") {
-    return new AppError("conflict", "Your account was changed at the same moment. Sign in again.");
-  }
-  if (!(error instanceof OidcError)) throw error;
-  if (error.kind !== "denied")
-    log("http").warn("a sign-in at a provider failed: {error}", { error: error.cause ?? error });
-  return new AppError(error.kind === "unavailable" ? "overloaded" : "unauthenticated", error.message);
-};
-
 export const oidc = (ctx: ApiContext) => {
-  const providers = new OidcProviders({
-    clock: ctx.clock,
-    settings: ctx.config.oidc_providers,
-    allowed: ctx.config.allowed_private_networks,
-  });
-  const isSecure = (): string => (ctx.accessUrl.protocol === "https:" ? "; Secure" : "");
-  const stateCookie = (id: string, value: string): string =>
-    `${STATE_COOKIE}=${value}; Path=${providerPath(id)}; HttpOnly; SameSite=Lax; Max-Age=${value === "" ? 0 : LIFE_S}${isSecure()}`;
-  const redirectUri = (id: string): URL => new URL(`${providerPath(id)}/callback`, ctx.accessUrl);
+  const providers = ctx.oidc;
 
   const begin = async (client: OidcClient, back: string | undefined): Promise<Response> => {
     const { id } = client.setting;
-    const { url, checks } = await client.begin(redirectUri(id).href).catch((error) => Promise.reject(asAnswer(error)));
-    const state: State = {
-      checks,
-      back: wayBack(back, ctx.accessUrl.origin),
-      until: ctx.clock.now() + LIFE_S * 1000,
-    };
-    const sealed = ctx.encryption.seal(JSON.stringify(state), contextOf(id));
-    return withCookies(redirect(url.href, 307), stateCookie(id, sealed));
+    const { url, checks } = await client
+      .begin(redirectUri(id, ctx.accessUrl).href)
+      .catch((error) => Promise.reject(asAnswer(error)));
+    const sealed = sealState(ctx, id, { checks, back: wayBack(back, ctx.accessUrl.origin) });
+    return withCookies(redirect(url.href, 307), stateCookie(ctx, id, sealed));
   };
 
   const complete = async (client: OidcClient, request: Request): Promise<Response> => {
     const { setting } = client;
-    const state = stateIn(ctx.encryption, setting.id, request);
-    if (!state || state.until <= ctx.clock.now()) {
-      throw new AppError("unauthenticated", "This sign-in was not begun here, or too long ago. Begin it again.");
-    }
-    const callback = redirectUri(setting.id);
-    callback.search = new URL(request.url).search;
-    const claims = await client.complete(callback, state.checks);
+    const state = begunHere(ctx, setting.id, request);
+    const { search } = new URL(request.url);
+    // The page completes the trial; the cookie is needed for it.
+    if (state.trial_of !== undefined) return redirect(`${state.back}#${search}`, 307);
+    const callback = redirectUri(setting.id, ctx.accessUrl);
+    callback.search = search;
+    const { claims } = await client.complete(callback, state.checks);
     const identity = toIdentity(client, claims);
     const { user, changes, methods } = await admitPerson(ctx, client, identity);
+    const over = stateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
-      const asked = askForFactor(ctx, user, methods, { provider: setting.id, identity });
-      if (!wantsPage(request)) return Response.json(asked, { status: 401 });
+      const asked = askForFactor(ctx, user, methods, { provider: setting.id, identity: withoutRemarks(identity) });
+      if (!wantsPage(request)) return withCookies(Response.json(asked, { status: 401 }), over);
       const page = new URL("/login", ctx.accessUrl);
       page.searchParams.set("redirect", state.back);
       page.hash = `challenge=${encodeURIComponent(asked.second_factor?.challenge ?? "")}`;
-      return redirect(page.pathname + page.search + page.hash, 307);
+      return withCookies(redirect(page.pathname + page.search + page.hash, 307), over);
     }
     const proved = { password: user.login_type === "oidc", factor: false };
     const { cookie } = await openSession(ctx, user, request, proved, changes, "oidc");
-    return withCookies(redirect(state.back, 307), cookie);
+    return withCookies(redirect(state.back, 307), cookie, over);
   };
 
   const response = { 307: t.Void({ description: "To the provider, or back to where the sign-in began." }) };
   const detail = { tags, security: [] };
 
   return routes({ prefix: "/oidc" })
+    .use(oidcTrial(ctx))
     .get(
       "/callback",
       ({ query }) => {
@@ -145,16 +102,16 @@ export const oidc = (ctx: ApiContext) => {
     })
     .get(
       "/:provider/callback",
-      async ({ params, request }) => {
+      ({ params, request }) => {
         const client = providers.at(params.provider);
-        const answer = await complete(client, request).catch((thrown) => {
+        return complete(client, request).catch((thrown) => {
           const error = asAnswer(thrown);
           if (!wantsPage(request)) throw error;
           const text = [error.message, error.detail].filter(Boolean).join(" ");
           const headers = new Headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
-          return plainPage({ status: 403, title: "You are not signed in", text, home: "/login" }, headers);
+          const page = plainPage({ status: 403, title: "You are not signed in", text, home: "/login" }, headers);
+          return withCookies(page, stateCookie(ctx, params.provider, ""));
         });
-        return withCookies(answer, stateCookie(params.provider, ""));
       },
       {
         params,

@@ -28,6 +28,8 @@ export const openSession = async (
   if (login_type === "oidc") {
     // The batch may have changed what the person may do.
     ctx.topics.publish("access_changed", user.id, {});
+    ctx.topics.publish("shown_changed", user.id, {});
+    ctx.topics.publish("notified", user.id, {});
     await stopForbiddenLocal(ctx, user.id);
   }
   return { token, cookie: cookieOf(ctx, token) };

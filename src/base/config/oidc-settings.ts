@@ -21,6 +21,10 @@ export type OidcSetting = {
   readonly sign_up?: boolean;
   /** A verified address links the account that has it. */
   readonly link_accounts?: boolean;
+  /** Addresses count without the provider saying that they are verified; they link no account. */
+  readonly trust_unverified_email?: boolean;
+  /** Signing out ends the session at the provider, too. */
+  readonly sign_out_at_provider?: boolean;
   readonly username_claim?: string;
   readonly groups_claim?: string;
   /** Group -> roles of the site. With it, each sign-in sets exactly these. */
@@ -31,7 +35,7 @@ export type OidcSetting = {
 
 const TEXTS = ["client_secret", "display_name", "icon", "username_claim", "groups_claim"] as const;
 const LISTS = ["scopes", "email_domains"] as const;
-const FLAGS = ["sign_up", "link_accounts"] as const;
+const FLAGS = ["sign_up", "link_accounts", "trust_unverified_email", "sign_out_at_provider"] as const;
 const KNOWN = new Set<string>(["id", "issuer", "client_id", "roles", "organizations", ...TEXTS, ...LISTS, ...FLAGS]);
 
 const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"];

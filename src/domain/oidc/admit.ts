@@ -20,7 +20,8 @@ export type Admitted = {
 export const admitPerson = async (ctx: DomainContext, provider: Provider, identity: Identity): Promise<Admitted> => {
   const person = await personOf(ctx, provider, identity);
   const { user, statements } = person;
-  const changes = [...statements, ...(await mapped(ctx, identity, person))];
+  const changes = [...statements, ...(await mapped(ctx, provider, identity, person))];
+  ctx.oidc.logRemarks(provider, identity);
   const methods = user.login_type === "password" ? await ctx.accounts.factors.methodsOf(user.id) : [];
   return { user, changes, methods };
 };

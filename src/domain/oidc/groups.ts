@@ -1,12 +1,82 @@
-// The groups that a provider puts a person into, and what the mapping of its setting makes of them; pure.
+// The groups that a provider puts a person into, what the mapping of its setting makes of them, and what in them looks like a mistake of the
+// setting; pure.
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import type { Claims } from "#src/authentication/oidc.ts";
+import { claimAt, isElsewhere } from "./claims.ts";
 
-/** The groups in a claim: a list of texts, or one text. */
-export const groupsIn = (claims: Claims, { groups_claim = "groups" }: OidcSetting): string[] => {
-  const claim = claims[groups_claim];
-  const groups = Array.isArray(claim) ? claim : [claim];
-  return groups.filter((group): group is string => typeof group === "string").slice(0, 1000);
+/** More than any provider sends; what is beyond is said. */
+const MAX_GROUPS = 20_000;
+/** Values that are named in one remark. */
+const MAX_NAMED = 5;
+
+export type Groups = {
+  readonly groups: readonly string[];
+  /** What an administrator should know of them, one sentence each. */
+  readonly remarks: readonly string[];
+};
+
+const quoted = (values: readonly string[]): string => {
+  const shown = values.slice(0, MAX_NAMED).map((one) => JSON.stringify(one.slice(0, 100)));
+  return shown.join(", ") + (values.length > MAX_NAMED ? ` and ${values.length - MAX_NAMED} more` : "");
+};
+
+const mappedNames = ({ roles = {}, organizations = {} }: OidcSetting): string[] => [
+  ...new Set([...Object.keys(roles), ...Object.keys(organizations)]),
+];
+
+/** Reads the groups claim: a list of texts, or one text. */
+export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
+  const { groups_claim = "groups" } = setting;
+  const mapping = mappedNames(setting);
+  const claim = claimAt(claims, groups_claim);
+  if (claim === undefined) {
+    if (mapping.length === 0) return { groups: [], remarks: [] };
+    const remark = isElsewhere(claims, groups_claim)
+      ? `The provider left the claim ${groups_claim} out because this person has too many groups. Let it send only the groups that are assigned to this application, or map roles of the application instead.`
+      : `The claim ${groups_claim} is missing. Check groups_claim, the scopes, and what the provider sends to this client.`;
+    return { groups: [], remarks: [remark] };
+  }
+  const values = Array.isArray(claim) ? claim : [claim];
+  const texts = values.filter((value): value is string => typeof value === "string" && value !== "");
+  const groups = texts.slice(0, MAX_GROUPS);
+  return {
+    groups,
+    remarks: [
+      ...(texts.length < values.length
+        ? [
+            `The claim ${groups_claim} holds values that are not texts (${values.length - texts.length}). They count for nothing.`,
+          ]
+        : []),
+      ...(texts.length > MAX_GROUPS
+        ? [`The claim ${groups_claim} has ${texts.length} groups. Only the first ${MAX_GROUPS} count.`]
+        : []),
+      ...unmatchedRemarks(groups, mapping),
+    ],
+  };
+};
+
+/** How people write one group in two ways: letter case, a path, blanks. */
+const folded = (group: string): string => group.trim().replace(/^\/+/, "").toLowerCase();
+
+/** Groups that nearly match the mapping, and a person of whom no group matches it. */
+const unmatchedRemarks = (groups: readonly string[], mapping: readonly string[]): string[] => {
+  if (mapping.length === 0 || groups.length === 0) return [];
+  const known = new Set(mapping);
+  const unmatched = groups.filter((group) => !known.has(group));
+  const alike = new Map(mapping.map((name) => [folded(name), name]));
+  const near = unmatched.flatMap((group) => {
+    const [meant] = group.includes(",")
+      ? group.split(",").flatMap((part) => alike.get(folded(part)) ?? [])
+      : [alike.get(folded(group))];
+    return meant === undefined
+      ? []
+      : [`${JSON.stringify(group.slice(0, 100))} does not match ${JSON.stringify(meant)}`];
+  });
+  if (near.length > 0) {
+    return [`Group names must match the mapping exactly: ${near.slice(0, MAX_NAMED).join("; ")}.`];
+  }
+  if (unmatched.length < groups.length) return [];
+  return [`None of the groups matches the mapping: ${quoted(unmatched)}. The mapping names ${quoted(mapping)}.`];
 };
 
 const unionOf = (lists: readonly (readonly string[] | undefined)[]): string[] => [

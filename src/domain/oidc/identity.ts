@@ -5,7 +5,8 @@ import { isEmailAddress } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
 import { asLine } from "#schema/text.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
-import { groupsIn, membershipsOf, rolesOf } from "./groups.ts";
+import { claimAt } from "./claims.ts";
+import { membershipsOf, readGroups, rolesOf } from "./groups.ts";
 
 const MAX_NAME_LENGTH = 128;
 
@@ -14,8 +15,10 @@ export type Provider = Pick<OidcClient, "setting" | "name">;
 
 export type Identity = {
   readonly subject: string;
-  /** Vouched for by the provider, and of an allowed domain (rule OI-4). */
+  /** Of an allowed domain, and vouched for by the provider or trusted (rule OI-4). */
   readonly email: string;
+  /** The provider says that the address is theirs. Without it an address counts only where the setting trusts the provider's. */
+  readonly isVerified: boolean;
   /** What the provider calls the person in one word; empty: nothing. */
   readonly username: string;
   /** Empty: the provider says none. */
@@ -24,27 +27,38 @@ export type Identity = {
   readonly roles?: string[];
   /** By organization: the roles there, or null for no member. Organizations that the mapping does not name are not in it. */
   readonly memberships: Readonly<Record<string, string[] | null>>;
+  /** What an administrator should know of their groups. */
+  readonly remarks: readonly string[];
 };
+
+/** For a second factor: remarks were logged already. */
+export const withoutRemarks = (identity: Identity): Identity => ({ ...identity, remarks: [] });
 
 export const refusedSignIn = (message: string, detail = ""): AppError => new AppError("forbidden", message, { detail });
 
 /** Throws 403 in words for people unless the provider vouches for an address that may come in. */
 export const toIdentity = (client: Provider, claims: Claims): Identity => {
   const { setting } = client;
-  const groups = groupsIn(claims, setting);
+  const { groups, remarks } = readGroups(claims, setting);
   const roles = rolesOf(setting, groups);
-  const username = claims[setting.username_claim ?? "preferred_username"];
+  const username = claimAt(claims, setting.username_claim ?? "preferred_username");
   return {
     subject: claims.sub,
-    email: toVerifiedEmail(client, claims),
+    email: toEmail(client, claims),
+    isVerified: isVerified(claims),
     username: typeof username === "string" ? username.slice(0, MAX_NAME_LENGTH) : "",
     name: typeof claims.name === "string" ? asLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
     ...(roles ? { roles } : {}),
     memberships: membershipsOf(setting, groups),
+    remarks,
   };
 };
 
-const toVerifiedEmail = ({ setting, name }: Provider, { email, email_verified }: Claims): string => {
+/** Some providers write it as text. */
+const isVerified = ({ email_verified }: Claims): boolean => email_verified === true || email_verified === "true";
+
+const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
+  const { email } = claims;
   if (typeof email !== "string" || email === "") {
     throw refusedSignIn(
       `${name} did not send your e-mail address.`,
@@ -57,13 +71,22 @@ const toVerifiedEmail = ({ setting, name }: Provider, { email, email_verified }:
       "It is malformed, or holds control or invisible characters.",
     );
   }
-  // Some providers write it as text.
-  if (email_verified !== true && email_verified !== "true") {
-    throw refusedSignIn(`Your e-mail address is not verified at ${name}.`, "Verify it there, then sign in again.");
-  }
+  if (!isVerified(claims) && setting.trust_unverified_email !== true) throw unverified(name, claims);
   if (!isAllowedDomain(setting, email)) throw refusedSignIn("E-mail addresses of this domain may not sign in here.");
   return email;
 };
+
+/** Microsoft Entra ID and others never say it, so a person can do nothing about it; the setting can. */
+const unverified = (name: string, { email_verified }: Claims): AppError =>
+  email_verified === undefined
+    ? refusedSignIn(
+        `${name} does not say whether your e-mail address is verified.`,
+        `An administrator can accept addresses from this provider with the setting trust_unverified_email.`,
+      )
+    : refusedSignIn(
+        `Your e-mail address is not verified at ${name}.`,
+        "Verify it there, then sign in again. If that is not possible, an administrator can accept addresses from this provider with the setting trust_unverified_email.",
+      );
 
 const isAllowedDomain = ({ email_domains }: OidcSetting, email: string): boolean => {
   const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();

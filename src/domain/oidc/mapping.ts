@@ -2,41 +2,69 @@
 // and roles there, exactly as the mapping says (rule OI-7). The last owner stays one, and nobody leaves the default organization.
 
 import type { Statement } from "#db/engine/sql.ts";
+import { notified } from "#db/notifications/notifications.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";
-import type { Identity } from "./identity.ts";
+import type { Identity, Provider } from "./identity.ts";
+
+const missing = (before: readonly string[], after: readonly string[]): string[] =>
+  before.filter((role) => !after.includes(role));
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean => Bun.deepEquals([...a].sort(), [...b].sort());
 
 /** The changes that bring the user to what the provider says, with their entries of the audit log. */
 export const mapped = async (
   ctx: DomainContext,
+  provider: Provider,
   { roles, memberships }: Identity,
   { user, isNew }: { user: User; isNew: boolean },
-): Promise<Statement[]> => [
-  ...(await mappedRoles(ctx, user, roles)),
-  ...(await mappedMemberships(ctx, user, isNew, memberships)),
-];
+): Promise<Statement[]> => {
+  const lost: string[] = [];
+  const statements = [
+    ...(await mappedRoles(ctx, user, roles, lost)),
+    ...(await mappedMemberships(ctx, { user, isNew }, memberships, lost)),
+  ];
+  return lost.length === 0 ? statements : [...statements, rightsTaken(ctx, user, provider, lost)];
+};
 
-const mappedRoles = async (ctx: DomainContext, user: User, given: string[] | undefined): Promise<Statement[]> => {
+/** Tells the person what they may do no longer, and who decided it. */
+const rightsTaken = (ctx: DomainContext, { id }: User, { name }: Provider, lost: readonly string[]): Statement => {
+  const now = ctx.clock.now();
+  return notified({
+    now,
+    user_id: id,
+    kind: "rights_taken",
+    values: { provider: name, lost: lost.join(", ") },
+    path: "/account",
+    dedupe: `rights_taken:${now}`,
+  });
+};
+
+const mappedRoles = async (
+  ctx: DomainContext,
+  user: User,
+  given: string[] | undefined,
+  lost: string[],
+): Promise<Statement[]> => {
   if (!given) return [];
   const isLastOwner =
     user.roles.includes("owner") && !given.includes("owner") && !(await ctx.store.get(findOtherOwner({ id: user.id })));
   const roles = isLastOwner ? [...given, "owner"] : given;
   if (isSame(roles, user.roles)) return [];
+  lost.push(...missing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
   return [updateUser(user.id, { roles, updated_at: now }), userChanged(user, { roles }, now)];
 };
 
 const mappedMemberships = async (
   ctx: DomainContext,
-  user: User,
-  isNew: boolean,
+  { user, isNew }: { user: User; isNew: boolean },
   wanted: Identity["memberships"],
+  lost: string[],
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
@@ -60,6 +88,7 @@ const mappedMemberships = async (
       organization_id: organization.id,
     };
     if (known && !roles) {
+      lost.push(`the organization ${name}`);
       const before = { ...pair, username: user.username, roles: known };
       statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {
@@ -69,6 +98,7 @@ const mappedMemberships = async (
         audited({ ...about, action: "create", after }),
       );
     } else if (known && roles && !isSame(known, roles)) {
+      lost.push(...missing(known, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
         updateMember({ ...pair, roles, updated_at: now }),
         audited({ ...about, action: "write", before: { roles: known }, after: { roles } }),

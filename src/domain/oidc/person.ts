@@ -49,7 +49,7 @@ const active = (user: User): User => {
 const linked = async (
   ctx: DomainContext,
   { setting, name }: Provider,
-  { subject }: Identity,
+  { subject, isVerified }: Identity,
   user: User,
 ): Promise<Person> => {
   if (await ctx.store.get(findAnyOidcLink({ user_id: user.id }))) {
@@ -60,6 +60,12 @@ const linked = async (
   }
   if (user.id === PREBUILDS_USER_ID || !["oidc", "password"].includes(user.login_type)) {
     throw refusedSignIn("The account with your e-mail address cannot be signed in to.");
+  }
+  if (!isVerified) {
+    throw refusedSignIn(
+      "There is an account with your e-mail address.",
+      `It is linked only when ${name} says that the address is verified. Ask an administrator for an invitation or for another address.`,
+    );
   }
   if (setting.link_accounts !== true) {
     throw refusedSignIn(

@@ -1,35 +1,54 @@
 // The OpenID Connect providers of this deployment, by their ids, and where each sends the browser back to.
 import type { Clock } from "#base/clock.ts";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
-import type { Config } from "#base/config.ts";
 import { notFound } from "#base/errors.ts";
-import { Outbound } from "#base/outbound.ts";
-import { OidcClient, providerName } from "#src/authentication/oidc.ts";
-import type { Provider } from "./identity.ts";
+import { log } from "#base/log.ts";
+import type { Outbound } from "#base/outbound.ts";
+import { OidcClient } from "#src/authentication/oidc.ts";
+import type { Identity } from "./identity.ts";
 
-type Deps = { clock: Clock; settings: readonly OidcSetting[]; allowed: readonly string[] };
+type Deps = { clock: Clock; settings: readonly OidcSetting[]; outbound: Outbound };
 
 /** Where the pages and routes of one provider are. */
 export const providerPath = (id: string): string => `/api/v2/users/oidc/${id}`;
 
-/** What there is of a provider without asking it; undefined when no provider has this id. */
-export const providerIn = ({ oidc_providers }: Pick<Config, "oidc_providers">, id: string): Provider | undefined => {
-  const setting = oidc_providers.find((one) => one.id === id);
-  return setting && { setting, name: providerName(setting) };
-};
+/** The redirect URI to register there. */
+export const redirectUri = (id: string, accessUrl: URL): URL => new URL(`${providerPath(id)}/callback`, accessUrl);
+
+/** The same remark is logged again after so long: everybody who signs in brings it along. */
+const REMARK_MS = 3_600_000;
+const MAX_REMEMBERED = 1_000;
 
 export class OidcProviders {
   readonly all: readonly OidcClient[];
+  readonly #clock: Clock;
+  readonly #remarked = new Map<string, number>();
 
-  constructor({ clock, settings, allowed }: Deps) {
-    const outbound = new Outbound({ clock, allowed });
+  constructor({ clock, settings, outbound }: Deps) {
+    this.#clock = clock;
     this.all = settings.map((one) => new OidcClient(one, { clock, fetch: (url, init) => outbound.open(url, init) }));
   }
 
   /** The provider with this id. 404 when there is none. */
   at(id: string): OidcClient {
-    const found = this.all.find(({ setting }) => setting.id === id);
+    const found = this.find(id);
     if (!found) throw notFound();
     return found;
+  }
+
+  find(id: string): OidcClient | undefined {
+    return this.all.find(({ setting }) => setting.id === id);
+  }
+
+  /** Logs what in somebody's groups looks like a mistake of the setting. */
+  logRemarks({ setting: { id } }: Pick<OidcClient, "setting">, { remarks }: Identity): void {
+    const now = this.#clock.monotonic();
+    for (const remark of remarks) {
+      const key = `${id} ${remark}`;
+      if (now - (this.#remarked.get(key) ?? Number.NEGATIVE_INFINITY) < REMARK_MS) continue;
+      if (this.#remarked.size >= MAX_REMEMBERED) this.#remarked.clear();
+      this.#remarked.set(key, now);
+      log("http").warn("groups from the provider {provider}: {remark}", { provider: id, remark });
+    }
   }
 }

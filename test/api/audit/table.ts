@@ -157,6 +157,8 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
   "POST /api/v2/authcheck": "changes nothing",
+  "POST /api/v2/users/oidc/{provider}/try": "keeps nothing",
+  "POST /api/v2/users/oidc/{provider}/try/complete": "changes nothing",
   "POST /api/v2/oauth2-provider/authorize": "a yes makes a key: shown by test/api/oauth2",
   "PUT /api/v2/notifications/inbox/mark-all-as-read": TOLD_PEOPLE,
   "PUT /api/v2/notifications/inbox/{notification}/read-status": TOLD_PEOPLE,

@@ -44,7 +44,14 @@ export class OidcServer implements AsyncDisposable {
       cookies: { keys: ["test"] },
       claims: {
         email: ["email", "email_verified"],
-        profile: ["name", "preferred_username", "groups"],
+        profile: [
+          "name",
+          "preferred_username",
+          "groups",
+          "realm_access",
+          "https://acme.example/groups",
+          "_claim_names",
+        ],
       },
       pkce: { required: () => true },
       features: { devInteractions: { enabled: false } },
@@ -90,23 +97,33 @@ export class Browser {
     for (let i = 0; i < 20; i++) {
       this.visited.push(url.href);
       if (until?.(url)) return { url, response: undefined };
-      const jar = this.#jarOf(url);
-      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+      const cookie = this.cookies(url);
       const response = await fetch(url, {
         redirect: "manual",
         headers: { accept: "text/html", ...(cookie ? { cookie } : {}) },
       });
-      for (const line of response.headers.getSetCookie()) {
-        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-        if (value === "") jar.delete(name);
-        else jar.set(name, value);
-      }
+      this.accept(url, response.headers);
       const location = response.headers.get("location");
       if (location === null) return { url, response };
       await response.body?.cancel();
       url = new URL(location, url);
     }
     throw new Error("too many redirects");
+  }
+
+  /** Keeps the cookies of an answer. */
+  accept(url: URL, headers: Headers): void {
+    const jar = this.#jarOf(url);
+    for (const line of headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === "") jar.delete(name);
+      else jar.set(name, value);
+    }
+  }
+
+  /** The header with all that this host has set. */
+  cookies(url: URL): string {
+    return [...this.#jarOf(url)].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
   cookie(url: URL, name: string): string | undefined {

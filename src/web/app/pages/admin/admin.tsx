@@ -17,12 +17,14 @@ import { Models } from "./models.tsx";
 import { Organizations } from "./organizations.tsx";
 import { People } from "./people.tsx";
 import { Settings } from "./settings.tsx";
+import { SignIn } from "./sign-in.tsx";
 import { Spending } from "./spending.tsx";
 import { Workers } from "./workers.tsx";
 
 const SECTIONS: readonly Section[] = [
   { name: "people", label: "People", page: People },
   { name: "organizations", label: "Organizations", page: Organizations },
+  { name: "sign-in", label: "Sign-in", page: SignIn },
   { name: "models", label: "Models", page: Models },
   { name: "mcp-servers", label: "MCP servers", page: McpServers },
   { name: "workers", label: "Workers", page: Workers },

@@ -1,0 +1,20 @@
+// What can go wrong when somebody comes back from a provider, as an answer of ours (rule OI-8).
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { OidcError } from "#src/authentication/oidc.ts";
+
+/** Throws what is no refusal. */
+export const asAnswer = (error: unknown): AppError => {
+  if (error instanceof AppError) return error;
+  if (error instanceof CommitError && error.reason === "constraint") {
+    return new AppError("conflict", "Somebody has signed up with these names at the same moment. Sign in again.");
+  }
+  if (error instanceof CommitError && error.reason === "stale") {
+    return new AppError("conflict", "Your account was changed at the same moment. Sign in again.");
+  }
+  if (!(error instanceof OidcError)) throw error;
+  if (error.kind !== "denied")
+    log("http").warn("a sign-in at a provider failed: {error}", { error: error.cause ?? error });
+  return new AppError(error.kind === "unavailable" ? "overloaded" : "unauthenticated", error.message);
+};

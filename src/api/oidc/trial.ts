@@ -1,0 +1,98 @@
+// Trying a provider: an owner signs in there, nobody is signed in here, and the answer shows what the provider says and what it would
+// give (rule OI-12).
+import { t } from "elysia";
+import { AppError, forbidden } from "#base/errors.ts";
+import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
+import { redirectUri } from "#domain/oidc/providers.ts";
+import { presentOidcProvider, tryPerson } from "#domain/oidc/trial.ts";
+import { OidcProviders, OidcTrial, OidcTrialRequest, OidcTrialStarted } from "#schema/users/oidc.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+import { asAnswer } from "./refusals.ts";
+import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
+
+const tags = ["Users"];
+const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
+
+/** Where the browser comes back to: what it brings along stays behind the `#`, so that no log has it. */
+export const trialPage = (id: string): string => `/admin/sign-in/${id}`;
+
+export const oidcTrial = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get(
+      "",
+      ({ caller }) => {
+        if (!mayReadDeployment(caller)) throw forbidden();
+        return ctx.oidc.all.map((one) => presentOidcProvider(one, ctx.accessUrl));
+      },
+      {
+        user: true,
+        response: { 200: OidcProviders, ...fails(401, 403) },
+        detail: {
+          tags,
+          operationId: "listOidcProviders",
+          summary: "List sign-in providers",
+          description: "How each is set up, without its secret. For owners and auditors.",
+        },
+      },
+    )
+    .post(
+      "/:provider/try",
+      async ({ caller, params, set, status }) => {
+        if (!mayChangeDeployment(caller)) throw forbidden();
+        const client = ctx.oidc.at(params.provider);
+        const back = redirectUri(params.provider, ctx.accessUrl);
+        const { url, checks } = await client.begin(back.href).catch((error) => Promise.reject(asAnswer(error)));
+        const sealed = sealState(ctx, params.provider, {
+          checks,
+          back: trialPage(params.provider),
+          trial_of: caller.user_id,
+        });
+        set.headers["set-cookie"] = stateCookie(ctx, params.provider, sealed);
+        return status(201, { url: url.href });
+      },
+      {
+        user: true,
+        params,
+        response: { 201: OidcTrialStarted, ...fails(401, 403, 404, 503) },
+        detail: operation({
+          tags,
+          operationId: "startOidcTrial",
+          summary: "Begin to try a sign-in provider",
+          description:
+            "For a browser, which then goes to `url` and comes back to the page of the trial. Nobody is signed in.",
+        }),
+      },
+    )
+    .post(
+      "/:provider/try/complete",
+      async ({ caller, params, body, request, set }) => {
+        if (!mayChangeDeployment(caller)) throw forbidden();
+        const client = ctx.oidc.at(params.provider);
+        const { checks, trial_of } = begunHere(ctx, params.provider, request);
+        if (trial_of !== caller.user_id) throw new AppError("forbidden", "You have not begun this trial.");
+        set.headers["set-cookie"] = stateCookie(ctx, params.provider, "");
+        const callback = redirectUri(params.provider, ctx.accessUrl);
+        callback.search = body.query;
+        const { claims } = await client.complete(callback, checks).catch((error) => Promise.reject(asAnswer(error)));
+        return tryPerson(ctx, client, claims);
+      },
+      {
+        user: true,
+        params,
+        body: OidcTrialRequest,
+        response: { 200: OidcTrial, ...fails(400, 401, 403, 404, 415, 503) },
+        detail: operation({
+          tags,
+          operationId: "completeOidcTrial",
+          summary: "See what a sign-in provider says",
+          description:
+            "Shows the claims of whoever signed in there, their groups, and what these would give. Writes nothing. Counts once, for the browser and the person who began the trial.",
+          example: { query: "?code=…&state=…" },
+        }),
+      },
+    );

@@ -1,0 +1,179 @@
+// What providers say of people in the forms they have in the wild, and what an administrator is told of it.
+import { expect, test } from "bun:test";
+import { configureLogging, resetLogging } from "#base/log.ts";
+import type { Inbox } from "#schema/notifications/notification.ts";
+import type { OidcTrial } from "#schema/users/oidc.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { testInside } from "#test/support/inside.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+import { Browser, CLIENT, type Person } from "./provider.ts";
+import { COOKIE, openOidcWorld } from "./world.ts";
+
+const roles = { platform: ["template-admin"], audit: ["auditor"] };
+const world = await forFile(
+  openOidcWorld([
+    { id: "strict", display_name: "Acme", sign_up: true },
+    { id: "trusting", sign_up: true, link_accounts: true, trust_unverified_email: true },
+    { id: "keycloak", sign_up: true, groups_claim: "realm_access.roles", roles },
+    { id: "urls", sign_up: true, groups_claim: "https://acme.example/groups", roles },
+    {
+      id: "mapped",
+      sign_up: true,
+      roles,
+      organizations: { crew: { crew: ["organization-auditor"] }, lost: { gone: [] } },
+    },
+  ]),
+);
+const { admin, idp, server, signIn, me } = world;
+await admin.post("/api/v2/organizations", { name: "crew", display_name: "Crew" });
+
+const person = (name: string, more: object = {}): Person => ({
+  sub: name,
+  email: `${name}@example.com`,
+  email_verified: true,
+  preferred_username: name,
+  ...more,
+});
+
+const rolesAfter = async (id: string, who: Person): Promise<string[]> =>
+  (await me((await signIn(who, id)).client)).roles.map(({ name }) => name);
+
+test("[OI-4] an address that the provider does not vouch for counts only with trust_unverified_email, which the refusal names", async () => {
+  const silent = person("entra", { email_verified: undefined });
+  const refused = await signIn(silent, "strict");
+  expect(refused.token).toBeUndefined();
+  expect(refused.text).toContain("does not say whether your e-mail address is verified");
+  expect(refused.text).toContain("trust_unverified_email");
+  expect((await signIn(person("auth0", { email_verified: false }), "strict")).text).toContain("trust_unverified_email");
+  expect((await me((await signIn(silent, "trusting")).client)).username).toBe("entra");
+});
+
+test("[OI-5] a trusted address that is not verified links no account", async () => {
+  await newPerson(admin, "boss", ["owner"]);
+  const refused = await signIn(person("boss", { sub: "intruder", email_verified: undefined }), "trusting");
+  expect(refused.token).toBeUndefined();
+  expect(refused.text).toContain("linked only when");
+  expect((await signIn(person("boss", { sub: "boss" }), "trusting")).token).toBeDefined();
+});
+
+test("[OI-7] groups are read from nested claims, from names with dots, and beyond the first thousand", async () => {
+  expect(await rolesAfter("keycloak", person("kay", { realm_access: { roles: ["platform"] } }))).toEqual([
+    "template-admin",
+  ]);
+  expect(await rolesAfter("urls", person("uma", { "https://acme.example/groups": ["audit"] }))).toEqual(["auditor"]);
+  const many = [...Array.from({ length: 3_000 }, (_, i) => `group-${i}`), "audit"];
+  expect(await rolesAfter("mapped", person("max", { groups: many }))).toEqual(["auditor"]);
+});
+
+testInside("[OI-11] groups that give nothing are explained in the log, once an hour", async () => {
+  const lines: string[] = [];
+  configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
+  /** What is logged when somebody with these groups signs in. */
+  const logged = async (claims: object): Promise<string> => {
+    lines.length = 0;
+    await signIn(person("wes", claims), "mapped");
+    return lines.join("").replaceAll('\\"', '"');
+  };
+  try {
+    expect(await logged({ groups: ["/platform", "Audit", "staff"] })).toContain(
+      'Group names must match the mapping exactly: "/platform" does not match "platform"; "Audit" does not match "audit".',
+    );
+    expect(await logged({ groups: "platform,audit" })).toContain('"platform,audit" does not match "platform"');
+    const odd = await logged({ groups: ["staff", { name: "platform" }] });
+    expect(odd).toContain("values that are not texts (1)");
+    expect(odd).toContain('None of the groups matches the mapping: "staff".');
+    expect(await logged({})).toContain("The claim groups is missing");
+    expect(await logged({ _claim_names: { groups: "src1" } })).toContain("too many groups");
+    expect(await logged({})).toBe("");
+    world.clock.advance(3_600_000);
+    expect(await logged({})).toContain("The claim groups is missing");
+    expect((await me((await signIn(person("wes"))).client)).roles).toEqual([]);
+  } finally {
+    resetLogging();
+  }
+});
+
+test("[OI-7] somebody whose groups give less than before is told what they have lost", async () => {
+  const all = person("leo", { groups: ["platform", "crew"] });
+  await signIn(all, "mapped");
+  const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");
+  const titles = async () =>
+    (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ content }) => content);
+  expect(await titles()).toEqual([
+    "mapped no longer gives you the role template-admin. If that is a mistake, ask an administrator.",
+  ]);
+  world.clock.advance(60_000);
+  await signIn(person("leo", { groups: ["audit"] }), "mapped");
+  expect((await titles())[0]).toContain("the organization crew");
+});
+
+/** What the page of a trial does: begins, follows the browser to the provider and back, and completes it. */
+const trial = async (id: string, who: Person | undefined) => {
+  idp.who = who;
+  const browser = new Browser();
+  const begun = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
+  const { url } = (await begun.json()) as { url: string };
+  browser.accept(server.url, begun.headers);
+  const { url: page } = await browser.go(url, world.isOurs);
+  const answer = await fetch(new URL(`/api/v2/users/oidc/${id}/try/complete`, server.url), {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "Service-Session-Token": admin.token ?? "",
+      cookie: browser.cookies(server.url),
+    },
+    body: JSON.stringify({ query: page.hash.slice(1) }),
+  });
+  return { browser, page, answer, result: (await answer.json()) as OidcTrial };
+};
+
+test("[OI-12] a trial shows the claims and what they would give, and changes nothing", async () => {
+  const { page, browser, result } = await trial("mapped", person("tia", { groups: ["platform", "/crew"] }));
+  expect([page.pathname, page.search]).toEqual(["/admin/sign-in/mapped", ""]);
+  expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
+  expect(result).toMatchObject({
+    claims: { sub: "tia", email: "tia@example.com" },
+    groups: ["platform", "/crew"],
+    allowed: true,
+    message: "Signing in creates the account tia.",
+    roles: ["template-admin"],
+    memberships: [
+      { organization: "crew", member: false, roles: [], exists: true },
+      { organization: "gone", member: false, roles: [], exists: false },
+    ],
+  });
+  expect(result.remarks).toEqual(['Group names must match the mapping exactly: "/crew" does not match "crew".']);
+  expect(await statusOf(admin, "GET", "/users/tia")).toBe(404);
+  const silent = await trial("strict", person("tia", { email_verified: undefined }));
+  expect(silent.result).toMatchObject({ allowed: false, detail: expect.stringContaining("trust_unverified_email") });
+  const refused = await trial("strict", undefined);
+  expect([refused.answer.status, refused.result.message]).toEqual([
+    401,
+    "Acme did not sign you in. You said no there.",
+  ]);
+});
+
+test("[OI-12] a trial is for owners, counts once, and for the one who began it", async () => {
+  const { browser, page } = await trial("strict", person("tia"));
+  const complete = async (token: string | undefined) =>
+    (
+      await fetch(new URL("/api/v2/users/oidc/strict/try/complete", server.url), {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "Service-Session-Token": token ?? "",
+          cookie: browser.cookies(server.url),
+        },
+        body: JSON.stringify({ query: page.hash.slice(1) }),
+      })
+    ).status;
+  expect(await complete(admin.token)).toBe(401);
+  const { client } = await newPerson(admin, "second", ["owner"]);
+  expect(await complete(client.token)).toBe(403);
+  const { client: member } = await newPerson(admin, "plain");
+  expect(await statusOf(member, "POST", "/users/oidc/strict/try")).toBe(403);
+  expect(await statusOf(member, "GET", "/users/oidc")).toBe(403);
+  const listed = JSON.stringify(await admin.get("/api/v2/users/oidc"));
+  expect(listed).toContain(CLIENT.client_id);
+  expect(listed).not.toContain(CLIENT.client_secret);
+});
