@@ -1,6 +1,7 @@
 // Agents inside agents as pure functions: what a parent may make, and the rows of it (facts/wire 1.5 and 1.6, rules SA-1 to SA-4). The
 // parent's actor commits them. A child is of the same build and resource, and ends with it.
 import { conflict, invalidField } from "#base/errors.ts";
+import { KEY_PLACEHOLDER } from "#base/links/external-link.ts";
 import { type AgentRow, insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -132,6 +133,10 @@ const appProblem = (
   if (taken.has(app.slug)) return { field: "slug", error: "is taken by another app of this agent" };
   for (const field of ["command", "display_name", "group", "icon", "url"] as const) {
     if (app[field].length > MAX_TEXT) return { field, error: "is too long" };
+  }
+  // What is declared in a workspace gets no key of the person who opens it.
+  if (app.url.includes(KEY_PLACEHOLDER)) {
+    return { field: "url", error: `must not contain ${KEY_PLACEHOLDER}: only apps of a template get a key` };
   }
   return undefined;
 };

@@ -8,6 +8,7 @@ import step5 from "./0023_quiet_hours.sql" with { type: "text" };
 import step6 from "./0024_oauth2.sql" with { type: "text" };
 import step7 from "./0025_agents_latency.sql" with { type: "text" };
 import step8 from "./0026_parts.sql" with { type: "text" };
+import step9 from "./0027_key_origins.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -19,4 +20,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0024_oauth2", step6],
   ["0025_agents_latency", step7],
   ["0026_parts", step8],
+  ["0027_key_origins", step9],
 ];

@@ -1,6 +1,14 @@
 // People and what they may do.
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import {
+  type AnySQLiteColumn,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
 import { callerTable, tableTouching } from "./touching.ts";
 
 export const users = tableTouching("callers", "workspaces")(
@@ -111,9 +119,14 @@ export const api_keys = callerTable(
     /** When whoever uses it last proved with the password, and with a second factor, who they are; null: never. */
     password_proved_at: integer(),
     factor_proved_at: integer(),
+    /** The key it was made from: it ends with that one. Null: it stands alone. */
+    parent_id: text().references((): AnySQLiteColumn => api_keys.id, { onDelete: "cascade" }),
+    /** The one workspace it is for, also when that is deleted; null: every workspace its user may open. */
+    workspace_id: text(),
   },
   (table) => [
     index("api_keys_user").on(table.user_id),
+    index("api_keys_parent").on(table.parent_id).where(sql`${table.parent_id} is not null`),
     uniqueIndex("api_keys_name").on(table.user_id, table.token_name).where(sql`${table.token_name} <> ''`),
   ],
 );

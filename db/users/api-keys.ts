@@ -26,6 +26,8 @@ export const findKeyWithUser = query(
       created_at: api_keys.created_at,
       last_used: api_keys.last_used,
       expires_at: api_keys.expires_at,
+      parent_id: api_keys.parent_id,
+      workspace_id: api_keys.workspace_id,
       user_id: users.id,
       username: users.username,
       status: users.status,

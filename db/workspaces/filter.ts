@@ -3,7 +3,10 @@
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import type { Value } from "../engine/sql.ts";
 
-/** Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member. */
+/**
+ * Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member; with
+ * `only`, no other than that one.
+ */
 export type Scope =
   | "all"
   | {
@@ -11,6 +14,7 @@ export type Scope =
       readonly organizations: readonly string[];
       readonly member_of: readonly string[];
       readonly groups: readonly string[];
+      readonly only?: string | undefined;
     };
 
 export type WorkspaceFilter = {
@@ -135,11 +139,13 @@ const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Par
     list(groups),
   );
 
+const both = (a: Part, b: Part): Part => part(`${a.sql} and ${b.sql}`, ...a.params, ...b.params);
+
 /** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */
 export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
   if (scope === "all") return [part("true")];
-  const { organizations } = scope;
-  const own = ownOrShared(scope);
+  const { organizations, only } = scope;
+  const own = only === undefined ? ownOrShared(scope) : both(ownOrShared(scope), part("w.id = ?", only));
   if (organizations.length === 0) return [own];
   const managed = list(organizations);
   const else_ = part(

@@ -99,8 +99,9 @@ export const mayGiveSiteRoles = (caller: UserCaller): boolean => isOwner(caller)
 
 // Workspaces.
 
-/** Whose it is, and with whom it is shared. */
+/** Which workspace it is, whose, and with whom it is shared. */
 export type WorkspaceTarget = {
+  readonly id: string;
   readonly owner_id: string;
   readonly organization_id: string;
   readonly user_acl: Acl;
@@ -124,40 +125,48 @@ const roleIn = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRol
 
 const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
 
+/** A key that was made for one workspace opens no other, whatever its user may do (rule ID-28). */
+export const isCovered = ({ only_workspace }: UserCaller, { id }: Pick<WorkspaceTarget, "id">): boolean =>
+  only_workspace === undefined || only_workspace === id;
+
 const looksAfterTemplates = (caller: UserCaller, organization: string): boolean =>
   hasSiteRole(caller, "template-admin") ||
   hasOrganizationRole(caller, organization, "organization-admin", "organization-template-admin");
 
 export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) ||
-  sharedRole(caller, workspace) !== undefined ||
-  looksAfterTemplates(caller, workspace.organization_id);
+  isCovered(caller, workspace) &&
+  (isOwn(caller, workspace) ||
+    sharedRole(caller, workspace) !== undefined ||
+    looksAfterTemplates(caller, workspace.organization_id));
 
 /** Name, ttl, schedule, dormancy, port shares. */
 export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) ||
-  sharedRole(caller, workspace) === "admin" ||
-  looksAfterTemplates(caller, workspace.organization_id);
+  isCovered(caller, workspace) &&
+  (isOwn(caller, workspace) ||
+    sharedRole(caller, workspace) === "admin" ||
+    looksAfterTemplates(caller, workspace.organization_id));
 
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace);
 
 /** Terminal, ports, containers, files: what happens inside belongs to whoever works there (and to the site owner). */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller);
+  isCovered(caller, workspace) &&
+  (isOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller));
 
 export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id);
+  isCovered(caller, workspace) && (isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id));
 
 /**
  * Giving others a part in it. Not for those who look after templates or the organization: they may not enter workspaces, and sharing
  * one would be a way in.
  */
 export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || isOwner(caller);
+  isCovered(caller, workspace) && (isOwn(caller, workspace) || isOwner(caller));
 
 /** Favourites are one's own affair, also for the site owner. */
-export const mayFavourite = (caller: UserCaller, workspace: WorkspaceTarget): boolean => isOwn(caller, workspace);
+export const mayFavourite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCovered(caller, workspace) && isOwn(caller, workspace);
 
 /** Choosing for whom a workspace is made: those who may make one for every member (facts/platform 3.4). */
 export const mayCreateWorkspacesForAll = (caller: UserCaller, organization: string): boolean =>

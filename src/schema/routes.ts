@@ -100,7 +100,7 @@ import type {
   TemplateVersion,
 } from "./templates/template-version.ts";
 import type { ApiKey, Session } from "./users/api-key.ts";
-import type { ApplicationHost } from "./users/application.ts";
+import type { ApplicationHost, ExternalLink, WorkspaceKey } from "./users/application.ts";
 import type {
   AgentExternalAuth,
   ExternalAuth,
@@ -1381,6 +1381,13 @@ export interface Routes {
     };
     readonly "{}": {
       readonly GET: Route<WorkspaceAgent, undefined, never>;
+      readonly apps: {
+        readonly "{}": {
+          readonly link: {
+            readonly POST: Route<ExternalLink, undefined, never>;
+          };
+        };
+      };
       readonly connection: {
         readonly GET: Route<AgentConnectionInfo, undefined, never>;
       };
@@ -1407,6 +1414,9 @@ export interface Routes {
         readonly content: {
           readonly GET: Route<unknown, undefined, "path" | "limit">;
         };
+      };
+      readonly keys: {
+        readonly POST: Route<WorkspaceKey, undefined, never>;
       };
       readonly "listening-ports": {
         readonly GET: Route<ListeningPorts, undefined, never>;

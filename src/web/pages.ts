@@ -35,6 +35,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/external-auth/:provider": "external-auth-link.html",
   "/external-auth/:provider/callback": "external-auth-link.html",
   "/cli-auth": "cli-auth.html",
+  "/open-app": "open-app.html",
   "/oauth2/authorize": "oauth2-authorize.html",
 };
 

@@ -32,7 +32,7 @@ export const PEOPLE = {
 };
 export type Name = keyof typeof PEOPLE;
 
-const own = { owner_id: "me", organization_id: ORG, user_acl: {}, group_acl: {} };
+const own = { id: "w", owner_id: "me", organization_id: ORG, user_acl: {}, group_acl: {} };
 const foreign = { ...own, owner_id: "you" };
 const shared = (role: "admin" | "use") => ({ ...foreign, user_acl: { me: role } });
 const you = { id: "you", roles: [], organizations: { [ORG]: [] } };

@@ -14,6 +14,7 @@ describe.each([
   "/external-auth/x",
   "/external-auth/x/callback",
   "/cli-auth",
+  "/open-app",
   "/oauth2/authorize",
 ])("the page %s", (path) => {
   test("[PG-1] forbids what is foreign, what is inline but by its hash, framing and referrers", async () => {

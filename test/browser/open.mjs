@@ -23,10 +23,22 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.tooltip = await panel.locator("li", { hasText: "Handbook" }).last().getAttribute("title");
   await look("open");
 
-  // A link to a program gets a key of its own at the press; a page never does.
+  // A program gets a key only after a page has asked and shown where it goes; a page never gets one.
   result.handbook = await panel.getByRole("link", { name: "Handbook" }).getAttribute("href");
-  await panel.getByRole("button", { name: "Bridge" }).click();
+  const [asking] = await Promise.all([
+    context.waitForEvent("page"),
+    panel.getByRole("link", { name: "Bridge" }).click(),
+  ]);
+  await asking.getByRole("heading", { name: "Open Bridge?" }).waitFor();
+  result.asks = (await asking.locator("#hosts").innerText()).split("\n");
+  result.warns = await asking.locator("#foreign").isVisible();
+  if (folder) await asking.screenshot({ path: `${folder}/open-app.png`, fullPage: true });
+  const consent = await context.newCDPSession(asking);
+  await consent.send("Page.enable");
+  consent.on("Page.frameRequestedNavigation", ({ url: wanted }) => links.push(wanted));
+  await asking.getByRole("button", { name: "Open with a key" }).click();
   result.bridge = await nextLink("bridge");
+  await asking.close();
   await panel.getByRole("button", { name: "Editor" }).last().click();
   const menu = page.getByRole("group", { name: "Open dev.two in an editor" });
   result.editors = (await menu.getByRole("button").allTextContents()).map((text) => text.trim());

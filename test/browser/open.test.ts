@@ -29,7 +29,7 @@ const APPS = [
   {
     slug: "bridge",
     display_name: "Bridge",
-    url: "bridge://open?key=$SESSION_TOKEN",
+    url: "bridge://open?at=https%3A%2F%2Felsewhere.example&key=$SESSION_TOKEN",
     external: true,
     group: "Elsewhere",
     icon: "/icon/none-of-ours.svg",
@@ -41,7 +41,7 @@ testNeeding(
   [needs.chromium, needs.node],
   "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and its editors; a row offers the same",
   async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ env: { SLIPWAY_EXTERNAL_APP_SCHEMES: "bridge" } });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const agents = [
       { name: "one", token: TOKEN, apps: APPS },
@@ -67,6 +67,8 @@ testNeeding(
       wrong: [],
       tabs: 0,
       tooltip: "How we work",
+      asks: ["elsewhere.example"],
+      warns: true,
       handbook: "https://example.com/?t=$SESSION_TOKEN",
       editors: ["VS Code", "VSCodium", "Cursor", "Windsurf", "JetBrains Gateway"],
     });
@@ -81,6 +83,7 @@ testNeeding(
     for (const key of [cursor.searchParams.get("token"), new URL(told.bridge).searchParams.get("key")]) {
       const me = await new Client(server.url, key ?? "").get<{ username: string }>("/api/v2/users/me");
       expect(me.username).toBe("admin");
+      expect((await new Client(server.url, key ?? "").fetch("GET", "/api/v2/users")).status).toBe(403);
     }
     expect(told.row).toEqual(
       expect.arrayContaining(["Terminal", "New chat", "By command", "Bridge", "Handbook", "Cursor"]),

@@ -8,6 +8,7 @@ import step5 from "./0005_versions.sql" with { type: "text" };
 import step6 from "./0006_bucket_blobs.sql" with { type: "text" };
 import step7 from "./0007_workspace_versions.sql" with { type: "text" };
 import step8 from "./0008_notices.sql" with { type: "text" };
+import step9 from "./0027_key_origins.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0000_release_0_2_0", step0],
@@ -19,4 +20,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0006_bucket_blobs", step6],
   ["0007_workspace_versions", step7],
   ["0008_notices", step8],
+  ["0027_key_origins", step9],
 ];

@@ -11,6 +11,7 @@ import { agentExternalAuth } from "./external-auth.ts";
 import { agentFiles } from "./files.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
 import { instanceIdentity } from "./instance-identity.ts";
+import { agentKeys } from "./keys.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
@@ -42,6 +43,7 @@ export const agents = (ctx: ApiContext) => {
     .use(agentDevcontainers(ctx))
     .use(agentTerminal(ctx))
     .use(agentUpload(ctx))
+    .use(agentKeys(ctx))
     .use(agentFiles(ctx))
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))

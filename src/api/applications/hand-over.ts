@@ -52,8 +52,15 @@ export class HandOver {
     this.#used.set(offer.id, offer.until);
     const parent = await store.get(findKeyWithUser({ id: offer.parent }));
     if (!parent) throw spent();
-    const { lifetime_seconds } = parent;
-    const token = await startAppSession(this.#ctx, { ...offer, lifetime_seconds });
+    const { id, secret, user_id } = offer;
+    const token = await startAppSession(this.#ctx, {
+      id,
+      secret,
+      user_id,
+      parent_id: offer.parent,
+      workspace_id: parent.workspace_id ?? undefined,
+      lifetime_seconds: parent.lifetime_seconds,
+    });
     if (token === undefined) throw spent();
     const session: Session = { token, parent: offer.parent };
     const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);

@@ -160,6 +160,8 @@ const callerWith = (
     ...memberships,
     key_id: key.key_id,
     scopes,
+    only_workspace: key.workspace_id ?? undefined,
+    parent_key_id: key.parent_id ?? undefined,
     compat,
   };
   const about = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };

@@ -81,6 +81,10 @@ export class Watch {
         if (except !== caller.key_id) this.#lose(SIGNED_OUT);
       }),
     ];
+    const { parent_key_id } = caller;
+    if (parent_key_id !== undefined) {
+      this.#stops.push(topics.subscribe("key_gone", parent_key_id, () => this.#lose(SIGNED_OUT)));
+    }
     const look = (): void => this.#lookAgain(caller);
     this.#stops.push(topics.subscribe("missed", "", look));
     if (this.#access) {

@@ -1,5 +1,5 @@
-// Settings of apps that are shown below the access URL, on the server's own origin.
-import { flag } from "./kinds.ts";
+// Settings of the apps of workspaces: those shown below the access URL, and external ones.
+import { flag, programSchemes } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const APP_SETTINGS = {
@@ -11,4 +11,15 @@ export const APP_SETTINGS = {
     group: "Network",
     help: "Pages that an app shows below the access URL to those whose workspace it is belong to the server's own origin: cookies, storage and sockets work for them, and their scripts can do whatever their viewer may, so anything that runs in the workspace can take its owner's account. Off: they are shown in a sandbox without an origin, as those of other people's workspaces always are.",
   }),
+  external_app_schemes: setting(
+    programSchemes,
+    [
+      ...["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "kiro", "positron", "antigravity", "trae"],
+      ...["jetbrains", "jetbrains-gateway", "fleet", "zed"],
+    ],
+    {
+      group: "Network",
+      help: "Schemes of links to which an external app of a template may pass a key for its workspace, once the workspace's owner has agreed. Whatever program opens such links gets the key, so list only programs that you trust. Empty: no external app gets a key.",
+    },
+  ),
 } as const;

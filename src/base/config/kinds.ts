@@ -164,6 +164,27 @@ export const origins: Kind<readonly string[]> = listOf(
   true,
 );
 
+const PAGES = new Set([
+  "http",
+  "https",
+  "javascript",
+  "data",
+  "file",
+  "blob",
+  "about",
+  "view-source",
+  "vbscript",
+  "mailto",
+]);
+
+/** Schemes of links that belong to programs, without a colon; may be empty. Those that a browser or a mail program takes are none. */
+export const programSchemes: Kind<readonly string[]> = listOf(
+  "schemes of programs such as vscode",
+  "SCHEMES",
+  (item) => (/^[a-z][a-z0-9+.-]*$/i.test(item) && !PAGES.has(item.toLowerCase()) ? item.toLowerCase() : undefined),
+  true,
+);
+
 /** Text that matches `pattern`; `accepts` says the same in words. */
 export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT"): Kind<string> => ({
   accepts,

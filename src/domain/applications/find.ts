@@ -8,7 +8,7 @@ import type { Store } from "#db/engine/store.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
-import { mayUseWorkspace } from "../access.ts";
+import { isCovered, mayUseWorkspace } from "../access.ts";
 import { portIn } from "./names.ts";
 
 /** An app or a port that the caller may open. */
@@ -72,10 +72,10 @@ const stateOf = (workspace: NamedWorkspace): Refusal | "running" => {
 export const mayOpen = (
   level: ShareLevel,
   caller: UserCaller | undefined,
-  workspace: Pick<NamedWorkspace, "owner_id" | "organization_id" | "user_acl" | "group_acl">,
+  workspace: Pick<NamedWorkspace, "id" | "owner_id" | "organization_id" | "user_acl" | "group_acl">,
 ): boolean => {
   if (level === "public") return true;
-  if (!caller) return false;
+  if (!caller || !isCovered(caller, workspace)) return false;
   if (level === "authenticated" || mayUseWorkspace(caller, workspace)) return true;
   return level === "organization" && workspace.organization_id in caller.organizations;
 };

@@ -30,7 +30,7 @@ const NOWHERE = "";
 const workspaceOf = async (meant: Meant): Promise<access.WorkspaceTarget | undefined> => {
   const { store, id, owner = NOWHERE, organization = NOWHERE } = meant;
   if (id !== undefined) return store.get(findWorkspace({ id }));
-  return { owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
+  return { id: NOWHERE, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
 };
 
 const onWorkspace =

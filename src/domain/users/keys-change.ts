@@ -1,6 +1,6 @@
 // Making, narrowing and ending keys (rules ID-8 to ID-10, ID-22). What a key has opened ends with it.
 import type { Static } from "@sinclair/typebox";
-import { invalidField } from "#base/errors.ts";
+import { conflict, invalidField } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
 import { type ApiKey, deleteKey, deleteSessionsOf, isKeyStill, listSessions, updateKey } from "#db/users/api-keys.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
@@ -70,6 +70,8 @@ export const changeToken = async (
   caller: UserCaller,
   input: Static<typeof UpdateTokenRequest>,
 ): Promise<ApiKey> => {
+  if (key.workspace_id !== null)
+    throw conflict("A key for one workspace cannot be changed. Delete it and create another.");
   const scopes = input.scopes === undefined ? scopesOf(key) : scopesNamed(undefined, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
   const allowed_addresses = await withinOwn(ctx, caller, wanted);

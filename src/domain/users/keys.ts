@@ -26,6 +26,10 @@ export type NewKey = {
   /** From where and with which program it was asked for. */
   seen?: { readonly ip_address: string; readonly user_agent: string };
   lifetime_seconds: number;
+  /** The key it is made from, with which it ends. */
+  parent_id?: string;
+  /** The one workspace it is for. */
+  workspace_id?: string | undefined;
   /** When whoever signs in has proved what. */
   proved?: Partial<ApiKey>;
   now: number;
@@ -65,6 +69,8 @@ export const newKey = (
     expires_at: key.now + key.lifetime_seconds * 1000,
     password_proved_at: null,
     factor_proved_at: null,
+    parent_id: key.parent_id ?? null,
+    workspace_id: key.workspace_id ?? null,
     ...key.proved,
   };
   return { id, token: `${id}-${secret}`, statements: [guardUser({ id: key.user_id }), insertKey(row)], row };

@@ -73,23 +73,33 @@ type NewAppSession = {
   readonly id: string;
   readonly secret: string;
   readonly user_id: string;
-  /** The key of the sign-in it comes from. */
-  readonly parent: string;
+  /** The key of the sign-in it comes from, with which it ends. */
+  readonly parent_id: string;
+  /** The one workspace that key is for. */
+  readonly workspace_id: string | undefined;
   readonly lifetime_seconds: number;
 };
 
 /** A key that opens applications and nothing else. Undefined when its id was used before, or the sign-in it comes from has ended. */
 export const startAppSession = async (
   { store, clock }: Deps,
-  { user_id, parent, lifetime_seconds, ...own }: NewAppSession,
+  { user_id, parent_id, workspace_id, lifetime_seconds, ...own }: NewAppSession,
 ): Promise<string | undefined> => {
   const now = clock.now();
   const { token, statements } = newKey(
-    { user_id, login_type: "password", scopes: ["application_connect"], lifetime_seconds, now },
+    {
+      user_id,
+      login_type: "password",
+      scopes: ["application_connect"],
+      lifetime_seconds,
+      parent_id,
+      workspace_id,
+      now,
+    },
     own,
   );
   try {
-    await store.commit([isKeyStill({ id: parent, now }), ...statements]);
+    await store.commit([isKeyStill({ id: parent_id, now }), ...statements]);
     return token;
   } catch (error) {
     const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");

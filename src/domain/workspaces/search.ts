@@ -49,9 +49,10 @@ const parameterOf = (text: string): { name: string; value?: string } => {
 
 /** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
 export const scopeOf = (caller: UserCaller): Scope => {
-  const foreign = (organization_id: string) => ({ owner_id: "", organization_id, user_acl: {}, group_acl: {} });
+  const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";
   const member_of = Object.keys(caller.organizations);
   const organizations = member_of.filter((id) => maySeeWorkspace(caller, foreign(id)));
-  return { user_id: caller.user_id, organizations, member_of, groups: caller.groups };
+  const { user_id, groups, only_workspace: only } = caller;
+  return { user_id, organizations, member_of, groups, only };
 };

@@ -19,3 +19,17 @@ export const TerminalTicketRequest = namedObject("TerminalTicketRequest", {
 export const TerminalTicket = namedObject("TerminalTicket", {
   signed_token: t.String({ description: "For the query of that address, as `signed_token`; good for a minute." }),
 });
+
+const expires_at = t.String({ format: "date-time", description: "When the key ends, however much it is used." });
+
+export const WorkspaceKey = namedObject("WorkspaceKey", {
+  key: t.String({ description: "The whole key. It is shown only this once." }),
+  expires_at,
+});
+export type WorkspaceKey = Static<typeof WorkspaceKey>;
+
+export const ExternalLink = namedObject("ExternalLink", {
+  url: t.String({ description: "The app's link with a key for its workspace. It is shown only this once." }),
+  expires_at,
+});
+export type ExternalLink = Static<typeof ExternalLink>;

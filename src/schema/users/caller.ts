@@ -13,6 +13,10 @@ export type UserCaller = {
   readonly key_id: string;
   /** What the key may be used for (src/schema/users/scopes.ts). */
   readonly scopes: readonly string[];
+  /** The one workspace the key is for; undefined: every workspace its user may open. */
+  readonly only_workspace?: string | undefined;
+  /** The key that this one was made from and ends with. */
+  readonly parent_key_id?: string | undefined;
   /** True for clients of the upstream kind: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */
   readonly compat: boolean;
 };

@@ -72,8 +72,9 @@ export const mustBeSignedIn = async (): Promise<User> => {
   return new Promise(() => {});
 };
 
-/** What a program asks for stands in the query of its page, and is asked for again afterwards. */
-const here = (): string => location.pathname + (location.pathname.startsWith("/oauth2/") ? location.search : "");
+/** What these pages ask about stands in their query, and is asked again after signing in. */
+const here = (): string =>
+  location.pathname + (/^\/(oauth2\/|open-app$)/.test(location.pathname) ? location.search : "");
 
 const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(here())}`);
 

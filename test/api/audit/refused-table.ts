@@ -2,7 +2,7 @@
 // either declares its `audit` target where its route is, or is listed here with the reason; until then the test fails (rule AU-17).
 import { rowOf } from "../edge/matrix-call.ts";
 import type { Row } from "../edge/matrix-table.ts";
-import { K, O, T, U, W } from "../edge/paths.ts";
+import { A, K, O, T, U, W } from "../edge/paths.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
 const LINKED = [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
@@ -55,6 +55,8 @@ const MAKES = [
   ...[
     "POST /api/v2/users",
     `POST ${U}/keys`,
+    `POST ${A}/keys`,
+    `POST ${A}/apps/{app}/link`,
     `POST ${U}/keys/tokens`,
     `POST ${U}/skills`,
     `POST ${U}/secrets`,

@@ -33,6 +33,8 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PUT ${U}/gitsshkey`]: { is: "create git_ssh_key", row: { path: { user: "ada" } } },
   [`POST ${U}/keys`]: "create api_key",
   [`POST ${U}/keys/tokens`]: "create api_key",
+  [`POST ${A}/keys`]: "create api_key",
+  [`POST ${A}/apps/{app}/link`]: { is: "create api_key", row: { path: { app: "editor" } } },
   [`DELETE ${U}/keys/{key}`]: "delete api_key",
   [`PUT ${U}/keys/{key}/expire`]: "write api_key",
   [`PATCH ${U}/keys/tokens/{name}`]: "write api_key",

@@ -57,6 +57,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/buildinfo": OPEN,
   "GET /api/v2/prebuilds/settings": SITE_LEADS,
   "PUT /api/v2/prebuilds/settings": { is: SITE_LEADS, body: { reconciliation_paused: true } },
+  [`POST ${A}/keys`]: as(PRIVATE, 201),
+  [`POST ${A}/apps/{app}/link`]: { is: as(OWN, 201), path: { app: "editor" } },
   "POST /api/v2/applications/reconnecting-pty-signed-token": { is: PRIVATE, body: { url: "ws://slipway.example/api/v2/workspaceagents/{workspaceagent}/pty", agentID: "{workspaceagent}" } },
   "GET /api/v2/appearance": OPEN,
   "PUT /api/v2/appearance": { is: SITE_LEADS, body: { application_name: "" } },

@@ -9,7 +9,7 @@ import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
 /** The four kinds of strangers count as one column: they must all get the same. */
 export const STRANGERS = ["none", "wrong", "expired", "revoked"] as const;
@@ -21,6 +21,24 @@ export type CallerName = (typeof CALLERS)[number];
 /** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is somebody new. */
 export type Things = Readonly<Record<string, string>>;
 
+/** A template with an app that wants a key. */
+const WITH_EDITOR: Manifest = {
+  provisioner: "echo",
+  resources: [
+    {
+      name: "main",
+      agents: [
+        {
+          name: "dev",
+          os: "linux",
+          arch: "amd64",
+          apps: [{ slug: "editor", url: "vscode://coder.coder-remote/open?token=$SESSION_TOKEN", external: true }],
+        },
+      ],
+    },
+  ],
+};
+
 export type TownOptions = { manifest?: Manifest; client_secret?: string };
 
 const DAY = 86_400_000;
@@ -29,7 +47,7 @@ const text = (words: string) => [{ type: "text", text: words }];
 /** A provider of external accounts that nobody can reach. Its secret is for the test of canaries. */
 const PROVIDER = { id: "acme", type: "gitea", client_id: "c", base_url: "https://git.invalid" };
 
-export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOptions = {}) => {
+export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: TownOptions = {}) => {
   const clock = new ManualClock();
   const server = await startTestServer({
     clock,

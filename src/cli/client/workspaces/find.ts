@@ -1,4 +1,5 @@
 // Workspaces by the names that people give them, for every verb that works on one.
+import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -54,10 +55,14 @@ export const agentNamed = (workspace: Workspace, name: string | undefined): Work
   return first;
 };
 
-/** Where an app is opened: below the server, or at its own address. */
+/** Where an app is opened: below the server, at its own address, or on the page that asks before a program gets a key. */
 export const appLink = (
-  { owner_name, name }: Workspace,
-  agent: Pick<WorkspaceAgent, "name">,
-  { external, url, slug }: App,
+  { id, owner_name, name }: Workspace,
+  agent: Pick<WorkspaceAgent, "name" | "parent_id">,
+  app: App,
   server: URL,
-): string => (external ? url : new URL(`/@${owner_name}/${name}.${agent.name}/apps/${slug}/`, server).href);
+): string => {
+  if (!app.external) return new URL(`/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`, server).href;
+  const asks = mayGetKey(agent, app);
+  return asks ? new URL(consentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href : app.url;
+};

@@ -1,6 +1,8 @@
-// Where the apps, ports and editors of a workspace are opened, and how. What needs a key of its own gets it at the press, never before.
+// Where the apps, ports and editors of a workspace are opened, and how. An editor gets a key of its own at the press; an external app gets one only
+// after a page asked for it.
 import { labelOf } from "#base/links/app-label.ts";
 import { type Editor, editorLink, gatewayLink } from "#base/links/editor-links.ts";
+import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -29,9 +31,13 @@ export type Opening =
 export const openingOf = (place: Place, app: App, host: string): Opening | undefined => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
-    return /^https?:/i.test(app.url)
-      ? { way: "tab", href: app.url }
-      : { way: "program", act: () => toProgram(app.display_name || app.slug, (token) => withToken(app.url, token)) };
+    if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
+    // A key only where the template has a place for it, and only after the person agrees on a page that says where it goes.
+    const { workspace, agent } = place;
+    if (mayGetKey(agent, app)) {
+      return { way: "tab", href: consentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
+    }
+    return { way: "program", act: async () => toProgram(app.display_name || app.slug, app.url) };
   }
   if (app.command) {
     return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
@@ -40,11 +46,6 @@ export const openingOf = (place: Place, app: App, host: string): Opening | undef
   if (!host || !app.subdomain_name) return undefined;
   return { way: page, href: `${location.protocol}//${host.replace("*", app.subdomain_name)}/` };
 };
-
-/** Templates of the ecosystem leave this place for a key in links to programs. It is never filled in for a page. */
-const TOKEN = "$SESSION_TOKEN";
-const withToken = (url: string, token: string | undefined): string =>
-  token === undefined ? url : url.replaceAll(TOKEN, encodeURIComponent(token));
 
 const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
   vscode: "VS Code",
@@ -78,25 +79,23 @@ export const editorsOf = (place: Place): { readonly label: string; readonly act:
     .map((editor) => ({ label: NAMES[editor], act: () => openEditor(editor, place) }));
 };
 
-const openEditor = (editor: Editor | "jetbrains", { workspace, agent }: Place): Promise<void> => {
+/** The editor gets a key for this workspace alone. */
+const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Place): Promise<void> => {
   localStorage.setItem(LAST, editor);
-  return toProgram(NAMES[editor], (token) => {
-    const place = {
-      url: new URL(location.origin),
-      owner: workspace.owner_name,
-      workspace: workspace.name,
-      agent: agent.name,
-      folder: agent.expanded_directory || undefined,
-      token,
-    };
-    return editor === "jetbrains" ? gatewayLink(place) : editorLink(editor, place);
-  });
+  const { key } = await call("POST /workspaceagents/:workspaceagent/keys", { path: { workspaceagent: agent.id } });
+  const place = {
+    url: new URL(location.origin),
+    owner: workspace.owner_name,
+    workspace: workspace.name,
+    agent: agent.name,
+    folder: agent.expanded_directory || undefined,
+    token: key,
+  };
+  toProgram(NAMES[editor], editor === "jetbrains" ? gatewayLink(place) : editorLink(editor, place));
 };
 
-/** The browser hands the link to the program, or says that there is none. Only a link that has a place for a key gets one. */
-const toProgram = async (name: string, linkOf: (token: string | undefined) => string): Promise<void> => {
-  const wantsKey = linkOf(undefined) !== linkOf("key");
-  const token = wantsKey ? (await call("POST /users/:user/keys", { path: { user: "me" } })).key : undefined;
-  location.assign(linkOf(token));
-  say(`${name} is opened. If nothing happens, it or its plug-in is not installed on this machine.`);
+/** Hands the link to the browser, which passes it to the program or says that there is none. */
+const toProgram = (name: string, link: string): void => {
+  location.assign(link);
+  say(`Opening ${name}. If nothing happens, install it or its plug-in on this machine.`);
 };

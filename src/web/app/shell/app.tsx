@@ -41,7 +41,7 @@ const NotFound = () => (
 );
 
 /** These are served as pages of their own: the browser goes there by itself. */
-const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|oauth2\/|@|assets\/|healthz|readyz)/;
+const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|open-app|oauth2\/|@|assets\/|healthz|readyz)/;
 
 const SECURITY = "/account/security";
 

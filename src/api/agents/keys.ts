@@ -1,0 +1,59 @@
+// Keys for the programs that people open a workspace with: editors, and external apps of a template.
+import { t } from "elysia";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { createExternalLink } from "#domain/applications/external-link.ts";
+import { createWorkspaceKey } from "#domain/users/workspace-key.ts";
+import { ExternalLink, WorkspaceKey } from "#schema/users/application.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const user = true;
+const agentPath = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const appPath = t.Object({
+  workspaceagent: agentPath.properties.workspaceagent,
+  app: t.String({ maxLength: 64, description: "Slug of an app of the agent." }),
+});
+
+export const agentKeys = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .post(
+      "/:workspaceagent/keys",
+      async ({ caller, params, status }) => {
+        const place = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        return status(201, await createWorkspaceKey(ctx, caller, place, "editor"));
+      },
+      {
+        user,
+        params: agentPath,
+        response: { 201: WorkspaceKey, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags: ["API keys"],
+          operationId: "createWorkspaceKey",
+          summary: "Create a key for one workspace",
+          description:
+            "For a program that opens the workspace, such as an editor. The key reads, enters, starts and stops this workspace and nothing else, counts for 8 hours, and ends with the session or token it was made with.",
+        },
+      },
+    )
+    .post(
+      "/:workspaceagent/apps/:app/link",
+      async ({ caller, params, status }) => {
+        const place = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        return status(201, await createExternalLink(ctx, caller, place, params.app));
+      },
+      {
+        user,
+        params: appPath,
+        response: { 201: ExternalLink, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags: ["Applications"],
+          operationId: "createExternalLink",
+          summary: "Create the link of an external app",
+          description:
+            "Fills a key for this workspace into the app's link. For the workspace's owner, for apps that the template declares, and for the schemes in `external_app_schemes`. Ask the person first: whatever the link leads to gets the key.",
+        },
+      },
+    );

@@ -1,0 +1,44 @@
+// The link of an external app with a key in it (rule AX-18). A key is worth as much as its workspace, so only links that a template declares
+// get one, only for the workspace's owner, and only where an administrator allows the scheme.
+import { forbidden, invalid, notFound } from "#base/errors.ts";
+import { KEY_PLACEHOLDER, linkTarget, wantsKey, withKey } from "#base/links/external-link.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import { findAgentApp } from "#db/agents/app-places.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { AgentPlace } from "../agents/find.ts";
+import type { DomainContext } from "../context.ts";
+import { createWorkspaceKey } from "../users/workspace-key.ts";
+
+export type ExternalLink = { readonly url: string; readonly expires_at: string };
+
+type Deps = Pick<DomainContext, "store" | "clock"> & {
+  readonly config: { readonly external_app_schemes: readonly string[] };
+};
+
+/** Creates a key for the workspace and returns the app's link with it. 400 for a link without a place for one, 403 for one that gets none. */
+export const createExternalLink = async (
+  ctx: Deps,
+  caller: UserCaller,
+  place: AgentPlace,
+  slug: string,
+): Promise<ExternalLink> => {
+  const [agent, app] = await Promise.all([
+    ctx.store.get(findAgent({ id: place.agent_id })),
+    ctx.store.get(findAgentApp({ agent_id: place.agent_id, slug })),
+  ]);
+  if (!agent || !app) throw notFound();
+  const target = linkTarget(app.url);
+  if (!wantsKey(app) || !target)
+    throw invalid(`The link of the app "${slug}" has no place for a key (${KEY_PLACEHOLDER}).`);
+  if (agent.parent_id !== null) {
+    throw forbidden("This app gets no key: a program inside the workspace declared it, not the template.");
+  }
+  if (place.owner_id !== caller.user_id)
+    throw forbidden("Only the owner of the workspace can open this app with a key.");
+  const { scheme } = target;
+  if (!ctx.config.external_app_schemes.includes(scheme)) {
+    throw forbidden(`Links of the scheme "${scheme}" get no key. An administrator can add it to external_app_schemes.`);
+  }
+  const { key, expires_at } = await createWorkspaceKey(ctx, caller, place, slug);
+  return { url: withKey(app.url, key), expires_at };
+};

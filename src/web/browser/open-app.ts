@@ -1,0 +1,65 @@
+// Asks the owner of a workspace before an external app of its template gets a key, and shows where the key would go. Opening the page creates
+// nothing.
+import { KEY_PLACEHOLDER, linkTarget, mayGetKey, withKey } from "#base/links/external-link.ts";
+import type { ExternalLink } from "#schema/users/application.ts";
+import { call } from "./api.ts";
+import { make, mustBeSignedIn, onSubmit, run, say, the } from "./page.ts";
+
+/** What the page reads of a workspace. */
+type Workspace = {
+  readonly name: string;
+  readonly latest_build: {
+    readonly resources: readonly {
+      readonly agents: readonly {
+        readonly id: string;
+        readonly name: string;
+        readonly parent_id: { readonly valid: boolean };
+        readonly apps: readonly {
+          readonly slug: string;
+          readonly display_name: string;
+          readonly external: boolean;
+          readonly url: string;
+        }[];
+      }[];
+    }[];
+  };
+};
+
+/** What the query names. Throws when there is no such app, or when it gets no key. */
+const find = async () => {
+  const query = new URLSearchParams(location.search);
+  const workspace = await call<Workspace>("GET", `/workspaces/${encodeURIComponent(query.get("workspace") ?? "")}`);
+  const agents = workspace.latest_build.resources.flatMap((one) => one.agents);
+  const agent = agents.find(({ name }) => name === query.get("agent"));
+  const app = agent?.apps.find(({ slug }) => slug === query.get("app"));
+  if (!agent || !app) throw new Error("The workspace has no such app. Is it running?");
+  const target = linkTarget(app.url);
+  if (!mayGetKey(agent, app) || !target) throw new Error("This app does not get a key.");
+  return { workspace, agent, app, target };
+};
+
+/** Hands the link to the browser, which passes it to the program. */
+const open = (link: string, name: string): void => {
+  location.assign(link);
+  say(`Opening ${name}. If nothing happens, the program is not installed on this computer.`);
+};
+
+run(async () => {
+  await mustBeSignedIn();
+  const { workspace, agent, app, target } = await find();
+  const { scheme, authority, hosts } = target;
+  const name = app.display_name || app.slug;
+  the("title").textContent = `Open ${name}?`;
+  document.title = `Open ${name} · Slipway`;
+  the("workspace").textContent = workspace.name;
+  the("program").textContent = authority ? `${scheme} (${authority})` : scheme;
+  the("hosts").append(...(hosts.length > 0 ? hosts : ["none"]).map((host) => make("li", {}, host)));
+  the("foreign").hidden = hosts.every((host) => host === location.host);
+  the("link").textContent = app.url.replaceAll(KEY_PLACEHOLDER, "…");
+  the("without").onclick = () => open(withKey(app.url, ""), name);
+  onSubmit(async () => {
+    const { url } = await call<ExternalLink>("POST", `/workspaceagents/${agent.id}/apps/${app.slug}/link`);
+    open(url, name);
+  });
+  the("request").hidden = false;
+});

@@ -1,0 +1,220 @@
+// External apps that want a key: who gets one, for what, and when it ends.
+import { describe, expect, test } from "bun:test";
+import { uuidFromBytes } from "#base/ids.ts";
+import { linkTarget } from "#base/links/external-link.ts";
+import { insertAgentApp } from "#db/agents/apps.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { connectAgent } from "../agents/rpc-agent.ts";
+import { CALLERS, openCast } from "../workspaces/cast.ts";
+
+const PLANTED = "vscode://x.y/open?url=https%3A%2F%2Fevil.example&token=$SESSION_TOKEN";
+const APPS = [
+  {
+    slug: "editor",
+    url: "vscode://coder.coder-remote/open?url=http%3A%2F%2Flocalhost&token=$SESSION_TOKEN",
+    external: true,
+  },
+  { slug: "bridge", url: "bridge://open?key=$SESSION_TOKEN", external: true },
+  { slug: "page", url: "https://example.com/?t=$SESSION_TOKEN", external: true },
+  { slug: "plain", url: "vscode://x.y/open", external: true },
+  { slug: "inside", url: "http://localhost:3000/?t=$SESSION_TOKEN" },
+];
+const clock = new ManualClock();
+const cast = await forFile(
+  openCast({
+    clock,
+    manifest: { provisioner: "echo", resources: [{ name: "main", agents: [{ name: "dev", apps: APPS }] }] },
+  }),
+);
+const { server, clients, workspace } = cast;
+const owner = clients.owner;
+const agent_id = workspace.latest_build.resources[0]?.agents?.[0]?.id as string;
+const linkPath = (slug: string, agent = agent_id) => `/api/v2/workspaceagents/${agent}/apps/${slug}/link` as const;
+const refusal = async (client: Client, slug: string, agent?: string): Promise<[number, string]> => {
+  const answer = await client.fetch("POST", linkPath(slug, agent));
+  const { message, detail } = (await answer.json()) as { message: string; detail?: string };
+  return [answer.status, `${message} ${detail}`];
+};
+const keyIn = (url: string): string => new URL(url).searchParams.get("token") ?? "";
+const newKey = async (client: Client = owner): Promise<string> =>
+  keyIn((await client.post<{ url: string }>(linkPath("editor"))).url);
+
+describe("the link of an external app", () => {
+  test("[AX-18] gets a key for the workspace's owner alone", async () => {
+    const statuses = await Promise.all(
+      CALLERS.map(async (name) => [name, (await clients[name].fetch("POST", linkPath("editor"))).status]),
+    );
+    expect(Object.fromEntries(statuses)).toEqual({
+      guest: 401,
+      agent: 401,
+      owner: 201,
+      "shared admin": 403,
+      "shared use": 403,
+      member: 404,
+      "template admin": 404,
+      "organization admin": 404,
+      auditor: 404,
+      "site owner": 403,
+    });
+  });
+
+  test("[AX-18] gets none for a scheme that is not allowed, for a web page, and where there is no place for one", async () => {
+    expect(await refusal(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
+    for (const slug of ["page", "plain", "inside"]) {
+      expect([slug, ...(await refusal(owner, slug))]).toEqual([
+        slug,
+        400,
+        expect.stringContaining("no place for a key"),
+      ]);
+    }
+    expect((await refusal(owner, "nothing"))[0]).toBe(404);
+  });
+
+  test("[AX-18] gets none when a program in the workspace declared the app, however it came to be", async () => {
+    await using parent = await connectAgent(server, cast.token);
+    const { agent: child, appCreationErrors } = await parent.agent.createSubAgent({
+      name: "devcontainer",
+      apps: [
+        { slug: "planted", external: true, url: PLANTED },
+        { slug: "fine", external: true, url: "vscode://x.y/" },
+      ],
+    });
+    expect(appCreationErrors).toMatchObject([
+      { index: 0, field: "url", error: expect.stringContaining("$SESSION_TOKEN") },
+    ]);
+    const child_id = uuidFromBytes(child?.id as Uint8Array);
+    // As a server of an earlier version has stored it.
+    const { store } = contextOf(server);
+    const row = {
+      agent_id: child_id,
+      slug: "planted",
+      external: true,
+      url: PLANTED,
+      display_name: "Docs",
+      open_in: "tab",
+    };
+    await store.commit([
+      insertAgentApp([{ ...row, id: crypto.randomUUID(), sharing_level: "owner", health: "disabled" }]),
+    ]);
+    expect(await refusal(owner, "planted", child_id)).toEqual([403, expect.stringContaining("not the template")]);
+  });
+});
+
+describe("the key in it", () => {
+  test("[ID-28] reaches its workspace and nothing else of its user", async () => {
+    const other = await createWorkspace(owner, cast.template_id, "other");
+    const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
+    const client = owner.as(await newKey());
+    expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe("ada");
+    expect(
+      (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map(({ id }) => id),
+    ).toEqual([cast.id]);
+    expect((await client.get<Workspace>("/api/v2/users/me/workspace/dev")).id).toBe(cast.id);
+    expect((await client.fetch("GET", `/api/v2/workspaceagents/${agent_id}`)).status).toBe(200);
+    const refused: [string, string, unknown?][] = [
+      ["GET", `/api/v2/workspaces/${other.id}`],
+      ["GET", "/api/v2/users/me/workspace/other"],
+      ["GET", `/api/v2/workspaces/${other.id}/builds`],
+      ["POST", `/api/v2/workspaces/${other.id}/builds`, { transition: "stop" }],
+      ["GET", `/api/v2/workspacebuilds/${other.latest_build.id}`],
+      ["GET", `/api/v2/workspacebuilds/${other.latest_build.id}/logs`],
+      ["GET", `/api/v2/workspaceagents/${other_agent?.id}`],
+      ["GET", `/api/v2/workspaceagents/${other_agent?.id}/files?path=/`],
+      ["POST", "/api/v2/users/me/keys"],
+      ["POST", "/api/v2/users/me/keys/tokens", {}],
+      ["POST", linkPath("editor")],
+      ["GET", "/api/v2/users/me/keys/tokens"],
+      ["GET", "/api/v2/users/me/gitsshkey"],
+      ["GET", "/api/v2/users"],
+      ["GET", "/api/v2/chats"],
+      ["GET", "/api/v2/templates"],
+      ["DELETE", `${cast.path}`],
+      ["PATCH", `${cast.path}/acl`, { user_roles: {} }],
+    ];
+    for (const [method, path, body] of refused) {
+      const { status } = await client.fetch(method, path as "/api/v2/users", body as never);
+      expect([method, path, status >= 400 && status < 500]).toEqual([method, path, true]);
+    }
+    const app = await fetch(new URL("/@ada/other.dev/apps/9999/", server.url), {
+      headers: { "Service-Session-Token": client.token ?? "" },
+    });
+    expect(app.status).toBe(404);
+  });
+
+  test("[ID-28] is of an owner of the site for this workspace only, too", async () => {
+    const { template_id } = cast;
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const { id } = await createWorkspace(admin, template_id, "bosses");
+    const own = await awaitBuild(admin, id);
+    const agent = own.latest_build.resources[0]?.agents?.[0]?.id as string;
+    const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent}/keys`);
+    const client = admin.as(key);
+    expect((await client.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
+    expect((await client.fetch("GET", `/api/v2/workspaces/${cast.id}`)).status).toBe(404);
+    expect(
+      (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map((one) => one.id),
+    ).toEqual([id]);
+    expect((await client.fetch("GET", "/api/v2/users")).status).toBe(403);
+  });
+
+  test("[ID-28] ends when its user signs out, with what it has open, and after 8 hours however much it is used", async () => {
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const make = async () => (await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
+    const [first, second] = [await make(), await make()];
+    const url = new URL(`/api/v2/workspaces/${cast.id}/watch-ws`, server.url);
+    url.protocol = "ws:";
+    const socket = new WebSocket(url, { headers: { "Service-Session-Token": first } } as never);
+    const closed = new Promise<number>((resolve) => {
+      socket.onclose = ({ code }) => resolve(code);
+    });
+    await new Promise((resolve) => {
+      socket.onmessage = resolve;
+    });
+    await admin.post("/api/v2/users/logout");
+    expect(await closed).toBe(1008);
+    expect((await admin.as(first).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect((await admin.as(second).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+
+    const client = owner.as(await newKey());
+    for (let hour = 1; hour < 8; hour += 1) {
+      clock.advance(3_600_000);
+      expect((await client.fetch("GET", "/api/v2/users/me")).status).toBe(200);
+    }
+    clock.advance(3_600_000);
+    expect((await client.fetch("GET", "/api/v2/users/me")).status).toBe(401);
+  });
+
+  test("[ID-28] is in the list of tokens, can be deleted there, and cannot be widened", async () => {
+    const id = (await newKey()).slice(0, 10);
+    const tokens =
+      await owner.get<{ id: string; token_name: string; scopes: string[] }[]>("/api/v2/users/me/keys/tokens");
+    const token = tokens.find((one) => one.id === id);
+    expect(token?.token_name).toMatch(/^dev-editor-/);
+    expect(token?.scopes).not.toContain("all");
+    const path = `/api/v2/users/me/keys/tokens/${token?.token_name}` as const;
+    expect((await owner.fetch("PATCH", path, { scopes: ["all"] })).status).toBe(409);
+    await owner.delete(`/api/v2/users/me/keys/${id}`);
+  });
+});
+
+test.each([
+  [PLANTED, { scheme: "vscode", authority: "x.y", hosts: ["evil.example"] }],
+  [
+    "microsoft-edge:https://evil.example/?t=$SESSION_TOKEN",
+    { scheme: "microsoft-edge", authority: "", hosts: ["evil.example"] },
+  ],
+  ["zed://ssh/?a=https%253A%252F%252Fevil.example%252F", { scheme: "zed", authority: "ssh", hosts: ["evil.example"] }],
+  [
+    "jetbrains-gateway://connect#type=coder&url=http://a.example:1&x=ws%3A%2F%2Fb.example",
+    { scheme: "jetbrains-gateway", authority: "connect", hosts: ["a.example:1", "b.example"] },
+  ],
+  ["not a link", undefined],
+])("[AX-18] %s says where it leads", (link, target) => {
+  expect(linkTarget(link)).toEqual(target);
+});
