@@ -46,6 +46,9 @@ const isActive = ({ status }: ChatState): boolean => status === "running" || sta
 export const tellChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
   if (before.title !== now.title) tellOwner(topics, now, "title_change");
   if (before.last_turn_summary !== now.last_turn_summary) tellOwner(topics, now, "summary_change");
+  if (before.permissions !== now.permissions || before.plan_mode !== now.plan_mode) {
+    tellOwner(topics, now, "status_change");
+  }
   if (before.summary !== now.summary) tellOwner(topics, now, "chat_summary_change");
 };
 

@@ -31,7 +31,7 @@ export const chatEntries = (
 };
 
 const NONE: readonly AuditEntry[] = [];
-const OWN = ["archived", "labels", "permissions", "workspace_id"] as const;
+const OWN = ["archived", "labels", "permissions", "plan_mode", "workspace_id"] as const;
 const OWN_AND_TITLE = [...OWN, "title"] as const;
 
 export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({

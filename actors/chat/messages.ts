@@ -3,6 +3,7 @@ import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type {
@@ -41,6 +42,10 @@ export type ChatPatch = Partial<
 export type ChangeChat = {
   readonly archived?: boolean;
   readonly patch: ChatPatch;
+  /** Goes over what `patch` says of permissions and planning. */
+  readonly permission_mode?: PermissionMode;
+  /** Whatever changes something is asked for from now on, where it was not yet. */
+  readonly asks?: boolean;
   readonly pin: number | null;
   readonly silent_since?: number;
 };

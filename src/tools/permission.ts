@@ -1,6 +1,7 @@
 // Decides by a chat's rules whether a tool may run, must be asked for, or must not (rules PE-1 to PE-4). Pure. A command counts as what
 // its rules name only where each of its simple commands is understood and named; what cannot be read is asked for.
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
+import { type CallPlace, commandIn, defaultAction } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
 
 const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
@@ -15,21 +16,26 @@ const RUNNERS = new Set(
   ).split(" "),
 );
 
+const ANYWHERE: CallPlace = { use: "yes", folder: undefined };
+
 /** Without rules everything is allowed. */
 export const permissionFor = (
   permissions: ChatPermissions | null,
-  { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
+  call: { readonly tool_name: string; readonly args: unknown },
+  place: CallPlace = ANYWHERE,
 ): PermissionAction => {
   if (permissions === null) return "allow";
+  const { tool_name, args } = call;
   const rules = permissions.rules.filter(({ tool }) => namesTool(tool, tool_name));
-  const whole = rules.find(({ command }) => command === undefined)?.action ?? permissions.default;
+  const fallback = defaultAction(permissions.default, call, place);
+  const whole = rules.find(({ command }) => command === undefined)?.action ?? fallback;
   const about = rules.filter(({ command }) => command !== undefined);
   if (about.length === 0) return whole;
   // Nothing weaker than this where it is not sure what runs.
   const doubt = about.some(({ action }) => action !== "allow") ? strictest([whole, "ask"]) : whole;
-  const commands = plainCommands(commandOf(args));
+  const commands = plainCommands(commandIn(args));
   if (commands === undefined) return doubt;
-  return strictest(commands.map((words) => decided(rules, words) ?? (isRunner(words) ? doubt : permissions.default)));
+  return strictest(commands.map((words) => decided(rules, words) ?? (isRunner(words) ? doubt : fallback)));
 };
 
 /** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
@@ -53,11 +59,6 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 const namesTool = (pattern: string, name: string): boolean =>
   pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 
-const commandOf = (args: unknown): string => {
-  const command = typeof args === "object" && args !== null && "command" in args ? args.command : "";
-  return typeof command === "string" ? command : "";
-};
-
 /** True for words that a rule can compare: one plain command. */
 export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
 
@@ -72,7 +73,7 @@ export const ruleOf = (
 ): PermissionRule | undefined => {
   if (tool_name !== "execute") return { tool: tool_name, action };
   if (command !== undefined) return { tool: tool_name, command, action };
-  const commands = plainCommands(commandOf(args));
+  const commands = plainCommands(commandIn(args));
   const [words] = commands ?? [];
   if (commands?.length !== 1 || words === undefined || words.some((word) => word.includes("'"))) return undefined;
   const kept = words[1]?.startsWith("-") ? words : words.slice(0, 2);

@@ -45,7 +45,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("First thought");
   let begun = await hold("POST", "**/api/v2/chats");
-  await page.getByRole("button", { name: "Begin chat" }).click();
+  await page.getByRole("button", { name: "Start chat" }).click();
   const lost = await one(begun);
   await message.fill("And another");
   await lost.abort();
@@ -53,7 +53,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   result.both = await message.inputValue();
   await begun.end();
   begun = await hold("POST", "**/api/v2/chats");
-  await page.getByRole("button", { name: "Begin chat" }).click();
+  await page.getByRole("button", { name: "Start chat" }).click();
   await one(begun);
   await page.reload();
   await message.waitFor();

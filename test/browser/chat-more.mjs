@@ -31,7 +31,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await message.waitFor();
 
   // A plan: its file is shown, the chat stands with what needs one, and is let go on from there.
-  await page.getByRole("button", { name: "Plan" }).click();
+  await page.getByRole("radio", { name: "Plan" }).check({ force: true });
   await begin("Plan it");
   const plan = page.getByRole("group", { name: "Plan" });
   await plan.getByRole("heading", { name: "Sort the shelf" }).waitFor();
@@ -44,7 +44,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await plan.getByRole("button", { name: "Approve and start" }).click();
   await page.getByText("Go ahead with the plan.").waitFor();
   await rested();
-  await page.getByRole("button", { name: "Plan", exact: true, pressed: false }).waitFor();
+  await page.getByRole("radio", { name: "Plan", checked: false }).waitFor({ state: "attached" });
   await group("Needs you").waitFor({ state: "detached" });
 
   // Files: dropped on the composer, pasted as a picture; sent and shown.

@@ -160,12 +160,12 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   // Planning, it asks; the answer is a message.
   await page.getByRole("link", { name: "New chat" }).click();
   await page.waitForURL("**/chats");
-  await page.getByRole("button", { name: "Plan" }).click();
+  await page.getByRole("radio", { name: "Plan" }).check({ force: true });
   await message.fill("Ask me");
   await message.press("Enter");
   const question = page.getByRole("group", { name: "Question" });
   await question.getByText("Which colour shall it have?").waitFor();
-  await page.getByRole("button", { name: "Plan", pressed: true }).waitFor();
+  await page.getByRole("radio", { name: "Plan", checked: true }).waitFor({ state: "attached" });
   await look("chat-question");
   await question.getByRole("radio", { name: /Something else/ }).check();
   await question.getByRole("textbox").fill("Red");

@@ -25,6 +25,8 @@ const updateWorkspace = updateBy(workspaces, workspaces.id);
 type Column<T extends { $inferInsert: object }> = Partial<T["$inferInsert"]>;
 
 export type SeedOptions = {
+  /** Of the workspace's template; `echo`, which runs nothing, by default. */
+  provisioner?: string;
   agent?: Column<typeof agents>;
   apps?: Column<typeof agent_apps>[];
   scripts?: Column<typeof agent_scripts>[];
@@ -140,7 +142,7 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
       id: template_id,
       organization_id,
       name: `t-${template_id.slice(0, 8)}`,
-      provisioner: "echo",
+      provisioner: options.provisioner ?? "echo",
       active_version_id: uuid(),
       created_by: owner.user_id,
       ...times,

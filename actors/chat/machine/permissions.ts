@@ -1,8 +1,10 @@
 // Which of the calls that a turn is to run may run, which are refused and for which a person is asked, by the chat's rules and by the
 // answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
+import { useOf } from "#src/tools/available.ts";
 import { permissionFor, ruleOf } from "#src/tools/permission.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
+import { aboutOf, toolsOf } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { PendingCall } from "./decision.ts";
 
@@ -21,12 +23,16 @@ export type Permitted = {
   readonly asked: readonly string[];
 };
 
-/** Of the calls without a result; `own` are those that the turn runs, the others are the client's (rule PE-10). */
+/**
+ * Of the calls without a result; `own` are those that the turn runs, the others are the client's (rule PE-10). `folder` is the agent's,
+ * where it matters and is known.
+ */
 export const permittedCalls = (
-  { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
+  state: ChatState,
   own: readonly PendingCall[],
+  folder: string | undefined,
 ): Permitted => {
-  const verdicts = pending_calls.map((call) => ({ call, verdict: verdictOf(permissions, call) }));
+  const verdicts = state.pending_calls.map((call) => ({ call, verdict: verdictOf(state, call, folder) }));
   const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
     // What the client may run is no business of the turn.
@@ -42,11 +48,13 @@ export const permittedCalls = (
 };
 
 const verdictOf = (
-  permissions: ChatState["permissions"],
+  state: ChatState,
   call: PendingCall,
+  folder: string | undefined,
 ): "granted" | "asked" | "denied" | "refused" => {
   if (call.permission !== undefined) return call.permission;
-  const action = permissionFor(permissions, call);
+  const use = useOf(call.tool_name, toolsOf(state.id, aboutOf(state)));
+  const action = permissionFor(state.permissions, call, { use, folder });
   if (action === "allow") return "granted";
   return action === "ask" ? "asked" : "denied";
 };

@@ -5,6 +5,8 @@ import { listChildren, unpinChat } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
 import type { Outcome } from "../../runtime/actor.ts";
 import { announce, tellChanges, tellOwner } from "../announce.ts";
 import { chatEntries } from "../audit.ts";
@@ -27,7 +29,7 @@ type Member = {
 export const changedFamily = async (
   deps: ChatDeps,
   state: ChatState,
-  { archived, patch, pin, silent_since }: ChangeChat,
+  { archived, patch: asked, permission_mode, asks = false, pin, silent_since }: ChangeChat,
 ): Promise<Outcome<ChatState, void>> => {
   const { clock, topics } = deps;
   if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
@@ -36,6 +38,8 @@ export const changedFamily = async (
   if (pin !== null && pin > 0 && (archived ?? state.archived)) {
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
+  const moded = permission_mode === undefined ? asked : withMode(state, asked, permission_mode);
+  const patch = asks ? { ...moded, permissions: askingPermissions(state.permissions) } : moded;
   const type = archived ? "archive" : "unarchive";
   const change = archived === undefined ? undefined : await decide(deps, checkedRoot(state), { type });
   const children = await childrenOf(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
@@ -68,6 +72,14 @@ export const changedFamily = async (
     after,
     reply: undefined,
   };
+};
+
+/** By what the chat has now: rules that were added meanwhile stay. */
+const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): ChatPatch => {
+  const { permissions = state.permissions, plan_mode = state.plan_mode } = patch;
+  const next = withPermissionMode(mode, { permissions, plan_mode });
+  const isChanged = "permissions" in patch || next.permissions !== state.permissions;
+  return { ...patch, plan_mode: next.plan_mode, ...(isChanged ? { permissions: next.permissions } : {}) };
 };
 
 /** The sub-chats that change with their root: they follow it into the archive and back, and may do what it may. */

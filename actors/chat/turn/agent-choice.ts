@@ -4,6 +4,8 @@ import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
+import { isEdit } from "#src/tools/permission-mode.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 
@@ -38,6 +40,18 @@ const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinitio
   };
   const schema = tool.input_schema as Schema;
   return { ...tool, input_schema: { ...schema, properties: { ...schema.properties, [ARGUMENT]: choice } } };
+};
+
+/** The folder of the workspace's first agent, where edits below it need no approval; undefined where none is asked for. */
+export const editedFolder = async (
+  store: Store,
+  { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
+): Promise<string | undefined> => {
+  const matters = permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
+  const workspace =
+    workspace_id === null || !matters ? undefined : await store.get(findWorkspace({ id: workspace_id }));
+  const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
+  return chosenAgent(agents, undefined)?.expanded_directory || undefined;
 };
 
 /** The agent that a call names, and its arguments as the tool knows them. */

@@ -9,6 +9,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import { permittedCalls } from "../machine/permissions.ts";
 import type { Reported, StartedAttempt, Step } from "../messages.ts";
 import { joined } from "../storage/writes.ts";
+import { editedFolder } from "./agent-choice.ts";
 import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./offer.ts";
 
 type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
@@ -19,7 +20,7 @@ export const startedAttempt = async (
   state: ChatState,
   history_version: number,
 ): Answer<StartedAttempt> => {
-  const { calls, refused, asked } = permittedCalls(state, callsToRun(state));
+  const { calls, refused, asked } = permittedCalls(state, callsToRun(state), await editedFolder(deps.store, state));
   // Permissions that are awaited, or the client's calls of a step that a crash has cut off from its end.
   const owesResults = state.pending_calls.length > 0 && calls.length === 0;
   const decided = await decideLate(
@@ -72,7 +73,8 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
     const both = failed === "stale" ? step : joined(step, failed);
     return outcomeOf<Reported | "stale">(deps, state, both, { history_version, goes_on: false });
   }
-  const { calls, asked } = permittedCalls(step.state, callsToRun(step.state));
+  const folder = await editedFolder(deps.store, step.state);
+  const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
   // What may not run is answered by the turn before anybody else is asked for anything (rule PE-10).
   const goes_on = then === "continue" || (then === "act" && calls.length > 0);
   const act = { type: "enter_requires_action", history_version, asked } as const;

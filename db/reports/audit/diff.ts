@@ -53,7 +53,10 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   port_share: plain("agent_name", "port", "protocol", "share_level"),
   // The title is the beginning of the prompt where nobody has given one.
   task: { ...plain("id", "owner_id", "name", "chat_id"), display_name: { kind: "secret" }, prompt: { kind: "secret" } },
-  chat: plain("id", "owner_id", "title", "archived", "labels", "permissions", "workspace_id", "user_acl", "group_acl"),
+  chat: plain(
+    ...["id", "owner_id", "title", "archived", "labels", "permissions", "plan_mode", "workspace_id"],
+    ...["user_acl", "group_acl"],
+  ),
   ai_provider: {
     ...plain("id", "provider", "display_name", "base_url", "enabled"),
     sealed_api_key: { as: "api_key", kind: "secret" },

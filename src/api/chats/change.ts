@@ -2,15 +2,16 @@
 import { t } from "elysia";
 import { admitResults } from "#actors/chat/hooks/results.ts";
 import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
-import type { ChatPatch } from "#actors/chat/messages.ts";
+import type { ChangeChat, ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { workspaceFor } from "#domain/chats/create.ts";
 import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
-import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
+import { checkModes, labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
 import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { mustAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -29,8 +30,8 @@ const patchOf = async (
   caller: UserCaller,
   chat: ChatPlace,
   body: UpdateChat,
-): Promise<{ patch: ChatPatch; pin: number | null }> => {
-  const { title, labels, plan_mode, workspace_id, pin_order } = body;
+): Promise<Pick<ChangeChat, "patch" | "permission_mode" | "asks" | "pin">> => {
+  const { title, labels, permission_mode, plan_mode, workspace_id, pin_order } = body;
   if (pin_order !== undefined && pin_order < 0) throw invalidField("pin_order", "must be 0 or more");
   if (pin_order !== undefined && chat.parent_chat_id !== null) {
     throw new AppError("invalid", "Only root chats can be pinned.");
@@ -45,7 +46,18 @@ const patchOf = async (
     const detach = workspace_id === NIL_UUID;
     patch.workspace_id = detach ? null : await workspaceFor(ctx, caller, chat.organization_id, workspace_id);
   }
-  return { patch, pin: pin_order ?? null };
+  checkModes(permission_mode, mode);
+  const change = { patch, pin: pin_order ?? null };
+  if (permission_mode !== undefined) return { ...change, permission_mode };
+  return { ...change, asks: await asksFromNowOn(ctx, chat.id, patch) };
+};
+
+/** A person's chat that moves into a workspace on the server's machine asks there, unless the request says what it may do. */
+const asksFromNowOn = async ({ store }: ApiContext, id: string, patch: ChatPatch): Promise<boolean> => {
+  const { workspace_id, permissions } = patch;
+  if (!workspace_id || permissions !== undefined) return false;
+  const chat = await store.get(findChat({ id }));
+  return chat !== undefined && chat.workspace_id !== workspace_id && mustAskIn(store, chat, workspace_id);
 };
 
 /** What hooks leave behind the results; what would be refused anyway is refused before they are asked. */
@@ -67,11 +79,11 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat",
       async ({ caller, params, body, set }) => {
         const place = await changeableChat(ctx, params.chat, caller);
-        const { patch, pin } = await patchOf(ctx, caller, place, body);
-        const { archived } = body;
-        const isEmpty = archived === undefined && pin === null && Object.keys(patch).length === 0;
-        if (!isEmpty) {
-          await ctx.chats.ask(place.id, "change", { ...(archived === undefined ? {} : { archived }), patch, pin });
+        const change = await patchOf(ctx, caller, place, body);
+        const { archived, permission_mode } = body;
+        const asks = [archived, permission_mode].some((one) => one !== undefined) || change.pin !== null;
+        if (asks || Object.keys(change.patch).length > 0) {
+          await ctx.chats.ask(place.id, "change", { ...(archived === undefined ? {} : { archived }), ...change });
         }
         set.status = 204;
       },
@@ -85,7 +97,7 @@ export const changeChat = (ctx: ApiContext) =>
           operationId: "updateChat",
           summary: "Change a chat",
           description:
-            "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too.",
+            "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too. A change of `permission_mode` counts from the next call of a tool on, also while a turn runs; calls that wait for approval already must still be answered.",
           example: { title: "Greetings" },
           audit: target.writes(target.chat),
         }),

@@ -3,12 +3,15 @@
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
+import { usableWorkspace } from "#domain/chats/create.ts";
 import { ownChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
-import { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
+import { startingPermissions } from "#domain/chats/starting-permissions.ts";
+import { ChatPermissions, PermissionAnswers, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { named } from "#schema/named.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
+import { permissionModeOf } from "#src/tools/permission-mode.ts";
 import * as setting from "../audit/setting-targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -49,6 +52,11 @@ export const chatPermissions = (ctx: ApiContext) =>
 
 const Permissions = named("NewChatPermissions", t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) }));
 
+const Starting = named(
+  "StartingPermissions",
+  t.Object({ permission_mode: PermissionMode, permissions: t.Union([ChatPermissions, t.Null()]) }),
+);
+
 /** Routes below `/chats/config`. */
 export const userPermissions = (ctx: ApiContext) =>
   routes({ prefix: "/config" })
@@ -60,6 +68,35 @@ export const userPermissions = (ctx: ApiContext) =>
         user: true,
         response: { 200: Permissions, ...fails(401) },
         detail: { tags, operationId: "getUserPermissions", summary: "Read what one's new chats may do without asking" },
+      },
+    )
+    .get(
+      "/starting-permissions",
+      async ({ caller, query }) => {
+        const { workspace_id } = query;
+        const stored = await startingPermissions(ctx.store, {
+          owner_id: caller.user_id,
+          client_type: "ui",
+          workspace_id: workspace_id === undefined ? null : (await usableWorkspace(ctx, caller, workspace_id)).id,
+          plan_mode: null,
+          permission_mode: undefined,
+          permissions: undefined,
+        });
+        return { permission_mode: permissionModeOf(stored), permissions: stored.permissions };
+      },
+      {
+        user: true,
+        query: t.Object({
+          workspace_id: t.Optional(t.String({ format: "uuid", description: "Where the chat would work." })),
+        }),
+        response: { 200: Starting, ...fails(400, 401) },
+        detail: {
+          tags,
+          operationId: "getStartingPermissions",
+          summary: "Read what a chat that one begins now may do without asking",
+          description:
+            "For a chat of the client type `ui` in that workspace, or in none. In a workspace that runs on the server's own machine it asks before changes, unless one has set permissions for one's new chats.",
+        },
       },
     )
     .put(

@@ -10,6 +10,8 @@ export const CHAT = group({
   details: () =>
     [
       "CHAT is an id or as much of its beginning as is unique. TEXT comes from a pipe where it is left out.",
+      "--mode  what the chat may do without asking, where no rule says otherwise: `ask` before changes, `accept_edits`, `allow`",
+      "        everything, or `plan` only",
       "--permissions  what calls are answered that wait for permission: by you on a terminal (the default), or all alike;",
       "               where nobody can be asked, or with --json, they are only told",
       "Ctrl-C in `new` and `send` interrupts the turn, in `watch` it only stops watching.",
@@ -19,7 +21,8 @@ export const CHAT = group({
     { name: "list", usage: "", help: "Your chats.", load: () => import("../client/chat/list.ts") },
     {
       name: "new",
-      usage: "TEXT [--workspace NAME] [--model NAME] [--permissions ask|allow|deny] [--no-wait]",
+      usage:
+        "TEXT [--workspace NAME] [--model NAME] [--mode ask|accept_edits|allow|plan] [--permissions ask|allow|deny] [--no-wait]",
       help: "A chat, and its answer as it comes.",
       load: () => import("../client/chat/new.ts"),
     },
@@ -29,6 +32,13 @@ export const CHAT = group({
       usage: "CHAT TEXT [--interrupt] [--model NAME] [--permissions ask|allow|deny] [--no-wait]",
       help: "Goes on with it; --interrupt instead of waiting for the turn that runs.",
       load: () => import("../client/chat/send.ts"),
+    },
+    {
+      name: "mode",
+      names,
+      usage: "CHAT [ask|accept_edits|allow|plan]",
+      help: "Shows its permission mode, or sets it, also while a turn runs.",
+      load: () => import("../client/chat/mode.ts"),
     },
     {
       name: "compact",

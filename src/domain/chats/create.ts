@@ -5,19 +5,18 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
-import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
-import type { Store } from "#db/engine/store.ts";
-import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat, mayUseWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
 import { readChat } from "./find.ts";
-import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
+import { checkModes, clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
 import { permissionsOf } from "./permission-rules.ts";
 import { chatIdOf, isMadeBy } from "./repeat.ts";
+import { startingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 import { wantedModel } from "./wanted-model.ts";
 
@@ -38,16 +37,21 @@ export const createChat = async (
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
   const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
-  const plan_mode = planModeOf(body.plan_mode) ?? null;
+  const asked_plan = planModeOf(body.plan_mode);
+  checkModes(body.permission_mode, asked_plan);
   const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
   const mcp_server_ids = chosen ?? (await defaultServers(ctx, organization_id));
   const labels = labelsOf(body.labels ?? {});
-  const permissions =
-    body.permissions === undefined
-      ? await defaultPermissions(ctx.store, caller.user_id)
-      : permissionsOf(body.permissions);
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
+  const { permissions, plan_mode } = await startingPermissions(ctx.store, {
+    owner_id: caller.user_id,
+    client_type,
+    workspace_id,
+    plan_mode: asked_plan ?? null,
+    permission_mode: body.permission_mode,
+    permissions: body.permissions === undefined ? undefined : permissionsOf(body.permissions),
+  });
   const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
@@ -99,20 +103,28 @@ export const createChat = async (
 
 /** The id to store; null for none. 400 when it is not there, in another organization, or not the caller's to use. */
 export const workspaceFor = async (
-  { store }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   organization_id: string,
   id: string | undefined,
 ): Promise<string | null> => {
   if (id === undefined) return null;
-  const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
-  if (!workspace || workspace.deleted || !mayUseWorkspace(caller, workspace)) {
-    throw invalidField("workspace_id", "names no workspace you can use");
-  }
+  const workspace = await usableWorkspace(ctx, caller, id);
   if (workspace.organization_id !== organization_id) {
     throw invalidField("workspace_id", "belongs to another organization");
   }
   return workspace.id;
+};
+
+/** 400 when it is not there, or not the caller's to use. */
+export const usableWorkspace = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  id: string,
+): Promise<WorkspacePlace> => {
+  const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
+  if (workspace && !workspace.deleted && mayUseWorkspace(caller, workspace)) return workspace;
+  throw invalidField("workspace_id", "names no workspace you can use");
 };
 
 /** The model's id. 400 when there is none, or none of this id. */
@@ -122,7 +134,3 @@ export const modelOf = ({ models }: DomainContext, id: string | undefined): stri
   if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");
   throw new AppError("invalid", "There is no model yet: an administrator must add a provider.");
 };
-
-/** What a chat that brings none may do without asking: as its owner says, else as the deployment says. */
-const defaultPermissions = async (store: Store, user_id: string) =>
-  (await readUserChatSetting(store, user_id, "permissions")) ?? readChatSetting(store, "permissions");

@@ -4,6 +4,7 @@ import { type AppError, invalid } from "#base/errors.ts";
 import type { DynamicTool } from "#db/chats/chats.ts";
 import type { CreateChat } from "#schema/chats/chat.ts";
 import type { InputPart, MessagePart } from "#schema/chats/chat-part.ts";
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { Attachables } from "./attachments.ts";
 
 const TOOLS_LIMIT = 250;
@@ -57,6 +58,12 @@ export const planModeOf = (text: string | undefined): "plan" | null | undefined 
   if (text === "") return null;
   if (text === "plan") return "plan";
   throw wrongField("plan_mode", "must be plan or empty");
+};
+
+/** 400 where both are said and differ. */
+export const checkModes = (mode: PermissionMode | undefined, plan_mode: "plan" | null | undefined): void => {
+  if (mode === undefined || plan_mode === undefined || (mode === "plan") === (plan_mode === "plan")) return;
+  throw wrongField("plan_mode", `contradicts permission_mode "${mode}": send one of them`);
 };
 
 /** Empty means the default. */

@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { uuidFor } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import { findChat, findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -28,6 +28,7 @@ import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/present.ts";
 import { checkedType } from "./file-type.ts";
 import { knownSecrets } from "./known-secrets.ts";
+import { mustAskIn } from "./starting-permissions.ts";
 
 const PAGE = 10;
 /** How long a tool waits for a workspace. */
@@ -137,7 +138,9 @@ export class ChatToolServices implements ToolServices {
     const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
     const id = await this.#made({ ...input, name }, caller);
     const place = await store.get(findWorkspacePlace({ id }));
-    await chats.ask(this.#of.chat_id, "change", { patch: { workspace_id: id }, pin: null });
+    const chat = await store.get(findChat({ id: this.#of.chat_id }));
+    const asks = chat !== undefined && (await mustAskIn(store, chat, id));
+    await chats.ask(this.#of.chat_id, "change", { patch: { workspace_id: id }, asks, pin: null });
     return { ...(await this.#ready(id, caller, signal)), created: true, build_id: place?.latest_build_id };
   }
 

@@ -4,6 +4,17 @@ import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
+/** What a chat may do without asking where no rule fits, as people choose it (src/tools/permission-mode.ts says what each allows). */
+export const PERMISSION_MODES = ["ask", "accept_edits", "allow", "plan"] as const;
+export const PermissionMode = named(
+  "PermissionMode",
+  oneOf(
+    PERMISSION_MODES,
+    "ask: asks before it changes or runs anything. accept_edits: edits files of the workspace without asking. allow: asks for nothing. plan: only looks around and proposes a plan. Rules of `permissions` go first.",
+  ),
+);
+export type PermissionMode = Static<typeof PermissionMode>;
+
 const action = (description: string) => oneOf(["allow", "ask", "deny"], description);
 const commandWords = () =>
   t.Optional(
@@ -26,12 +37,15 @@ export type PermissionRule = Static<typeof PermissionRule>;
 export const ChatPermissions = named(
   "ChatPermissions",
   strictObject({
-    default: action("What becomes of calls that no rule names."),
+    default: oneOf(
+      ["allow", "accept_edits", "ask_changes", "ask", "deny"],
+      "What happens to calls that no rule names. accept_edits and ask_changes are the permission modes accept_edits and ask: they allow what only looks, accept_edits also edits below the agent's folder; ask and deny are about every call.",
+    ),
     rules: t.Array(PermissionRule, { maxItems: 200, description: "The first one that fits decides." }),
   }),
 );
 export type ChatPermissions = Static<typeof ChatPermissions>;
-export type PermissionAction = ChatPermissions["default"];
+export type PermissionAction = PermissionRule["action"];
 
 export const PermissionAnswers = named(
   "PermissionAnswers",

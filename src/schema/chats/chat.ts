@@ -10,7 +10,7 @@ import { DiffStatus } from "./chat-diff.ts";
 import { ChatError } from "./chat-error.ts";
 import { ChatFile } from "./chat-file.ts";
 import { InputPart, ShownPart } from "./chat-part.ts";
-import { ChatPermissions } from "./chat-permissions.ts";
+import { ChatPermissions, PermissionMode } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 
 const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
@@ -55,6 +55,7 @@ const chatOf = <C extends TSchema>(children: C) =>
     awaits: absent(Awaits),
     pin_order: t.Integer({ description: "Place among the owner's pinned chats; 0: not pinned." }),
     labels: Labels,
+    permission_mode: PermissionMode,
     permissions: absent(ChatPermissions),
     mcp_server_ids: t.Array(uuid()),
     warnings: t.Array(t.String()),
@@ -113,6 +114,7 @@ export const CreateChat = namedObject("CreateChat", {
   labels: absent(Labels),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
+  permission_mode: absent(PermissionMode),
   permissions: permissions(),
   plan_mode: planMode(),
   reasoning_effort: effort(),
@@ -176,6 +178,7 @@ export const UpdateChat = namedObject("UpdateChat", {
   title: absent(lineText()),
   archived: absent(t.Boolean()),
   labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
+  permission_mode: absent(PermissionMode),
   permissions: permissions(),
   pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
   plan_mode: planMode(),

@@ -433,6 +433,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "PUT /api/v2/chats/config/user-debug-logging": { is: as(EVERY_USER, 403), body: { debug_logging_enabled: true }, why: "nobody has allowed it" },
   "GET /api/v2/chats/config/user-prompt": EVERY_USER,
   "PUT /api/v2/chats/config/user-prompt": { is: EVERY_USER, body: { custom_prompt: "" } },
+  "GET /api/v2/chats/config/starting-permissions": EVERY_USER,
   "GET /api/v2/chats/config/user-permissions": EVERY_USER,
   "PUT /api/v2/chats/config/user-permissions": { is: as(EVERY_USER, 204), body: { permissions: null } },
   "GET /api/v2/chats/config/user-compaction-thresholds": EVERY_USER,

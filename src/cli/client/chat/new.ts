@@ -8,14 +8,18 @@ import { withServer } from "../remote.ts";
 import { workspaceNamed } from "../workspaces/find.ts";
 import { modelNamed, textOf } from "./find.ts";
 import { follow } from "./follow.ts";
-import { permissionWay } from "./permission-desk.ts";
+import { permissionMode } from "./mode.ts";
+import { isAttended, permissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
-    values: ["workspace", "model", "permissions"],
+    values: ["workspace", "model", "mode", "permissions"],
     switches: ["no-wait"],
   });
   const permissions = permissionWay(value.permissions);
+  const permission_mode = value.mode === undefined ? undefined : permissionMode("--mode", value.mode);
+  // Somebody sits here and answers: a person's chat, as one that is begun in the browser.
+  const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
     const text = await textOf(input, words);
@@ -24,7 +28,9 @@ export const run: RunVerb = async (input) => {
     const chat = await client.post("/api/v2/chats", {
       organization_id: workspace?.organization_id ?? (await organizationOf(client)),
       content: [{ type: "text", text }],
+      ...(isPerson ? { client_type: "ui" } : {}),
       ...(workspace ? { workspace_id: workspace.id } : {}),
+      ...(permission_mode === undefined ? {} : { permission_mode }),
       ...(model === undefined ? {} : { model_config_id: model }),
     } satisfies CreateChat);
     if (has["no-wait"]) {

@@ -22,6 +22,9 @@ export const permissionWay = (given: string | undefined): PermissionWay => {
   return found;
 };
 
+/** Somebody sits at the terminal who reads questions and answers them. */
+export const isAttended = (input: VerbInput): boolean => input.isTerminal && streamsOf(input).inputIsTerminal;
+
 export type PermissionDeskOptions = {
   readonly client: Client;
   readonly way: PermissionWay;
@@ -63,7 +66,7 @@ export class PermissionDesk {
   constructor(input: VerbInput, options: PermissionDeskOptions) {
     this.#options = options;
     this.#clock = input.clock;
-    const canAsk = options.way === "ask" && !options.json && input.isTerminal && streamsOf(input).inputIsTerminal;
+    const canAsk = options.way === "ask" && !options.json && isAttended(input);
     this.#lines = canAsk ? new TypedLines(streamsOf(input), input.clock, input.printError) : undefined;
   }
 

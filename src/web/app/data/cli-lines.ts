@@ -208,9 +208,10 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /chats": () => line("chat list"),
   "POST /chats": ({ body }) => {
     const text = wordsIn(body.content);
-    const isWhole = hasOnly(body, "organization_id", "content", "client_type", "workspace_id");
+    const isWhole = hasOnly(body, "organization_id", "content", "client_type", "workspace_id", "permission_mode");
+    const mode = body.permission_mode === undefined ? "" : flag("mode", String(body.permission_mode));
     const workspace = body.workspace_id === undefined ? "" : flag("workspace", nameOf(String(body.workspace_id)));
-    return text === undefined || !isWhole ? undefined : saying("chat new", text, workspace);
+    return text === undefined || !isWhole ? undefined : saying("chat new", text, workspace, mode);
   },
   "POST /chats/:chat/messages": ({ path, body }) => {
     const text = wordsIn(body.content);
@@ -219,6 +220,8 @@ const LINES: Partial<Record<Route, Line>> = {
       ? undefined
       : line("chat send", id(path), quoted(text));
   },
+  "PATCH /chats/:chat": ({ path, body }) =>
+    hasOnly(body, "permission_mode") ? line("chat mode", id(path), String(body.permission_mode)) : undefined,
   "POST /chats/:chat/clear": ({ path }) => line("chat clear", id(path)),
   "GET /tasks": () => line("tasks list"),
   "POST /tasks/:user": ({ body }) => {

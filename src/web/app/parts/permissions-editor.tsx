@@ -7,9 +7,17 @@ import { Field, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
 
 const actions = (asks: string) => [
-  { value: "allow", label: "Run it" },
+  { value: "allow", label: "Allow" },
   { value: "ask", label: asks },
-  { value: "deny", label: "Refuse it" },
+  { value: "deny", label: "Deny" },
+];
+/** Permission modes, then what is stricter than any. */
+const defaults = (asks: string) => [
+  { value: "ask_changes", label: `${asks} before changes` },
+  { value: "accept_edits", label: "Accept edits" },
+  { value: "allow", label: "Allow everything" },
+  { value: "ask", label: `${asks} before every call` },
+  { value: "deny", label: "Deny everything" },
 ];
 
 type EditorProps = {
@@ -33,7 +41,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
   const press = async (): Promise<void> => {
     const permissions = isOwn
       ? {
-          default: fallback.value as PermissionAction,
+          default: fallback.value as ChatPermissions["default"],
           // A rule without words of a command has no such member.
           rules: rules.value.map(({ tool, command, action }) => ({
             tool: tool.trim(),
@@ -52,10 +60,10 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
       </header>
       <div class="body stack">
         <Select
-          label="What models want to do"
+          label="Permission mode of new chats"
           value={fallback.value}
-          choices={[{ value: "none", label: none }, ...choices]}
-          hint="For calls that no rule names. Chats that are there keep theirs."
+          choices={[{ value: "none", label: none }, ...defaults(asks)]}
+          hint="Applies when no rule matches. Existing chats are unchanged."
           onPick={into(fallback)}
         />
         {isOwn && (

@@ -20,6 +20,7 @@ import { draftOf, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
 import { Head } from "./head.tsx";
 import { type LiveChat, liveChat } from "./live-chat.ts";
+import { Modes, nextMode, pickMode } from "./modes.tsx";
 import { Permission } from "./permission.tsx";
 import { Queue } from "./queue.tsx";
 import { Side } from "./side.tsx";
@@ -135,6 +136,8 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const { route } = useLocation();
   const choice = useChoice();
   const known = chat.chat.value;
+  // The list is told of it first, whoever has changed it.
+  const mode = chats.value.get(chat.id)?.permission_mode ?? known?.permission_mode ?? "ask";
   const busy = chat.isBusy.value;
   if (known && (!isOwner || isArchived)) {
     return (
@@ -181,17 +184,18 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
           }, failed);
         }}
         {...(mayStop ? { onInterrupt: () => interrupt(chat) } : {})}
+        onNextMode={() => pickMode(chat, nextMode(mode))}
       >
         <Choices
           choice={choice}
           now={{
             ...(known ? { model_config_id: known.last_model_config_id } : {}),
             ...(known?.last_reasoning_effort ? { reasoning_effort: known.last_reasoning_effort } : {}),
-            ...(known?.plan_mode ? { plan_mode: known.plan_mode } : {}),
           }}
         />
       </Composer>
-      <StatusLine chat={chat} known={known} />
+      <Modes mode={mode} permissions={known?.permissions} onPick={(one) => pickMode(chat, one)} />
+      <StatusLine chat={chat} />
     </div>
   );
 };

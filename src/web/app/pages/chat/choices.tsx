@@ -1,16 +1,14 @@
-// Model, effort and plan mode of the next message.
+// Model and effort of the next message.
 import { type Signal, useSignal } from "@preact/signals";
 import type { AvailableModels } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { Button } from "../../parts/button.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 
 export type Choice = {
   /** Undefined: as the chat has it, or the default. */
   readonly model_config_id?: string;
   readonly reasoning_effort?: string;
-  readonly plan_mode?: "plan" | "";
 };
 
 export type Model = AvailableModels["providers"][number]["models"][number] & { readonly isAvailable: boolean };
@@ -28,16 +26,15 @@ export const useChoice = (): Signal<Choice> => useSignal<Choice>({});
 type ChoicesProps = {
   readonly choice: Signal<Choice>;
   /** What counts where nothing was chosen. */
-  readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string; readonly plan_mode?: string };
+  readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string };
 };
 
 export const Choices = ({ choice, now }: ChoicesProps) => {
   const models = useModels();
-  const { model_config_id, reasoning_effort, plan_mode } = choice.value;
+  const { model_config_id, reasoning_effort } = choice.value;
   const id = model_config_id ?? now.model_config_id;
   const model = models.find((one) => one.id === id) ?? models.find(({ is_default }) => is_default);
   const effort = reasoning_effort ?? now.reasoning_effort ?? "";
-  const plans = (plan_mode ?? now.plan_mode ?? "") === "plan";
   const set = (more: Choice): void => {
     choice.value = { ...choice.value, ...more };
   };
@@ -66,9 +63,6 @@ export const Choices = ({ choice, now }: ChoicesProps) => {
           Effort: {effort || "default"}
         </Menu>
       )}
-      <Button small look="ghost" icon="list" pressed={plans} onPress={() => set({ plan_mode: plans ? "" : "plan" })}>
-        Plan
-      </Button>
     </>
   );
 };

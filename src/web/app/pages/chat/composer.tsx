@@ -23,12 +23,14 @@ type ComposerProps = {
   readonly onSend: (content: InputPart[], interrupts: boolean) => Promise<unknown>;
   /** There is something to interrupt. */
   readonly onInterrupt?: () => Promise<unknown>;
-  /** Model, effort, plan. */
+  /** Shift+Tab. */
+  readonly onNextMode: () => void;
+  /** Model and effort. */
   readonly children: ComponentChildren;
 };
 
 export const Composer = (props: ComposerProps) => {
-  const { draftKey, organization, placeholder, sendLabel, commands, onSend, onInterrupt } = props;
+  const { draftKey, organization, placeholder, sendLabel, commands, onSend, onInterrupt, onNextMode } = props;
   const draft = draftOf(draftKey).value;
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -102,6 +104,9 @@ export const Composer = (props: ComposerProps) => {
       if (whole && event.key === "Enter" && offers[chosen.value]?.label === draft.text.trim())
         void send().catch(failed);
       else take(chosen.value);
+    } else if (event.key === "Tab" && event.shiftKey) {
+      event.preventDefault();
+      onNextMode();
     } else if (event.key === "Escape") {
       event.preventDefault();
       if (offers.length > 0) isClosed.value = true;

@@ -1,7 +1,6 @@
 // What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Chat } from "#schema/chats/chat.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
@@ -87,7 +86,7 @@ const wordsOf = ({ status, asked, live, liveResults }: Picture): string => {
     case "interrupting":
       return "Stopping";
     case "requires_action":
-      return asked?.kind === "permission" ? "Waits for your permission" : "Waits for a client";
+      return asked?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";
     case "running":
       if (liveResults.size > 0) return "Working";
       if (live.at(-1)?.type === "reasoning") return "Thinking";
@@ -96,17 +95,15 @@ const wordsOf = ({ status, asked, live, liveResults }: Picture): string => {
 };
 
 /** Below the composer. */
-export const StatusLine = ({ chat, known }: { chat: LiveChat; known: Chat | undefined }) => {
+export const StatusLine = ({ chat }: { chat: LiveChat }) => {
   const picture = chat.picture.value;
   const words = picture.waitsForSlot ? "Waiting for a slot" : wordsOf(picture);
   const kind = picture.status === "error" ? "failed" : picture.status === "requires_action" ? "needs" : "busy";
-  const asks = known?.permissions ? "Permissions: rules of this chat" : "Permissions: everything allowed";
   return (
     <div class="status">
       <span class="line" role="status">
         {words !== "" && <State kind={kind}>{words}</State>}
       </span>
-      <span class="push desk">{asks}</span>
     </div>
   );
 };

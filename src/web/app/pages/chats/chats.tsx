@@ -4,7 +4,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { InputPart } from "#schema/chats/chat-part.ts";
+import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -14,6 +16,7 @@ import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, useChoice } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
 import { NEW } from "../chat/draft.ts";
+import { Modes, nextMode } from "../chat/modes.tsx";
 import { Side } from "../chat/side.tsx";
 import "../chat/styles.ts";
 
@@ -28,6 +31,17 @@ export default function ChatsPage() {
   }, [query.workspace]);
   const chosen = workspacesByUse.value.find(({ id }) => id === workspace.value);
   const organization = chosen?.organization_id ?? organizations.value[0]?.id ?? "";
+  // What the server begins with there, unless another is picked.
+  const { state: starting } = useResource(`starting permissions ${workspace.value}`, () =>
+    call("GET /chats/config/starting-permissions", {
+      query: workspace.value === "" ? {} : { workspace_id: workspace.value },
+    }),
+  );
+  const picked = useSignal<PermissionMode | undefined>(undefined);
+  const mode = picked.value ?? starting.value.data?.permission_mode ?? "ask";
+  const pick = (one: PermissionMode): void => {
+    picked.value = one;
+  };
   const begin = async (content: InputPart[]): Promise<void> => {
     const { id } = await call("POST /chats", {
       body: {
@@ -35,6 +49,7 @@ export default function ChatsPage() {
         content,
         client_type: "ui",
         ...choice.value,
+        ...(picked.value === undefined ? {} : { permission_mode: picked.value }),
         ...(workspace.value === "" ? {} : { workspace_id: workspace.value }),
       },
     });
@@ -58,7 +73,7 @@ export default function ChatsPage() {
       <section class="talk" aria-label="New chat">
         <Frame title="New chat">
           <div class="begin">
-            <h2>What is to be done?</h2>
+            <h2>What would you like to work on?</h2>
             <p class="mut">
               {chosen
                 ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
@@ -72,10 +87,11 @@ export default function ChatsPage() {
             draftKey={NEW}
             organization={organization}
             placeholder="Describe the task"
-            sendLabel="Begin chat"
+            sendLabel="Start chat"
             commands={[]}
             files={() => []}
             onSend={begin}
+            onNextMode={() => pick(nextMode(mode))}
           >
             <Menu label="Workspace" small items={places} class="model">
               <Icon name="box" />
@@ -83,6 +99,7 @@ export default function ChatsPage() {
             </Menu>
             <Choices choice={choice} now={{}} />
           </Composer>
+          <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pick} />
         </div>
       </section>
     </div>

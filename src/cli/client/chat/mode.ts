@@ -1,0 +1,28 @@
+// `slipway chat mode CHAT [MODE]`: shows what a chat may do without asking, or sets it; it counts from the next call of a tool on.
+import { usageError } from "#base/usage-error.ts";
+import { PERMISSION_MODES, type PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { chatAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {});
+  const [name, wanted, more] = words;
+  if (more !== undefined) throw usageError("chat mode", `unexpected "${more}"; expected the chat and a mode`);
+  const permission_mode = wanted === undefined ? undefined : permissionMode("MODE", wanted);
+  return withServer("chat mode", input, value, async ({ client }) => {
+    const { id } = await chatAsked(input, client, name);
+    if (permission_mode !== undefined) await client.patch(`/api/v2/chats/${id}`, { permission_mode });
+    const chat = await client.get(`/api/v2/chats/${id}`);
+    input.print(has.json ? JSON.stringify(chat) : chat.permission_mode);
+    return EXIT.ok;
+  });
+};
+
+/** The mode of this name, with hyphens or underscores. Throws UsageError. */
+export const permissionMode = (flag: string, given: string): PermissionMode => {
+  const found = PERMISSION_MODES.find((one) => one === given.toLowerCase().replaceAll("-", "_"));
+  if (!found) throw usageError(flag, `expected ${PERMISSION_MODES.join(", ")}`);
+  return found;
+};

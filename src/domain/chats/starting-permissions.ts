@@ -1,0 +1,59 @@
+// What a new chat may do without asking. A person's chat in a workspace that runs on a machine of the server's asks before it changes
+// anything, until the person says otherwise; chats of programs begin as the deployment says (rules PE-9, PE-12).
+import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
+import { LOCAL_PROVISIONER } from "../builds/local-rule.ts";
+
+type NewChat = {
+  readonly owner_id: string;
+  readonly client_type: "api" | "ui";
+  readonly workspace_id: string | null;
+  readonly plan_mode: "plan" | null;
+  readonly permission_mode: PermissionMode | undefined;
+  /** Checked; undefined when the request brings none. */
+  readonly permissions: ChatPermissions | null | undefined;
+};
+
+export const startingPermissions = async (
+  store: Store,
+  chat: NewChat,
+): Promise<{ readonly permissions: ChatPermissions | null; readonly plan_mode: "plan" | null }> => {
+  const { permission_mode, plan_mode } = chat;
+  const permissions = chat.permissions === undefined ? await defaultPermissions(store, chat) : chat.permissions;
+  return permission_mode === undefined
+    ? { permissions, plan_mode }
+    : withPermissionMode(permission_mode, { permissions, plan_mode });
+};
+
+/** As the person says for all of their chats, else as the deployment does; on a machine of the server's at least with approval. */
+const defaultPermissions = async (
+  store: Store,
+  { owner_id, client_type, workspace_id }: NewChat,
+): Promise<ChatPermissions | null> => {
+  const own = await readUserChatSetting(store, owner_id, "permissions");
+  if (own !== null) return own;
+  const permissions = await readChatSetting(store, "permissions");
+  const asks = client_type === "ui" && workspace_id !== null && (await isOnServer(store, workspace_id));
+  return asks ? askingPermissions(permissions) : permissions;
+};
+
+/** Whether a chat that gets this workspace now must ask from here on, as one that begins there does. */
+export const mustAskIn = async (
+  store: Store,
+  { owner_id, client_type }: Pick<NewChat, "owner_id" | "client_type">,
+  workspace_id: string,
+): Promise<boolean> =>
+  client_type === "ui" &&
+  (await isOnServer(store, workspace_id)) &&
+  (await readUserChatSetting(store, owner_id, "permissions")) === null;
+
+/** Nothing but the operating system separates the workspace from the server, or from a worker. */
+const isOnServer = async (store: Store, workspace_id: string): Promise<boolean> => {
+  const place = await store.get(findWorkspacePlace({ id: workspace_id }));
+  const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));
+  return template?.provisioner === LOCAL_PROVISIONER;
+};

@@ -1,0 +1,81 @@
+// What the chat may do without asking: four modes, always in sight below the message, each one press away. Shift+Tab in the message
+// takes the next one.
+import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { call } from "../../data/api.ts";
+import { patchChat } from "../../data/chats.ts";
+import { failed } from "../../shell/toasts.tsx";
+import type { LiveChat } from "./live-chat.ts";
+
+const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: string])[] = [
+  ["ask", "Ask", "Asks before it edits files, runs commands or uses other tools."],
+  ["accept_edits", "Accept edits", "Edits files in the workspace folder without asking. Asks before anything else."],
+  ["allow", "Allow everything", "Edits files, runs commands and uses tools without asking."],
+  ["plan", "Plan", "Only looks around, then proposes a plan for your approval."],
+];
+
+export const nextMode = (mode: PermissionMode): PermissionMode =>
+  MODES[(MODES.findIndex(([one]) => one === mode) + 1) % MODES.length]?.[0] ?? "ask";
+
+/** What the mode means in this chat, with the rules that go first. */
+const meaningOf = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
+  const meaning = MODES.find(([one]) => one === mode)?.[2] ?? "";
+  const isStricter = mode === "ask" && (permissions?.default === "ask" || permissions?.default === "deny");
+  const words = isStricter
+    ? permissions.default === "ask"
+      ? "Asks before every call."
+      : "Refuses every call."
+    : meaning;
+  const count = permissions?.rules.length ?? 0;
+  return count === 0 ? words : `${words} ${count === 1 ? "1 rule applies" : `${count} rules apply`} first.`;
+};
+
+type ModesProps = {
+  readonly mode: PermissionMode;
+  readonly permissions: ChatPermissions | undefined;
+  readonly onPick: (mode: PermissionMode) => void;
+};
+
+export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
+  <div class="modes">
+    <div
+      class="opts"
+      role="radiogroup"
+      aria-label="Permission mode"
+      aria-keyshortcuts="Shift+Tab"
+      title="Shift+Tab: next mode"
+    >
+      {MODES.map(([one, label]) => (
+        <label key={one} data-mode={one}>
+          <input
+            type="radio"
+            name="permission-mode"
+            aria-describedby="mode-meaning"
+            checked={one === mode}
+            onChange={() => onPick(one)}
+          />
+          {label}
+        </label>
+      ))}
+    </div>
+    <p id="mode-meaning" class="small mut">
+      {meaningOf(mode, permissions)}
+    </p>
+  </div>
+);
+
+/** Changes are sent one after another, so that the last press is the mode that stays. */
+let sending: Promise<unknown> = Promise.resolve();
+
+/** Shows the mode at once and stores it; what the server refuses comes back as it was. */
+export const pickMode = (chat: LiveChat, mode: PermissionMode): void => {
+  const show = (): void => {
+    patchChat(chat.id, { permission_mode: mode });
+    if (chat.chat.value) chat.chat.value = { ...chat.chat.value, permission_mode: mode };
+  };
+  show();
+  sending = sending
+    .then(() => call("PATCH /chats/:chat", { path: { chat: chat.id }, body: { permission_mode: mode } }))
+    .catch(failed)
+    .then(() => chat.refresh())
+    .catch(() => {});
+};

@@ -1,0 +1,167 @@
+// Permission modes: what each allows without asking, and how chats get and change theirs.
+import { expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AuditLogResponse } from "#schema/audit.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
+import { Client } from "#src/client.ts";
+import { permissionFor } from "#src/tools/permission.ts";
+import { type CallPlace, permissionModeOf, withPermissionMode } from "#src/tools/permission-mode.ts";
+import { serverToolNames } from "#src/tools/registry.ts";
+import { createChat } from "#test/support/chats.ts";
+import { seedAgent, seedUser } from "#test/support/seed.ts";
+import { Family } from "./family.ts";
+import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
+
+const NOTHING = { permissions: null, plan_mode: null } as const;
+const inMode = (mode: PermissionMode) => withPermissionMode(mode, NOTHING).permissions;
+const of = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallPlace) =>
+  permissionFor(inMode(mode), { tool_name, args }, place);
+
+test("[PE-11] in the mode ask a chat looks without asking and asks for everything else, whatever tool it is", () => {
+  const looking = serverToolNames().filter((name) => of("ask", name, {}) === "allow");
+  expect(looking.toSorted()).toEqual([
+    ...["ask_user_question", "attach_file", "interrupt_agent", "list_agents", "list_subagent_models"],
+    ...["list_templates", "message_agent", "process_list", "process_output", "propose_plan", "read_file"],
+    ...["read_skill", "read_skill_file", "read_template", "spawn_agent", "wait_agent"],
+  ]);
+  for (const other of ["execute", "write_file", "edit_files", "github__merge", "a_client_tool", "computer"]) {
+    expect([other, of("ask", other, { command: "ls", path: "a" })]).toEqual([other, "ask"]);
+  }
+});
+
+test("[PE-11] in the mode accept_edits it also edits below the agent's folder, and nothing hidden there", () => {
+  const place = { use: "yes", folder: "/home/ada/work" } as const;
+  const edit = (path: string) => of("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
+  for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
+    expect([path, edit(path)]).toEqual([path, "allow"]);
+    expect([path, of("accept_edits", "write_file", { path }, place)]).toEqual([path, "allow"]);
+  }
+  for (const path of [
+    ...["../b.ts", "src/../../b.ts", "~/.bashrc", "~ada/b", "/etc/passwd", "/home/ada/work2/b.ts", "/home/ada"],
+    ...[".git/hooks/pre-commit", "src/.env", ".vscode/tasks.json", "/home/ada/work/../b", "/home/ada/work/.git/config"],
+  ]) {
+    expect([path, edit(path)]).toEqual([path, "ask"]);
+    expect([path, of("accept_edits", "write_file", { path }, place)]).toEqual([path, "ask"]);
+  }
+  for (const args of [{}, null, { files: [] }, { files: [{}] }, { path: 3 }, { files: "a" }]) {
+    expect([args, of("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
+  }
+  // A folder that nobody knows accepts no absolute path.
+  expect(of("accept_edits", "write_file", { path: "/work/a" }, { use: "yes", folder: undefined })).toBe("ask");
+  expect(of("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
+});
+
+test("[PE-11] while a chat plans its plan and programs that only read need no approval; other programs ask", () => {
+  const reading = { use: "read_only", folder: undefined } as const;
+  expect(of("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
+  expect(of("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
+  expect(of("ask", "write_file", { path: "~/.slipway/plans/x.md" }, { use: "plan_file", folder: undefined })).toBe(
+    "allow",
+  );
+});
+
+test("[PE-11] rules go before the mode, and a stricter default stays what it is", () => {
+  const rules: ChatPermissions["rules"] = [
+    { tool: "execute", command: "npm test", action: "allow" },
+    { tool: "read_file", action: "deny" },
+  ];
+  const { permissions } = withPermissionMode("ask", { permissions: { default: "allow", rules }, plan_mode: "plan" });
+  expect(permissions).toEqual({ default: "ask_changes", rules });
+  expect(permissionFor(permissions, { tool_name: "execute", args: { command: "npm test" } })).toBe("allow");
+  expect(permissionFor(permissions, { tool_name: "execute", args: { command: "npm run x" } })).toBe("ask");
+  expect(permissionFor(permissions, { tool_name: "read_file", args: {} })).toBe("deny");
+  for (const fallback of ["ask", "deny"] as const) {
+    const strict = { permissions: { default: fallback, rules }, plan_mode: null };
+    expect([permissionModeOf(strict), withPermissionMode("ask", strict)]).toEqual(["ask", strict]);
+  }
+  const modes = ["ask", "accept_edits", "allow", "plan"] as const;
+  expect(modes.map((mode) => permissionModeOf(withPermissionMode(mode, NOTHING)))).toEqual([...modes]);
+  // A plan leads back to what the chat had before.
+  const planning = withPermissionMode("plan", withPermissionMode("accept_edits", NOTHING));
+  expect(permissionModeOf({ ...planning, plan_mode: null })).toBe("accept_edits");
+});
+
+test("[PE-12] a person's chat in a workspace on the server's machine starts in ask, one that moves there asks from then on; chats of programs and of other machines do not", async () => {
+  await using world = await openToolWorld({ seed: { provisioner: "local" } });
+  const { owner } = world;
+  const { workspace_id } = world.seeded;
+  const begun = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
+  const config = "/api/v2/chats/config";
+  const starting = (query = "") => owner.get<Pick<Chat, "permission_mode">>(`${config}/starting-permissions${query}`);
+  const ui = { client_type: "ui" };
+  const other = await seedAgent(world.server);
+  const { organization_id } = other;
+  const elsewhere = { owner: new Client(world.server.url, other.owner_token), organization_id };
+  expect((await createChat(elsewhere, "x", { ...ui, workspace_id: other.workspace_id })).permission_mode).toBe("allow");
+  expect(await begun({ ...ui, workspace_id })).toBe("ask");
+  expect((await starting(`?workspace_id=${workspace_id}`)).permission_mode).toBe("ask");
+  expect((await starting()).permission_mode).toBe("allow");
+  expect(await begun({ workspace_id })).toBe("allow");
+  expect(await begun({ ...ui, workspace_id, permission_mode: "accept_edits" })).toBe("accept_edits");
+  expect(await begun({ ...ui, workspace_id, permissions: null })).toBe("allow");
+  expect(await begun({ ...ui, workspace_id, plan_mode: "plan" })).toBe("plan");
+
+  const { id, permission_mode } = await createChat(world, "x", ui);
+  expect(permission_mode).toBe("allow");
+  await owner.patch(`/api/v2/chats/${id}`, { workspace_id });
+  expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
+
+  // Whoever has said what their chats may do has said so for these, too.
+  await owner.put<unknown>(`${config}/user-permissions`, { permissions: { default: "accept_edits", rules: [] } });
+  expect(await begun({ ...ui, workspace_id })).toBe("accept_edits");
+  const bad = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };
+  for (const wrong of [
+    { permission_mode: "yolo" },
+    { permission_mode: "allow", plan_mode: "plan" },
+    { permission_mode: "plan", plan_mode: "" },
+  ]) {
+    expect((await owner.fetch("POST", "/api/v2/chats", { ...bad, ...wrong })).status).toBe(400);
+    expect((await owner.fetch("PATCH", `/api/v2/chats/${id}`, wrong)).status).toBe(400);
+  }
+}, 60_000);
+
+test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the rules, and is in the audit log", async () => {
+  await using world = await openToolWorld();
+  const { owner, home } = world;
+  const rules = [{ tool: "execute", command: "touch never", action: "deny" }];
+  const { id, call } = await openChat(world, { permissions: { default: "allow", rules } });
+  const path = `/api/v2/chats/${id}`;
+  using follower = await Follower.open(owner, id);
+  const first = await callTools(world, call, ["write_file", { path: "free", content: "x" }]);
+  await owner.patch(path, { permission_mode: "ask" });
+  expect(await owner.get<Chat>(path)).toMatchObject({
+    permission_mode: "ask",
+    permissions: { default: "ask_changes", rules },
+  });
+  // The turn goes on and its next call waits.
+  first.next.callTool("late", "write_file", { path: "late", content: "x" }).finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  expect([existsSync(join(home, "free")), existsSync(join(home, "late"))]).toEqual([true, false]);
+  await owner.patch(path, { permission_mode: "plan" });
+  expect((await owner.get<Chat>(path)).permission_mode).toBe("plan");
+  await owner.patch(path, { permission_mode: "accept_edits" });
+  await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: "late", decision: "allow" }] });
+  const next = await world.models.next();
+  writeFileSync(join(home, "plain"), "one\n");
+  const edited = await callTools(world, next, [
+    "edit_files",
+    { files: [{ path: join(home, "plain"), edits: [{ old_text: "one", new_text: "two" }] }] },
+  ]);
+  expect(edited.parts).toMatchObject([{ is_error: false }]);
+  const auditor = new Client(world.server.url, (await seedUser(world.server, { roles: ["owner"] })).token);
+  const { audit_logs } = await auditor.get<AuditLogResponse>("/api/v2/audit?limit=20&q=resource_type:chat");
+  const changed = audit_logs.flatMap(({ diff }) => Object.keys(diff));
+  expect(changed).toContain("plan_mode");
+  expect(audit_logs.map(({ diff }) => diff.permissions?.new)).toContainEqual({ default: "ask_changes", rules });
+}, 60_000);
+
+test("[PE-13] sub-chats take over the mode of their root", async () => {
+  await using world = await openToolWorld();
+  const family = new Family(world);
+  const { id, call } = await family.root({ workspace_id: world.seeded.workspace_id });
+  const child = await family.spawn(call, "work");
+  await world.owner.patch(`/api/v2/chats/${id}`, { permission_mode: "ask" });
+  expect((await family.read(child.id)).permission_mode).toBe("ask");
+}, 60_000);
