@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AuditLogResponse } from "#schema/audit.ts";
+import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { Client } from "#src/client.ts";
@@ -151,7 +151,7 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
   ]);
   expect(edited.parts).toMatchObject([{ is_error: false }]);
   const auditor = new Client(world.server.url, (await seedUser(world.server, { roles: ["owner"] })).token);
-  const { audit_logs } = await auditor.get<AuditLogResponse>("/api/v2/audit?limit=20&q=resource_type:chat");
+  const { audit_logs } = await auditor.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=20&q=resource_type:chat");
   const changed = audit_logs.flatMap(({ diff }) => Object.keys(diff));
   expect(changed).toContain("plan_mode");
   expect(audit_logs.map(({ diff }) => diff.permissions?.new)).toContainEqual({ default: "ask_changes", rules });
