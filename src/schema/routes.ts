@@ -30,7 +30,7 @@ import type { ChatAcl, PatchChatAcl } from "./chats/chat-acl.ts";
 import type { ChatCost, CostSummary, UserCosts } from "./chats/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "./chats/chat-debug.ts";
 import type { ChatDiff } from "./chats/chat-diff.ts";
-import type { ChatPermissions, PermissionAnswers } from "./chats/chat-permissions.ts";
+import type { ChatPermissions, PermissionAnswers, PermissionMode } from "./chats/chat-permissions.ts";
 import type { HookConsumer, HookDispatch, TriedHookConsumer } from "./chats/hook-dispatch.ts";
 import type { CreateMcpServer, McpServerConfig, TriedMcpServer, UpdateMcpServer } from "./chats/mcp-server.ts";
 import type {
@@ -253,6 +253,13 @@ export interface Routes {
       readonly "retention-days": {
         readonly GET: Route<{ retention_days: number }, undefined, never>;
         readonly PUT: Route<undefined, { retention_days: number }, never>;
+      };
+      readonly "starting-permissions": {
+        readonly GET: Route<
+          { permission_mode: PermissionMode; permissions: ChatPermissions | null },
+          undefined,
+          "workspace_id"
+        >;
       };
       readonly "system-prompt": {
         readonly GET: Route<
