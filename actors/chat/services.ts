@@ -31,13 +31,14 @@ import { ownBlocks } from "./prompt/system-prompt.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
+import { ChatWarnings } from "./turn/warnings.ts";
 
 export type ChatServices = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: Titles;
   readonly diffs: Diffs;
-  readonly mcp: ChatMcp;
+  readonly warnings: ChatWarnings;
   /** What is done beside the chats, now and then. */
   readonly upkeep: Chore;
 };
@@ -91,13 +92,8 @@ export const openChats = ({
 }: Deps): ChatServices => {
   const { hooks } = hookService;
   const pool = new McpPool({ clock, fetch: mcpFetch });
-  const mcp = new ChatMcp({
-    store,
-    clock,
-    pool,
-    access: mcpAccess,
-    publish: (chat_id, warnings) => topics.publish("chat_warnings", chat_id, { warnings }),
-  });
+  const warnings = new ChatWarnings((chat_id, texts) => topics.publish("chat_warnings", chat_id, { warnings: texts }));
+  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
   const subagents = (of: SubagentsOf) =>
@@ -114,6 +110,7 @@ export const openChats = ({
       toolServices,
       skills: chatSkills(store),
       mcp,
+      warnings,
       hooks,
       subagents,
       publish,
@@ -154,5 +151,5 @@ export const openChats = ({
     chatRetention({ store, clock, parts, chats: () => chats }),
     hookService.chore,
   ]);
-  return { chats, generations, titles, mcp, diffs, upkeep };
+  return { chats, generations, titles, warnings, diffs, upkeep };
 };

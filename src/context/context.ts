@@ -136,7 +136,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly tasks: TaskKeeper;
   readonly generations: ChatServices["generations"];
   readonly titles: ChatServices["titles"];
-  readonly mcp: ChatServices["mcp"];
+  readonly warnings: ChatServices["warnings"];
   readonly diffs: ChatServices["diffs"];
   readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
@@ -264,7 +264,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
     const hookService = openHooks({ config, clock, store, parts, workspaces: declared });
     this.hooks = hookService.hooks;
-    const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
+    const { chats, generations, titles, warnings, diffs, upkeep } = openChats({
       store,
       clock,
       topics,
@@ -288,7 +288,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
     this.generations = generations;
     this.titles = titles;
-    this.mcp = mcp;
+    this.warnings = warnings;
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.auditRetention = auditRetention({ store, clock, parts });

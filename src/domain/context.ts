@@ -4,8 +4,8 @@ import type { AgentActor } from "#actors/agent/actor.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";
 import type { Diffs } from "#actors/chat/background/pull-requests.ts";
 import type { Titles } from "#actors/chat/background/titles.ts";
-import type { ChatMcp } from "#actors/chat/turn/mcp.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
+import type { ChatWarnings } from "#actors/chat/turn/warnings.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { Notifier } from "#actors/notifications/notifier.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
@@ -69,7 +69,7 @@ export interface DomainContext {
   readonly provisioners: Provisioners;
   readonly generations: Generations;
   readonly titles: Titles;
-  readonly mcp: ChatMcp;
+  readonly warnings: ChatWarnings;
   readonly diffs: Diffs;
   readonly hooks: Hooks;
   readonly models: LanguageModels;

@@ -11,6 +11,7 @@ const text = (maxLength: number, words: string) =>
 export const askUserQuestion = tool({
   name: "ask_user_question",
   description,
+  only_reads: true,
   ends_turn: true,
   input_schema: t.Object(
     {

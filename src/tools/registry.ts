@@ -47,6 +47,9 @@ export const serverToolNames = (): string[] => [...BY_NAME.keys()];
 /** True for a tool after whose answer a person has the word. */
 export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
 
+/** True for a tool that changes no file of the workspace. */
+export const onlyReads = (name: string): boolean => BY_NAME.get(name)?.only_reads === true;
+
 /** True for a tool whose result is a picture. */
 export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 

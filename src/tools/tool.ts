@@ -53,6 +53,8 @@ export interface Tool<S extends TSchema = TSchema> {
   readonly input_schema: S;
   /** Once it has answered without an error the turn is over: a person has the word (rule PM-4). */
   readonly ends_turn?: true;
+  /** It changes no file of the workspace, so it need not wait until they are kept (rule UN-1). */
+  readonly only_reads?: true;
   /** Its result has `image`, a file of the chat that models are shown (rule DT-5). */
   readonly gives_image?: true;
   /**

@@ -35,14 +35,12 @@ const numbersOf = (chat: string): number[] =>
   readdirSync(join(state, "chats", chat))
     .map((name) => Number.parseInt(name, 10))
     .sort((one, other) => one - other);
-const shadows = (): string[] => readdirSync(state).filter((name) => name.length === 32);
+const shadows = (): string[] => readdirSync(join(state, "folders"));
 const objects = (): string[] =>
-  shadows().flatMap((name) =>
-    readdirSync(join(state, name, "objects")).flatMap((head) =>
-      head.length === 2
-        ? readdirSync(join(state, name, "objects", head)).map((tail) => join(name, "objects", head, tail))
-        : [],
-    ),
+  readdirSync(join(state, "objects")).flatMap((head) =>
+    head.length === 2 || head === "pack"
+      ? readdirSync(join(state, "objects", head)).map((tail) => join("objects", head, tail))
+      : [],
   );
 /** Whether git still has a file of this content. */
 const isKept = (content: string): boolean => {
@@ -56,12 +54,13 @@ const age = (file: string, ms: number): void => {
 /** As if all that git has stored had been there since yesterday. */
 const ageObjects = (): void => {
   for (const object of objects()) age(join(state, object), DAY);
-  for (const name of shadows()) age(join(state, name, "info", "ready"), DAY);
+  for (const name of shadows()) age(join(state, "folders", name, "info", "ready"), DAY);
 };
 /** Keeps the folder as it is when `notes` says this. */
 const take = async (chat_id: string, message_id: number, notes: string): Promise<string[] | undefined> => {
   writeFileSync(join(folder, "notes"), notes);
-  const chats = await checkpoints.take({ chat_id, message_id });
+  const { chats, problems } = await checkpoints.take({ chat_id, message_id });
+  expect(problems).toEqual([]);
   await checkpoints.idle();
   return chats;
 };
@@ -105,10 +104,10 @@ testNeeding(
 
     // With nobody left who names them, the objects go as soon as they are old, and so do leavings of programs that were killed.
     await checkpoints.forget([ONE]);
-    await checkpoints.idle();
+    await take(TWO, 4, "other");
     expect(existsSync(join(state, "chats", ONE))).toBe(false);
     ageObjects();
-    const leaving = join(state, shadows()[0] ?? "", "input-killed");
+    const leaving = join(state, "folders", shadows()[0] ?? "", "input-killed");
     writeFileSync(leaving, "");
     age(leaving, DAY);
     await checkpoints.forget([]);
@@ -144,7 +143,7 @@ testNeeding(
     // An index that git cannot read holds nothing up for long: it is made anew, and until then nothing is removed.
     ageObjects();
     const before = objects();
-    for (const name of shadows()) writeFileSync(join(state, name, "index"), "damaged");
+    for (const name of shadows()) writeFileSync(join(state, "folders", name, "index"), "damaged");
     await checkpoints.forget([TWO]);
     await checkpoints.idle();
     expect(objects()).toEqual(before);

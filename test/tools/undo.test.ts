@@ -1,18 +1,18 @@
 // Files that come back with an edited message: a repository, the folder around it, what was not kept, and what stands in the way.
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { EditedMessage } from "#schema/chats/chat.ts";
+import type { Chat, EditedMessage } from "#schema/chats/chat.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openToolWorld } from "./world.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
 
 const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-7][UN-8] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and beside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and beside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -68,19 +68,18 @@ testNeeding(
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("interrupt it first")]);
     await finish(first.next);
 
-    // Somebody has put a folder, with files that git would ignore, where a file was: nothing is touched.
+    // Somebody has put a folder, with files that git would ignore, where a file was: it stays, and the answer names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
     writeFileSync(join(repository, "a", "ignored"), "kept by nobody");
-    const spoilt = sh("git status --porcelain; ls -R; cat made d ../notes ../fresh");
-    const blocked = await edit(target, "blocked");
-    expect([blocked.status, blocked.body.message]).toEqual([409, expect.stringContaining(join(repository, "a"))]);
-    expect(sh("git status --porcelain; ls -R; cat made d ../notes ../fresh")).toBe(spoilt);
-    expect((await messagesOf(owner, id))[0]?.id).toBe(target);
-    rmSync(join(repository, "a"), { recursive: true });
-
     const back = await edit(target, "again");
-    expect([back.status, back.body.message]).toEqual([200, expect.anything()]);
+    expect([back.status, back.body.warnings]).toEqual([
+      200,
+      [`Not brought back: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
+    ]);
+    expect(text("work/a/ignored")).toBe("kept by nobody");
+    rmSync(join(repository, "a"), { recursive: true });
+    sh("git show HEAD~1:a > a; echo mine >> a");
     const shown = [
       "work/a",
       "work/b",
@@ -129,11 +128,30 @@ testNeeding(
     rmSync(join(home, ".local"), { recursive: true });
     const lost = await edit(body.message.id, "lost");
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
-    // A checkpoint that lacks a repository brings nothing back.
-    await Bun.write(kept, JSON.stringify({ roots: [], left_out: [], lacking: ["work is too large"] }));
+    // One that could not be made says why.
+    await Bun.write(kept, JSON.stringify({ folders: [], problems: ["work is too large"] }));
     const partial = await edit(body.message.id, "in part");
     expect([partial.status, partial.body.message]).toEqual([409, expect.stringContaining("work is too large")]);
     expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
   },
   180_000,
 );
+
+test("[UN-12] a chat whose files cannot be kept says so while its turn runs, and the tools run all the same", async () => {
+  await using world = await openToolWorld();
+  // What keeps checkpoints from being written: a file in the place of their folder.
+  mkdirSync(join(world.home, ".local/state/slipway"), { recursive: true });
+  writeFileSync(join(world.home, ".local/state/slipway/checkpoints"), "");
+  const { id, call } = await openChat(world);
+  const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
+  const { next, parts } = await callTools(world, call, ["write_file", { path: "notes", content: "x" }]);
+  expect(parts).toMatchObject([{ is_error: false }]);
+  expect(await warnings()).toEqual([expect.stringContaining("Undo does not cover this message's changes")]);
+  rmSync(join(world.home, ".local/state/slipway/checkpoints"));
+  next.say("done").finish();
+  await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
+  await world.owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "more" }] });
+  const second = await callTools(world, await world.models.next(), ["write_file", { path: "notes", content: "y" }]);
+  expect(await warnings()).toEqual([]);
+  second.next.say("done").finish();
+});

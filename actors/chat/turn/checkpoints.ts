@@ -6,23 +6,25 @@ import { findChatPlace } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { CheckpointTaken, Restored } from "#schema/agents/checkpoint.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
-import { ToolError } from "#src/tools/tool.ts";
+import { ToolError, WorkspaceAway } from "#src/tools/tool.ts";
 import { isHookRow } from "../hooks/effects.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
+import type { ChatWarnings } from "./warnings.ts";
 
-/** No tool waits longer for it; what takes longer is not kept. */
+/** No tool waits longer for it; what takes longer is not kept, and the daemon says so a little earlier. */
 const PATIENCE_MS = 10_000;
+const WITHIN_MS = 9_000;
 
 type Of = PromptOf & { readonly chat_id: string };
 const servicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
 
 /**
- * Keeps the files as they are for the last message, where that is a person's and new. `waits`: for a daemon that may not be back yet.
- * Never rejects.
+ * Keeps the files as they are for the last message, where that is a person's and new, and warns the chat of what could not be kept.
+ * `waits`: for a daemon that may not be back yet. Never rejects.
  */
 export const keepFiles = async (
-  parts: AgentDeps,
+  parts: AgentDeps & { readonly warnings: ChatWarnings },
   of: Of,
   history: readonly MessageRow[],
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
@@ -31,24 +33,35 @@ export const keepFiles = async (
   const last = history.findLast((row) => !isHookRow(row));
   if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
   const late = new AbortController();
-  const limit = parts.clock.after(PATIENCE_MS, () => late.abort(new Error("it takes too long")));
+  const limit = parts.clock.after(PATIENCE_MS, () =>
+    late.abort(new Error("the workspace: its files could not be kept within 10 seconds")),
+  );
   try {
     const agent = new WorkspaceAgent(parts, servicesOf(of), waits);
-    const json = { chat_id: of.chat_id, message_id: last.id };
+    const json = { chat_id: of.chat_id, message_id: last.id, within_ms: WITHIN_MS };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
-    const { chats } = await agent.call<CheckpointTaken>(asked);
+    const { problems = [], chats } = await agent.call<CheckpointTaken>(asked);
+    warn(parts.warnings, of, problems);
     // No tool waits for it.
     if (chats) void forgetGone(parts, agent, chats);
   } catch (error) {
-    if (!signal.aborted)
-      log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
+    if (signal.aborted) return;
+    log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
+    // A workspace that is away has no files that a tool could change.
+    const isAway = error instanceof WorkspaceAway && !late.signal.aborted;
+    warn(parts.warnings, of, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
   } finally {
     limit.cancel();
   }
 };
 
-/** Brings back the files of this message. 409 in words, and then nothing has changed. */
+const warn = (warnings: ChatWarnings, { chat_id }: Of, problems: readonly string[]): void => {
+  const texts = problems.map((problem) => `Undo does not cover this message's changes in ${problem}.`);
+  if (texts.length > 0 || warnings.from("checkpoint", chat_id).length > 0) warnings.set("checkpoint", chat_id, texts);
+};
+
+/** Brings back the files of this message. 409 in words when none came back. */
 export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
   try {
     const json = { chat_id: of.chat_id, message_id };

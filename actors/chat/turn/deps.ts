@@ -9,11 +9,13 @@ import type { BlockProvider } from "../prompt/prompt.ts";
 import type { ChatMcp } from "./mcp.ts";
 import type { PartBatch } from "./stream-buffer.ts";
 import type { AgentDeps } from "./tool-agent.ts";
+import type { ChatWarnings } from "./warnings.ts";
 
 export type TurnDeps = AgentDeps & {
   readonly models: LanguageModels;
   readonly chats: () => Asks<TurnReports>;
   readonly mcp: ChatMcp;
+  readonly warnings: ChatWarnings;
   readonly hooks: Hooks;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
   /** What the model is told before the history. */

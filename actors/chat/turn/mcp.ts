@@ -18,6 +18,7 @@ import { type ToolsOf, useOf } from "#src/tools/available.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { ToolServices } from "#src/tools/services.ts";
 import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
+import type { ChatWarnings } from "./warnings.ts";
 
 /** How to get at a server in the name of a person; undefined when the person has not signed in there. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
@@ -27,8 +28,7 @@ export type McpDeps = {
   readonly clock: Clock;
   readonly pool: McpPool;
   readonly access: McpAccess;
-  /** Says to whoever follows the chat what is wrong with its servers now; nothing when all is well. */
-  readonly publish: (chat_id: string, warnings: readonly string[]) => void;
+  readonly warnings: ChatWarnings;
 };
 
 export type McpOf = {
@@ -47,21 +47,14 @@ export const NO_MCP: McpOffer = new Map();
 /** After so long followers hear which servers a turn waits for. */
 const NOTICE_MS = 1_000;
 const MOST_TOOLS = 300;
-const MOST_WARNED = 1_000;
 const KEPT = 64;
 
 export class ChatMcp {
   readonly #deps: McpDeps;
-  readonly #warnings = new Map<string, readonly string[]>();
   readonly #workspaces = new Map<string, readonly { server: string; tools: readonly StoredTool[] }[]>();
 
   constructor(deps: McpDeps) {
     this.#deps = deps;
-  }
-
-  /** What was wrong when the chat's servers were asked last. */
-  warnings(chat_id: string): readonly string[] {
-    return this.#warnings.get(chat_id) ?? [];
   }
 
   /** The tools by the names they are offered under. The first of a name counts, the organization's before the workspace's. */
@@ -71,7 +64,7 @@ export class ChatMcp {
     const waiting = new Set(servers);
     const notice = this.#deps.clock.after(NOTICE_MS, () => {
       const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
-      this.#deps.publish(of.chat_id, [...warnings, ...words]);
+      this.#deps.warnings.tell(of.chat_id, "mcp", [...warnings, ...words]);
     });
     const lists = await Promise.all(
       servers.map((server) =>
@@ -157,15 +150,11 @@ export class ChatMcp {
   }
 
   #warn(chat_id: string, warnings: readonly string[]): void {
-    const known = this.warnings(chat_id);
+    const known = this.#deps.warnings.from("mcp", chat_id);
     for (const warning of warnings) {
       if (!known.includes(warning)) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
     }
-    this.#warnings.delete(chat_id);
-    if (warnings.length > 0) this.#warnings.set(chat_id, warnings);
-    const [oldest = ""] = this.#warnings.keys();
-    if (this.#warnings.size > MOST_WARNED) this.#warnings.delete(oldest);
-    this.#deps.publish(chat_id, warnings);
+    this.#deps.warnings.set("mcp", chat_id, warnings);
   }
 }
 

@@ -5,6 +5,7 @@ import { pause } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import { LONGEST_WAIT_MS } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
+import { onlyReads } from "#src/tools/registry.ts";
 import type { Recording } from "../background/recorder.ts";
 import type { Begun } from "../effects.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
@@ -187,7 +188,7 @@ export class Turn {
     return callModel(this.#deps, call, this.#abort.signal);
   }
 
-  /** Beside the model's first words: no tool runs before it is done. */
+  /** Beside the model's first words: no tool that writes runs before it is done. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
     const how = { waits: this.#goesOn, signal: this.#abort.signal };
     const kept = keepFiles(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
@@ -196,7 +197,8 @@ export class Turn {
 
   /** Runs the calls of the last step and stores their answers. False when the turn is over. */
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
-    await this.#kept;
+    // What only looks does not wait until the files are kept.
+    if (!begun.calls.every(({ tool_name }) => onlyReads(tool_name))) await this.#kept;
     if (this.isStopped) return false;
     const buffer = this.#newBuffer(begun);
     const tools = new ToolStep(this.#deps, this.#chat_id, { ...begun, mcp: this.#mcp }, buffer, this.#goesOn);

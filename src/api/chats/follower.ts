@@ -102,7 +102,7 @@ export class ChatFollower {
     await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
     this.#sendState(picture);
     this.#sendAround({
-      warnings: this.#ctx.mcp.warnings(this.#place.id),
+      warnings: this.#ctx.warnings.of(this.#place.id),
       isWaiting: this.#ctx.generations.isWaiting(this.#place.id),
     });
     if (buffer) this.#sendParts(buffer);

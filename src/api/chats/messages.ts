@@ -132,7 +132,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "editMessage",
           summary: "Edit a message",
           description:
-            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, all of them or none (409 says what stands in the way); commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
+            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, also into folders that are gone; `warnings` names those that do not, and 409 says why none does. Commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
         }),
       },

@@ -1,39 +1,40 @@
-// Checkpoints of the workspace's files, one for each message of a chat, and the way back to one (rules UN-1 to UN-7, UN-10). Covers the
-// repositories in the agent's folder, and the folder itself where it is none. Used by http.ts through checkpoint-http.ts.
-import type { Dirent } from "node:fs";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+// Checkpoints of the workspace's files, one for each message of a chat, and the way back to one (rules UN-1 to UN-6, UN-10 to UN-12). Covers the
+// agent's folder, or the repository around it, and every repository inside. Used by http.ts.
+import { mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError } from "#base/errors.ts";
+import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { oneAtATime } from "#base/retry.ts";
-import { CHECKPOINT_DAYS, type Checkpoint, type Restored } from "#schema/agents/checkpoint.ts";
-import { isRepository, repositoryOf } from "../git/repositories.ts";
+import { oneAtATime, within } from "#base/retry.ts";
+import { CHECKPOINT_DAYS, type Checkpoint, type CheckpointTaken, type Restored } from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { type Changes, ShadowGit } from "./git.ts";
-import { isForgotten, isOlder, type Kept, pruneObjects } from "./objects.ts";
-import { type CheckpointRecord, CheckpointRecords } from "./records.ts";
+import { gitfileOf, isRepository, repositoryAround } from "./folders.ts";
+import { IgnoredFiles } from "./ignored.ts";
+import { CheckpointStore, isOlder } from "./objects.ts";
+import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
+import { FolderRestore } from "./restore.ts";
+import { type Kind, ShadowGit } from "./shadow.ts";
 
-const MOST_ROOTS = 32;
-const MOST_FOLDERS = 2_000;
-const DEEPEST = 3;
+const MAX_FOLDERS = 64;
 const DAY_MS = 86_400_000;
-const PASSED_OVER = new Set(["node_modules", "vendor", "target", "dist", "build"]);
+/** Files that a person is told of by name. */
+const MAX_NAMED = 20;
 
 /** `folder`: the agent's. `state`: where checkpoints are kept. */
 export type CheckpointsOptions = GitOptions & { readonly folder: () => string; readonly state: string };
 
-type Step = { readonly shadow: ShadowGit; readonly now: string; readonly tree: string; readonly changes: Changes };
-
-/** Folders of the state: records, and beside them a git directory for each folder of the workspace. */
-const RECORDS = "chats";
-/** Its time is when all was looked through last. */
+/** Below the state: records, git directories by folder, and the objects that all of them share. */
+const [RECORDS, WORK, OBJECTS] = ["chats", "folders", "objects"];
+/** Its time is that of the last full cleanup. */
 const TIDIED = "tidied";
+const IN_PREPARATION = "the first checkpoint of its files is still being made";
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   readonly #records: CheckpointRecords;
+  readonly #store: CheckpointStore;
   readonly #shadows = new Map<string, ShadowGit>();
+  readonly #ignored = new Map<string, IgnoredFiles>();
   /** They share index files. */
   readonly #inTurn = oneAtATime();
   #next: Promise<CheckpointRecord> | undefined;
@@ -41,23 +42,39 @@ export class Checkpoints {
   constructor(options: CheckpointsOptions) {
     this.#options = options;
     this.#records = new CheckpointRecords(join(options.state, RECORDS));
+    this.#store = new CheckpointStore(options, {
+      work: join(options.state, WORK),
+      objects: join(options.state, OBJECTS),
+    });
   }
 
   /**
-   * Keeps the files as they are, once for each message. Those who ask while others are served share one look. Once a day the answer is
-   * the chats that have checkpoints. What nobody needs any more goes afterwards.
+   * Keeps the files as they are, once for each message, and says what could not be kept. Callers that come while others are served share
+   * one look. What is not done after `within_ms` does not count: tools may change files from then on. Once a day the answer names the chats
+   * that have checkpoints. Cleans up afterwards.
    */
-  async take(of: Checkpoint): Promise<string[] | undefined> {
-    if (await this.#records.read(of)) return undefined;
+  async take({
+    within_ms,
+    ...of
+  }: Checkpoint & { readonly within_ms?: number }): Promise<Omit<CheckpointTaken, "message">> {
+    const known = await this.#records.read(of);
+    if (known) return { problems: [...known.problems] };
     this.#next ??= this.#inTurn(() => {
       this.#next = undefined;
       return this.#capture();
     });
-    await this.#records.write(of, await this.#next);
+    const captured = this.#next;
+    const isInTime = within_ms === undefined || (await within(this.#options.clock, within_ms, captured));
+    const record = isInTime
+      ? await captured
+      : { folders: [], problems: [`${this.#options.folder()}: ${IN_PREPARATION}`] };
+    if (!isInTime) captured.catch(() => {});
+    await this.#records.write(of, record);
     const isDue = await this.#isDue();
     const isLess = await this.#records.cut(of.chat_id);
     if (isDue || isLess) this.#tidyLater(isDue);
-    return isDue ? this.#records.chats() : undefined;
+    const problems = [...record.problems];
+    return isDue ? { problems, chats: await this.#records.chats() } : { problems };
   }
 
   /** Forgets the checkpoints of these chats. */
@@ -71,101 +88,108 @@ export class Checkpoints {
     await this.#inTurn(async () => {});
   }
 
-  /** Brings the files back, all or none. 404 without a checkpoint, 409 with what stands in the way. */
+  /**
+   * Brings the files back, each on its own, and says which did not come back. 404 without a checkpoint, 409 when it has no files, or none
+   * of them could be brought back.
+   */
   restore(of: Checkpoint): Promise<Restored> {
     return this.#inTurn(async () => {
       const record = await this.#records.read(of);
       if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
-      const lacking = record.roots.length === 0 ? [...record.lacking, ...record.left_out] : record.lacking;
-      if (lacking.length > 0) throw inTheWay(`the checkpoint is not complete: ${lacking.join("; ")}`);
-      const steps: Step[] = [];
-      for (const { root, tree } of record.roots) {
-        if (!(await this.#isStill(root))) throw inTheWay(`${root} is no longer there`);
-        const shadow = this.#shadow(root, await isRepository(root));
-        const now = await shadow.capture();
-        steps.push({ shadow, now, tree, changes: await shadow.changes(now, tree) });
+      const { folders, problems } = record;
+      if (folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
+      let restored_files = 0;
+      const left_out = [...problems];
+      // The outer ones first: a file in the place of a repository goes before the repository comes back.
+      for (const kept of folders) {
+        const inside = folders.flatMap(({ root }) =>
+          isBelow(root, kept.root) ? [root.slice(kept.root.length + 1)] : [],
+        );
+        try {
+          const shadow = this.#shadow(kept.root, kept.kind);
+          const done = await new FolderRestore(this.#options, shadow, kept, inside).run();
+          restored_files += done.restored;
+          left_out.push(...done.left_out, ...(await this.#ignoredOf(shadow).missing()));
+        } catch (error) {
+          left_out.push(`${kept.root} (${messageOf(error)})`);
+          log("daemon").warn("{root} was not restored: {error}", { root: kept.root, error });
+        }
       }
-      const wrong = (await Promise.all(steps.map(({ shadow, changes }) => shadow.problems(changes)))).flat();
-      if (wrong.length > 0) throw inTheWay(wrong.join("; "));
-      await this.#applyAll(steps);
-      const files = steps.flatMap(({ shadow, changes }) => [
-        ...changes.write.map(({ path }) => join(shadow.root, path)),
-        ...changes.remove.map((path) => join(shadow.root, path)),
-      ]);
-      return { restored_files: files.length, left_out: [...record.left_out] };
+      if (restored_files === 0 && left_out.length > problems.length) {
+        throw conflict(`No file could be brought back: ${named(left_out).join("; ")}`);
+      }
+      return { restored_files, left_out: named(left_out) };
     });
   }
 
-  /** What has been changed is changed back when one of them fails. */
-  async #applyAll(steps: readonly Step[]): Promise<void> {
-    const begun: Step[] = [];
-    try {
-      for (const step of steps) {
-        begun.push(step);
-        await step.shadow.apply(step.tree, step.changes);
-      }
-    } catch (error) {
-      for (const { shadow, now } of begun) {
-        await this.#undo(shadow, now).catch((again) => {
-          log("daemon").error("{root} was left between two checkpoints: {error}", { root: shadow.root, error: again });
-        });
-      }
-      const detail = error instanceof AppError ? error.message : String(error);
-      throw new AppError("conflict", "The files could not be brought back; they are as they were.", { detail });
-    }
-  }
-
-  async #undo(shadow: ShadowGit, tree: string): Promise<void> {
-    const now = await shadow.capture();
-    await shadow.apply(tree, await shadow.changes(now, tree));
-  }
-
   async #capture(): Promise<CheckpointRecord> {
-    const left_out: string[] = [];
-    const lacking: string[] = [];
-    const roots: { root: string; tree: string }[] = [];
-    for (const { root, isRepository: isOne } of await this.#roots()) {
+    const problems: string[] = [];
+    const folders: KeptFolder[] = [];
+    const folder = await realpath(this.#options.folder());
+    const around = await repositoryAround(folder);
+    const first = around ?? folder;
+    const seen = new Set([first]);
+    const waiting: { root: string; kind: Kind }[] = [
+      { root: first, kind: around === undefined ? "folder" : "repository" },
+    ];
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { root, kind } = next;
+      if (folders.length + problems.length >= MAX_FOLDERS) {
+        problems.push(`${root} and ${waiting.length} more: only ${MAX_FOLDERS} repositories are kept`);
+        break;
+      }
       try {
-        roots.push({ root, tree: await this.#shadow(root, isOne).capture() });
+        const shadow = this.#shadow(root, kind);
+        const captured = await shadow.capture();
+        const gitfile = kind === "repository" ? await gitfileOf(root) : undefined;
+        folders.push({ root, kind, ...captured, ...(gitfile === undefined ? {} : { gitfile }) });
+        const inside = captured.nested.map((path) => join(root, path));
+        for (const path of [...inside, ...(await this.#ignoredOf(shadow).repositories())]) {
+          if (seen.has(path)) continue;
+          seen.add(path);
+          waiting.push({ root: path, kind: "repository" });
+        }
       } catch (error) {
         // One folder that is too large does not take the others' checkpoints away.
-        (isOne ? lacking : left_out).push(error instanceof AppError ? error.message : `${root} could not be looked at`);
+        problems.push(`${root}: ${messageOf(error)}`);
         log("daemon").warn("no checkpoint of {root}: {error}", { root, error });
       }
     }
-    return { roots, left_out, lacking };
+    this.#lookForIgnored(folders);
+    return { folders, problems };
   }
 
-  async #roots(): Promise<{ root: string; isRepository: boolean }[]> {
-    const folder = this.#options.folder();
-    const around = await repositoryOf(folder);
-    const found = [{ root: around ?? folder, isRepository: around !== undefined }];
-    let looked = 0;
-    const look = async (place: string, depth: number): Promise<void> => {
-      const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
-      for (const entry of entries) {
-        if (!entry.isDirectory() || entry.name.startsWith(".") || PASSED_OVER.has(entry.name)) continue;
-        looked += 1;
-        if (looked > MOST_FOLDERS || found.length >= MOST_ROOTS) return;
-        const path = join(place, entry.name);
-        if (await isRepository(path)) found.push({ root: path, isRepository: true });
-        if (depth < DEEPEST) await look(path, depth + 1);
+  /** For the next checkpoint, and for what is said when this one is restored; nobody waits for it. */
+  #lookForIgnored(folders: readonly KeptFolder[]): void {
+    void this.#inTurn(async () => {
+      for (const { root, kind } of folders) {
+        await this.#ignoredOf(this.#shadow(root, kind))
+          .refresh()
+          .catch((error) => log("daemon").debug("ignored files of {root} are unknown: {error}", { root, error }));
       }
-    };
-    await look(folder, 1);
-    return found;
+    });
   }
 
-  async #isStill(root: string): Promise<boolean> {
-    return (await readdir(root).catch(() => undefined)) !== undefined;
-  }
-
-  #shadow(root: string, isOne: boolean): ShadowGit {
-    const name = nameOf(isOne ? "repository" : "folder", root);
+  #shadow(root: string, kind: Kind): ShadowGit {
+    const { state } = this.#options;
+    const name = nameOf(kind, root);
     const known = this.#shadows.get(name);
     if (known) return known;
-    const made = new ShadowGit(this.#options, { root, place: join(this.#options.state, name), isRepository: isOne });
+    const made = new ShadowGit(
+      this.#options,
+      { root, place: join(state, WORK, name), objects: join(state, OBJECTS) },
+      kind,
+    );
     this.#shadows.set(name, made);
+    return made;
+  }
+
+  #ignoredOf(shadow: ShadowGit): IgnoredFiles {
+    const { place } = shadow.place;
+    const known = this.#ignored.get(place);
+    if (known) return known;
+    const made = new IgnoredFiles(shadow);
+    this.#ignored.set(place, made);
     return made;
   }
 
@@ -190,39 +214,34 @@ export class Checkpoints {
     const now = this.#options.clock.now();
     // A day more than the server counts on: its clock may be another.
     if (withOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
-    const needed = new Map(
-      [...(await this.#records.trees())].flatMap(([root, trees]) => KINDS.map((kind) => [nameOf(kind, root), trees])),
-    );
-    const entries = await readdir(this.#options.state, { withFileTypes: true }).catch(() => []);
-    for (const { name } of entries.filter(isShadow)) {
-      const place = join(this.#options.state, name);
-      const trees = needed.get(name);
-      if (trees) await this.#prune(name, { place, trees });
-      else if (await isForgotten(place, now)) {
-        this.#shadows.delete(name);
-        await rm(place, { recursive: true, force: true });
-      }
+    await this.#removeFormer();
+    const needed = new Map<string, Set<string>>();
+    for (const { root, kind, tree } of await this.#records.folders()) {
+      const name = nameOf(kind, root);
+      needed.set(name, (needed.get(name) ?? new Set()).add(tree));
+    }
+    for (const name of await this.#store.tidy(needed)) {
+      const shadow = this.#shadows.get(name);
+      if (shadow) this.#ignored.delete(shadow.place.place);
+      this.#shadows.delete(name);
     }
   }
 
-  /** One that cannot be looked through does not hold up the others. */
-  async #prune(name: string, kept: Kept): Promise<void> {
-    try {
-      const count = await pruneObjects(this.#options, kept);
-      if (count > 0) log("daemon").debug("{count} objects of old checkpoints were removed", { count });
-    } catch (error) {
-      this.#shadows.delete(name);
-      log("daemon").warn("old checkpoints in {name} were not removed: {error}", { name, error });
+  /** What versions before this one have kept: it hangs on the user's repositories, and no record names it any more. */
+  async #removeFormer(): Promise<void> {
+    const { state } = this.#options;
+    for (const name of await readdir(state).catch(() => [])) {
+      if (/^[0-9a-f]{32}$/.test(name)) await rm(join(state, name), { recursive: true, force: true });
     }
   }
 }
 
-/** What a folder was when its files were kept. */
-const KINDS = ["repository", "folder"] as const;
+const nameOf = (kind: Kind, root: string): string => sha256(`${kind} ${root}`).slice(0, 32);
 
-const nameOf = (kind: (typeof KINDS)[number], root: string): string => sha256(`${kind} ${root}`).slice(0, 32);
+const isBelow = (path: string, folder: string): boolean => path.startsWith(`${folder}/`);
 
-const isShadow = (entry: Dirent): boolean => entry.isDirectory() && /^[0-9a-f]{32}$/.test(entry.name);
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const inTheWay = (detail: string): AppError =>
-  new AppError("conflict", "The files cannot be brought back.", { detail });
+/** The first of them, and how many more there are. */
+const named = (texts: readonly string[]): string[] =>
+  texts.length <= MAX_NAMED ? [...texts] : [...texts.slice(0, MAX_NAMED), `and ${texts.length - MAX_NAMED} more`];

@@ -1,46 +1,138 @@
-// Takes out of a git directory of checkpoints what no checkpoint holds any more (rule UN-10). What was written within the last hour stays:
-// another daemon on the same folder may be about to name it. Refuses to touch anything when git cannot say what is needed.
+// The objects that all folders of a workspace share: takes out what no checkpoint holds any more, and turns many packs into one (rule
+// UN-10). What was written within the last hour stays: another daemon on the same folder may be about to name it. Removes nothing when git
+// cannot say what is needed.
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { type CheckpointGit, runCheckpointGit } from "./run.ts";
+import { BULK_TIMEOUT_MS, runCheckpointGit } from "./run.ts";
 
 const GRACE_MS = 3_600_000;
+/** Files that a program which was killed has not removed. */
+const LEAVINGS = /^(index|input|rules)-|^(index\.lock|paths|ignored\.new)$/;
 
-/** Where a git directory of checkpoints is, and the trees that are still needed of it. */
-export type Kept = { readonly place: string; readonly trees: ReadonlySet<string> };
+/** `work`: git directories by folder. */
+export type StorePlaces = { readonly work: string; readonly objects: string };
 
-/** Answers how many objects were removed. */
-export const pruneObjects = async (options: GitOptions, { place, trees }: Kept): Promise<number> => {
-  const before = options.clock.now() - GRACE_MS;
-  await removeLeavings(place, before);
-  const old = await looseBefore(join(place, "objects"), before);
-  if (old.size === 0) return 0;
-  const git = (args: readonly string[], more: Partial<CheckpointGit> = {}) =>
-    runCheckpointGit(options, { args, place, root: place, ...more });
-  // The index names blobs of files that are as they were, too.
-  const index = await git(["write-tree"]).catch(async (error) => {
-    // It names what is gone: made anew by the next checkpoint.
-    await rm(join(place, "index"), { force: true });
-    throw error;
-  });
-  let rest = "";
-  await git(["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin"], {
-    input: [...trees, index.trim()].map((tree) => `${tree}\n`).join(""),
-    onText(text) {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
-      for (const id of lines) old.delete(id);
-    },
-  });
-  for (const file of old.values()) await rm(file, { force: true });
-  return old.size;
-};
+export class CheckpointStore {
+  readonly #options: GitOptions;
+  readonly #places: StorePlaces;
+
+  constructor(options: GitOptions, places: StorePlaces) {
+    this.#options = options;
+    this.#places = places;
+  }
+
+  /** `needed`: trees by the name of the folder's git directory. Returns the names of those that were removed. */
+  async tidy(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
+    const { work, objects } = this.#places;
+    const before = this.#options.clock.now() - GRACE_MS;
+    const removed: string[] = [];
+    let needs: string[] | undefined = [];
+    for (const name of await readdir(work).catch(() => [])) {
+      const place = join(work, name);
+      const trees = needed.get(name);
+      if (!trees && (await isOlder(join(place, "info", "ready"), before))) {
+        await rm(place, { recursive: true, force: true });
+        removed.push(name);
+        continue;
+      }
+      await removeLeavings(place, before);
+      const held = await this.#treeOfIndex(place);
+      // Without knowing what one folder needs nothing may go.
+      if (held === undefined) needs = undefined;
+      else needs?.push(...(trees ?? []), ...held);
+    }
+    if (needs) await this.#removeUnneeded([...new Set(needs)], before);
+    await removeTemporary(join(objects, "pack"), before);
+    return removed;
+  }
+
+  /** The index names files that are as they were, too. Undefined when it cannot be read: it is made anew by the next checkpoint. */
+  async #treeOfIndex(place: string): Promise<string[] | undefined> {
+    if (!(await stat(join(place, "info", "ready")).catch(() => undefined))) return [];
+    try {
+      return [(await this.#git(place, ["write-tree", "--missing-ok"])).trim()];
+    } catch (error) {
+      await rm(place, { recursive: true, force: true });
+      log("daemon").warn("old checkpoints were not removed: {error}", { error });
+      return undefined;
+    }
+  }
+
+  async #removeUnneeded(trees: readonly string[], before: number): Promise<void> {
+    const { objects } = this.#places;
+    const loose = await looseBefore(objects, before);
+    const packs = await packsBefore(join(objects, "pack"), before);
+    if (loose.size === 0 && packs.length < 2 && trees.length > 0) return;
+    const ids = await this.#reachable(trees);
+    for (const id of ids) loose.delete(id);
+    for (const file of loose.values()) await rm(file, { force: true });
+    if (loose.size > 0) log("daemon").debug("{count} objects of old checkpoints were removed", { count: loose.size });
+    if (packs.length > 1 || trees.length === 0) await this.#repack(ids, packs);
+  }
+
+  /** Puts what is needed of these packs into one, and removes them. */
+  async #repack(ids: ReadonlySet<string>, packs: readonly string[]): Promise<void> {
+    const { objects } = this.#places;
+    const [place] = await readdir(this.#places.work).catch(() => []);
+    const made = new Set<string>();
+    if (ids.size > 0 && place !== undefined) {
+      const input = [...ids].map((id) => `${id}\n`).join("");
+      const args = ["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")];
+      for (const hash of (await this.#git(join(this.#places.work, place), args, input)).split("\n"))
+        made.add(`pack-${hash}`);
+    }
+    for (const pack of packs) {
+      if (made.has(pack)) continue;
+      for (const end of ["idx", "pack", "rev"]) await rm(join(objects, "pack", `${pack}.${end}`), { force: true });
+    }
+  }
+
+  /** Objects of these trees that are here. */
+  async #reachable(trees: readonly string[]): Promise<Set<string>> {
+    const found = new Set<string>();
+    const [name] = await readdir(this.#places.work).catch(() => []);
+    if (name === undefined || trees.length === 0) return found;
+    const place = join(this.#places.work, name);
+    const all: string[] = [];
+    let rest = "";
+    const args = ["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin"];
+    await runCheckpointGit(this.#options, {
+      ...this.#at(place),
+      args,
+      input: trees.map((tree) => `${tree}\n`).join(""),
+      timeout_ms: BULK_TIMEOUT_MS,
+      onText(text) {
+        const lines = (rest + text).split("\n");
+        rest = lines.pop() ?? "";
+        all.push(...lines);
+      },
+    });
+    const known = await this.#git(
+      place,
+      ["cat-file", "--batch-check=%(objectname)"],
+      all.map((id) => `${id}\n`).join(""),
+    );
+    for (const line of known.split("\n")) if (/^[0-9a-f]+$/.test(line)) found.add(line);
+    return found;
+  }
+
+  #git(place: string, args: readonly string[], input?: string): Promise<string> {
+    const more = { timeout_ms: BULK_TIMEOUT_MS, ...(input === undefined ? {} : { input }) };
+    return runCheckpointGit(this.#options, { ...this.#at(place), args, ...more });
+  }
+
+  /** No command here looks at the work. */
+  #at(place: string) {
+    return { place, objects: this.#places.objects, root: place };
+  }
+}
 
 /** The objects that stand in files of their own, by their ids. */
 const looseBefore = async (objects: string, before: number): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
-  for (const head of await readdir(objects)) {
+  for (const head of await readdir(objects).catch(() => [])) {
     if (!/^[0-9a-f]{2}$/.test(head)) continue;
     for (const tail of await readdir(join(objects, head))) {
       const file = join(objects, head, tail);
@@ -50,11 +142,29 @@ const looseBefore = async (objects: string, before: number): Promise<Map<string,
   return found;
 };
 
-/** Files that a program which was killed has not removed. */
+/** Names of packs, without endings. */
+const packsBefore = async (folder: string, before: number): Promise<string[]> => {
+  const found: string[] = [];
+  for (const name of await readdir(folder).catch(() => [])) {
+    const pack = /^(pack-[0-9a-f]+)\.pack$/.exec(name)?.[1];
+    if (pack !== undefined && (await isOlder(join(folder, name), before))) found.push(pack);
+  }
+  return found;
+};
+
 const removeLeavings = async (place: string, before: number): Promise<void> => {
   for (const name of await readdir(place)) {
-    if (!/^(index|input)-/.test(name) && name !== "index.lock") continue;
-    if (await isOlder(join(place, name), before)) await rm(join(place, name), { force: true });
+    if (LEAVINGS.test(name) && (await isOlder(join(place, name), before))) {
+      await rm(join(place, name), { recursive: true, force: true });
+    }
+  }
+};
+
+/** Packs that were not finished. */
+const removeTemporary = async (folder: string, before: number): Promise<void> => {
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (name.startsWith("tmp_") && (await isOlder(join(folder, name), before)))
+      await rm(join(folder, name), { force: true });
   }
 };
 
@@ -64,7 +174,3 @@ export const isOlder = (file: string, before: number): Promise<boolean> =>
     ({ mtimeMs }) => mtimeMs < before,
     () => false,
   );
-
-/** A git directory that no checkpoint names, and that nobody is about to fill. */
-export const isForgotten = (place: string, now: number): Promise<boolean> =>
-  isOlder(join(place, "info", "ready"), now - GRACE_MS);

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "no
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { CHECKPOINTS_OF_CHAT, type Checkpoint } from "#schema/agents/checkpoint.ts";
+import type { Captured, Kind } from "./shadow.ts";
 
 /** So many more may be there: they go together, since finding what they alone have held costs something. */
 const SLACK = 20;
@@ -11,13 +12,11 @@ const SLACK = 20;
 const MOST_CHATS = 500;
 const HOUR_MS = 3_600_000;
 
-/** Which trees belong to the checkpoint, and what could not be covered. */
-export type CheckpointRecord = {
-  readonly roots: readonly { readonly root: string; readonly tree: string }[];
-  readonly left_out: readonly string[];
-  /** Repositories that are not covered: without them nothing is brought back. */
-  readonly lacking: readonly string[];
-};
+/** One folder of a checkpoint. `gitfile`: what its `.git` says where that is a file, as in submodules and worktrees. */
+export type KeptFolder = Captured & { readonly root: string; readonly kind: Kind; readonly gitfile?: string };
+
+/** Which trees belong to the checkpoint, the outer folder first, and in words which folders have none. */
+export type CheckpointRecord = { readonly folders: readonly KeptFolder[]; readonly problems: readonly string[] };
 
 export class CheckpointRecords {
   readonly #folder: string;
@@ -71,22 +70,24 @@ export class CheckpointRecords {
     for (const chat_id of chat_ids) await rm(join(this.#folder, chat_id), { recursive: true, force: true });
   }
 
-  /** The trees that are needed, by the folder they are of. */
-  async trees(): Promise<Map<string, Set<string>>> {
-    const needed = new Map<string, Set<string>>();
+  /** All folders of all checkpoints. */
+  async folders(): Promise<KeptFolder[]> {
+    const found: KeptFolder[] = [];
     for (const chat_id of await entriesOf(this.#folder)) {
       for (const name of await entriesOf(join(this.#folder, chat_id))) {
         const record = await readRecord(join(this.#folder, chat_id, name));
-        for (const { root, tree } of record?.roots ?? []) needed.set(root, (needed.get(root) ?? new Set()).add(tree));
+        found.push(...(record?.folders ?? []));
       }
     }
-    return needed;
+    return found;
   }
 }
 
 const readRecord = async (file: string): Promise<CheckpointRecord | undefined> => {
   try {
-    return JSON.parse(await readFile(file, "utf8")) as CheckpointRecord;
+    const record = JSON.parse(await readFile(file, "utf8")) as Partial<CheckpointRecord>;
+    // Versions before this one kept what depended on the user's repositories.
+    return record.folders && record.problems ? { folders: record.folders, problems: record.problems } : undefined;
   } catch {
     return undefined;
   }

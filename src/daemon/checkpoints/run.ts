@@ -1,5 +1,5 @@
-// Runs git on a git directory of checkpoints: no hook, filter or prompt of the user's, and no more output and time than is agreed. Used by
-// checkpoint-git.ts and checkpoint-objects.ts. Throws `conflict` in git's own words.
+// Runs git on a git directory of checkpoints: no hook, filter or prompt of the user's, and bounded output and time. Used by every file of
+// this folder that needs git. Throws `conflict` with git's own message.
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
@@ -7,36 +7,50 @@ import { uuid } from "#base/ids.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { runProcess } from "../scripts/process.ts";
 
-const LIMIT_MS = 20_000;
-const MOST_LISTED = 16 * 1024 * 1024;
+const TIMEOUT_MS = 20_000;
+/** For commands that read a whole repository. */
+export const BULK_TIMEOUT_MS = 300_000;
+const MAX_LISTED_BYTES = 32 * 1024 * 1024;
 const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_NO_LAZY_FETCH: "1", GIT_CONFIG_NOSYSTEM: "1", LC_ALL: "C" };
-const SAFE = [
-  "-c",
+const SETTINGS = [
   "core.fsmonitor=false",
-  "-c",
   "core.untrackedCache=false",
-  "-c",
+  "core.splitIndex=false",
+  "core.sparseCheckout=false",
   "core.autocrlf=false",
-  "-c",
   "core.bare=false",
+  "core.fileMode=true",
+  "core.symlinks=true",
+  "core.ignoreCase=false",
+  // One sync for all objects of a command instead of one for each.
+  "core.fsyncMethod=batch",
+  "core.compression=1",
+  "gc.auto=0",
 ];
+const SAFE = SETTINGS.flatMap((one) => ["-c", one]);
 
-/** `root`: the work tree. `onText`: takes the output, however much it is, instead of the caller. */
-export type CheckpointGit = {
+/** A private git directory: its own index and rules, objects in a store that all folders of the workspace share. */
+export type Place = { readonly place: string; readonly objects: string; readonly root: string };
+
+export type CheckpointGit = Place & {
   readonly args: readonly string[];
-  readonly place: string;
-  readonly root: string;
   readonly input?: string;
   readonly index?: string;
+  /** An object store of the user's to read from, for this command only. */
+  readonly borrowed?: string;
+  readonly timeout_ms?: number;
+  /** Takes the output, whatever its size, instead of the caller. */
   readonly onText?: (text: string) => void;
 };
 
-/** On the git directory at `place`; answers its output. */
+/** Runs git there and returns its output. */
 export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGit): Promise<string> => {
-  const { args, place, root, input, index } = wanted;
-  const more = { GIT_DIR: place, GIT_WORK_TREE: root, ...(index ? { GIT_INDEX_FILE: index } : {}) };
-  const env: Record<string, string> = args[0] === "init" ? { GIT_DIR: place } : more;
-  const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, onText: wanted.onText });
+  const { args, place, objects, root, input, index, borrowed, timeout_ms, onText } = wanted;
+  const env: Record<string, string> = { GIT_DIR: place, GIT_OBJECT_DIRECTORY: objects };
+  if (args[0] !== "init") env.GIT_WORK_TREE = root;
+  if (index !== undefined) env.GIT_INDEX_FILE = index;
+  if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quoted(borrowed);
+  const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, timeout_ms, onText });
   if (input === undefined) return run(["git", ...SAFE, ...args]);
   const file = join(place, `input-${uuid()}`);
   await writeFile(file, input);
@@ -47,37 +61,40 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   }
 };
 
-type Program = Pick<CheckpointGit, "root"> & {
+type Program = Pick<CheckpointGit, "root" | "timeout_ms" | "onText"> & {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  readonly onText?: CheckpointGit["onText"];
 };
 
-/** Any program that is git in the end. */
-export const runGitProgram = async (options: GitOptions, { command, root, env, onText }: Program): Promise<string> => {
+/** Runs any program that is git in the end. */
+export const runGitProgram = async (options: GitOptions, program: Program): Promise<string> => {
+  const { command, root, env, timeout_ms = TIMEOUT_MS, onText } = program;
   const { clock, groups } = options;
   const chunks: Uint8Array[] = [];
   const decoder = new TextDecoder();
   let size = 0;
-  let words = "";
+  let message = "";
   const end = await runProcess({
     command,
     directory: root,
     env: { ...options.env, ...ENVIRONMENT, ...env },
     clock,
     groups,
-    timeout_ms: LIMIT_MS,
+    timeout_ms,
     onOutput: (from, bytes) => {
       if (from === "stderr") {
-        words = (words + new TextDecoder().decode(bytes)).slice(0, 500);
+        message = (message + new TextDecoder().decode(bytes)).slice(0, 500);
         return;
       }
       if (onText) return onText(decoder.decode(bytes, { stream: true }));
       size += bytes.byteLength;
-      if (size <= MOST_LISTED) chunks.push(bytes);
+      if (size <= MAX_LISTED_BYTES) chunks.push(bytes);
     },
   });
-  if (end.timed_out || size > MOST_LISTED) throw conflict(`${root} has too much to look at`);
-  if (end.exit_code !== 0) throw conflict(`git: ${words.trim() || `ended with ${end.exit_code}`}`);
+  if (end.timed_out || size > MAX_LISTED_BYTES) throw conflict(`${root} has too many files to look through`);
+  if (end.exit_code !== 0) throw conflict(`git: ${message.trim() || `ended with ${end.exit_code}`}`);
   return Buffer.concat(chunks).toString("utf8");
 };
+
+/** A path that git does not take apart at its colons. */
+const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

@@ -17,7 +17,7 @@ import {
   SignalProcess,
   StartProcess,
 } from "#schema/agents/agent-files.ts";
-import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/agents/checkpoint.ts";
+import { Checkpoint, type CheckpointTaken, ForgetCheckpoints, TakeCheckpoint } from "#schema/agents/checkpoint.ts";
 import { DesktopAction } from "#schema/agents/desktop-action.ts";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
@@ -201,8 +201,9 @@ const routesOf = ({
     },
     "/api/v0/checkpoints": {
       POST: async (request: Request) => {
-        const chats = await checkpoints.take(await bodyOf(request, Checkpoint));
-        const taken: CheckpointTaken = { message: "The files as they are now are kept.", ...(chats ? { chats } : {}) };
+        const { problems = [], chats } = await checkpoints.take(await bodyOf(request, TakeCheckpoint));
+        const message = problems.length === 0 ? "The files as they are now are kept." : "Not all files are kept.";
+        const taken: CheckpointTaken = { message, problems, ...(chats ? { chats } : {}) };
         return Response.json(taken);
       },
     },

@@ -58,7 +58,7 @@ export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller
 };
 
 /** The whole chat with its children, as one is read. 404 when it is gone. */
-export const readChat = async ({ store, generations, mcp }: DomainContext, id: string): Promise<Chat> => {
+export const readChat = async ({ store, generations, warnings }: DomainContext, id: string): Promise<Chat> => {
   const view = await store.get(findChatView(id));
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
@@ -66,7 +66,7 @@ export const readChat = async ({ store, generations, mcp }: DomainContext, id: s
   const shown = presentChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
   const context = view.context ? { context: presentContext(view.context, snapshot?.resources) } : {};
-  return { ...shown, warnings: [...(await modelWarnings(store, view.chat)), ...mcp.warnings(id)], ...context };
+  return { ...shown, warnings: [...(await modelWarnings(store, view.chat)), ...warnings.of(id)], ...context };
 };
 
 /** That another model answers than the one a queued message was sent for (rule MO-34). */

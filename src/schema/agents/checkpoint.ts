@@ -12,11 +12,21 @@ const chatId = () => t.String({ pattern: "^[0-9a-f-]{36}$" });
 export const Checkpoint = t.Object({ chat_id: chatId(), message_id: t.Integer({ minimum: 1 }) });
 export type Checkpoint = Static<typeof Checkpoint>;
 
-/** `chats`: once a day, whose checkpoints are kept; those that exist no more are to be forgotten. */
-export type CheckpointTaken = { message: string; chats?: string[] };
+/** Takes one now. `within_ms`: what takes longer does not count, since tools may have changed files by then. */
+export const TakeCheckpoint = t.Object({
+  chat_id: chatId(),
+  message_id: t.Integer({ minimum: 1 }),
+  within_ms: t.Optional(t.Integer({ minimum: 1 })),
+});
+
+/**
+ * `problems`: in words, which folders were not kept. `chats`: once a day, whose checkpoints are kept; those that no longer exist are to be
+ * forgotten.
+ */
+export type CheckpointTaken = { message: string; problems?: string[]; chats?: string[] };
 
 /** Chats that were deleted. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
-/** How many files were written or removed; `left_out` says in words which folders have no checkpoint. */
+/** How many files were written or removed; `left_out` says in words which files and folders did not come back. */
 export type Restored = { restored_files: number; left_out: string[] };

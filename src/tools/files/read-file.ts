@@ -10,6 +10,7 @@ const MOST_LINES = 2_000;
 export const readFile = tool({
   name: "read_file",
   description,
+  only_reads: true,
   input_schema: t.Object(
     {
       path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),

@@ -11,6 +11,7 @@ const MOST_MS = 4 * 3_600_000;
 export const processOutput = tool({
   name: "process_output",
   description,
+  only_reads: true,
   input_schema: t.Object(
     {
       process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),

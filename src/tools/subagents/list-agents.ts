@@ -9,6 +9,7 @@ const MOST = 50;
 export const listAgents = tool({
   name: "list_agents",
   description,
+  only_reads: true,
   input_schema: t.Object(
     {
       limit: t.Optional(t.Integer({ minimum: 1, maximum: MOST, description: `1 to ${MOST}; ${PAGE} by default.` })),

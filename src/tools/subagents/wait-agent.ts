@@ -9,6 +9,7 @@ const MOST_S = 14_400;
 export const waitAgent = tool({
   name: "wait_agent",
   description,
+  only_reads: true,
   input_schema: t.Object(
     {
       chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),

@@ -1,0 +1,59 @@
+// Permissions that git does not keep (a private key of 0600): noted when a file is captured, copied into each checkpoint, and given back to
+// what is restored (rule UN-3). Used by shadow.ts.
+import { readFile, writeFile } from "node:fs/promises";
+
+/** What git and an ordinary umask give. */
+const USUAL = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
+const MAX_NOTED = 5_000;
+
+export class ModeList {
+  readonly #file: string;
+  #known: Map<string, number> | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Those of the last capture. */
+  get all(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#known ?? []);
+  }
+
+  /** Takes in what was just looked at. */
+  async note(modes: ReadonlyMap<string, number>): Promise<void> {
+    const known = await this.#read();
+    let isChanged = false;
+    for (const [path, mode] of modes) {
+      const isNoted = mode !== 0 && !USUAL.has(mode) && known.size < MAX_NOTED;
+      if (isNoted ? known.get(path) === mode : !known.has(path)) continue;
+      isChanged = true;
+      if (isNoted) known.set(path, mode);
+      else known.delete(path);
+    }
+    if (isChanged) await this.#write(known);
+  }
+
+  async drop(paths: readonly string[]): Promise<void> {
+    await this.note(new Map(paths.map((path) => [path, 0])));
+  }
+
+  async #read(): Promise<Map<string, number>> {
+    if (!this.#known) {
+      const text = await readFile(this.#file, "utf8").catch(() => "{}");
+      this.#known = new Map(Object.entries(parsed(text)));
+    }
+    return this.#known;
+  }
+
+  async #write(known: Map<string, number>): Promise<void> {
+    await writeFile(this.#file, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
+  }
+}
+
+const parsed = (text: string): Record<string, number> => {
+  try {
+    return JSON.parse(text) as Record<string, number>;
+  } catch {
+    return {};
+  }
+};

@@ -1,0 +1,226 @@
+// Brings one folder back to what a checkpoint kept of it, file by file, also where the folder or its repository is gone; and says which
+// files did not come back (rules UN-4, UN-6). Used by checkpoints.ts.
+import { access, chmod, constants, lstat, mkdir, readdir, realpath, rm, rmdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import type { GitOptions } from "../git/scan.ts";
+import { gitfileTarget, isRepository } from "./folders.ts";
+import type { KeptFolder } from "./records.ts";
+import { BULK_TIMEOUT_MS } from "./run.ts";
+import { findOwnRepository } from "./seed.ts";
+import { isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } from "./shadow.ts";
+
+const GITLINK = "160000";
+
+/** What came back, and in words what did not. */
+export type FolderRestored = { readonly restored: number; readonly left_out: readonly string[] };
+/** `ids`: of the files to write, by path. `remove`: in no order. */
+type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };
+
+/** `without`: folders inside that have a checkpoint of their own, as paths below the root. */
+export class FolderRestore {
+  readonly #options: GitOptions;
+  readonly #shadow: ShadowGit;
+  readonly #kept: KeptFolder;
+  readonly #without: readonly string[];
+  readonly #left_out: string[] = [];
+  #objects: string | undefined;
+
+  constructor(options: GitOptions, shadow: ShadowGit, kept: KeptFolder, without: readonly string[]) {
+    this.#options = options;
+    this.#shadow = shadow;
+    this.#kept = kept;
+    this.#without = without;
+  }
+
+  async run(): Promise<FolderRestored> {
+    const { root } = this.#kept;
+    await mkdir(root, { recursive: true });
+    if ((await realpath(root)) !== root) throw new Error("a link is in its place");
+    await this.#restoreGitfile();
+    const had = this.#kept.kind === "repository" && !(await isRepository(root));
+    if (had) this.#left_out.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
+    await this.#shadow.prepare();
+    // Its own objects where it still has them: for what was too large to be copied.
+    if (this.#kept.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
+    const { ids, remove } = await this.#changes();
+    const files = await this.#writable(ids, remove);
+    const removed = await this.#remove(remove);
+    const written = await this.#write(files);
+    for (const { path, reason } of this.#kept.skipped) {
+      if (!(await isThere(join(root, path)))) this.#leaveOut(path, reason);
+    }
+    return { restored: removed + written, left_out: this.#left_out };
+  }
+
+  /** A submodule or worktree finds its repository again, if that is still there. */
+  async #restoreGitfile(): Promise<void> {
+    const { root, gitfile } = this.#kept;
+    const target = gitfile === undefined ? undefined : gitfileTarget(root, gitfile);
+    if (gitfile === undefined || target === undefined || !(await isThere(target))) return;
+    if (!(await lstat(join(root, ".git")).catch(() => undefined))) await writeFile(join(root, ".git"), gitfile);
+  }
+
+  /** Compares names and times with the last capture, and that with the checkpoint: nothing of what is there now is read. */
+  async #changes(): Promise<Changes> {
+    const { tree } = this.#kept;
+    const { others, changed } = await this.#shadow.list(this.#without);
+    const wanted = await this.#filesOf(tree);
+    const known = await this.#filesOf(await this.#shadow.indexTree());
+    const ids = new Map<string, string>();
+    for (const [path, file] of wanted) if (known.get(path) !== file) ids.set(path, idOf(file));
+    for (const path of [...changed, ...others]) {
+      const file = wanted.get(path);
+      if (file !== undefined) ids.set(path, idOf(file));
+    }
+    const added = [...others, ...known.keys()].filter((path) => !wanted.has(path));
+    return { ids, remove: await this.#removable(added, wanted) };
+  }
+
+  /** Mode and id by path. */
+  async #filesOf(tree: string): Promise<Map<string, string>> {
+    const files = new Map<string, string>();
+    let rest = "";
+    await this.#shadow.git(["ls-tree", "-r", "-z", tree], {
+      timeout_ms: BULK_TIMEOUT_MS,
+      onText: (text) => {
+        const parts = (rest + text).split("\0");
+        rest = parts.pop() ?? "";
+        for (const part of parts) {
+          const tab = part.indexOf("\t");
+          const [mode = "", , id = ""] = part.slice(0, tab).split(" ");
+          if (mode !== GITLINK) files.set(part.slice(tab + 1), `${mode} ${id}`);
+        }
+      },
+    });
+    return files;
+  }
+
+  /** What was made since: no folder with a checkpoint of its own, nothing too large, nothing that was ignored then. */
+  async #removable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
+    const found = new Set<string>();
+    for (const path of added) {
+      if (this.#without.some((folder) => path.startsWith(`${folder}/`))) continue;
+      const here = await lstat(join(this.#kept.root, path)).catch(() => undefined);
+      if (here && !here.isDirectory() && here.size <= MAX_FILE_BYTES) found.add(path);
+    }
+    const rules = [...wanted.keys()].filter((path) => path === ".gitignore" || path.endsWith("/.gitignore"));
+    if (found.size === 0 || rules.length === 0) return found;
+    for (const path of await this.#ignoredThen(rules, [...found])) found.delete(path);
+    return found;
+  }
+
+  /** Those of the paths that the rules of the checkpoint ignore: rules that were deleted since still protect what they name. */
+  async #ignoredThen(rules: readonly string[], paths: readonly string[]): Promise<string[]> {
+    const beside = join(this.#shadow.place.place, `rules-${uuid()}`);
+    await mkdir(beside);
+    try {
+      await this.#checkout(rules, beside);
+      const args = ["-c", "core.quotePath=false", "check-ignore", "--no-index", "-z", "--stdin"];
+      // It ends with 1 where nothing is ignored.
+      const text = await this.#shadow.git(args, { input: lines(paths), root: beside }).catch(() => "");
+      return split(text);
+    } finally {
+      await rm(beside, { recursive: true, force: true });
+    }
+  }
+
+  /** The files that can be written: those whose content is kept, and whose place is free. */
+  async #writable(ids: ReadonlyMap<string, string>, remove: ReadonlySet<string>): Promise<string[]> {
+    if (ids.size === 0) return [];
+    const input = [...new Set(ids.values())].map((id) => `${id}\n`).join("");
+    const text = await this.#git(["cat-file", "--batch-check=%(objecttype)"], { input });
+    const missing = new Set([...text.matchAll(/^([0-9a-f]+) missing$/gm)].map(([, id]) => id));
+    const files: string[] = [];
+    for (const [path, id] of ids) {
+      const problem = missing.has(id) ? "it was too large to be kept" : await this.#inTheWay(path, remove);
+      if (problem === undefined) files.push(path);
+      else this.#leaveOut(path, problem);
+    }
+    return files;
+  }
+
+  /** Undefined when the path can be written. */
+  async #inTheWay(path: string, going: ReadonlySet<string>): Promise<string | undefined> {
+    const { root } = this.#kept;
+    const parts = path.split("/");
+    for (let count = 1; count < parts.length; count++) {
+      const above = parts.slice(0, count).join("/");
+      const found = await lstat(join(root, above)).catch(() => undefined);
+      if (!found || going.has(above)) return undefined;
+      if (!found.isDirectory()) return `${join(root, above)} is in the way`;
+    }
+    const isWritable = await access(join(root, dirname(path)), constants.W_OK).then(
+      () => true,
+      () => false,
+    );
+    if (!isWritable) return "its folder cannot be written to";
+    const here = await lstat(join(root, path)).catch(() => undefined);
+    if (!here?.isDirectory()) return undefined;
+    const inside = await readdir(join(root, path), { recursive: true, withFileTypes: true });
+    const stays = inside.find(
+      (one) => !one.isDirectory() && !going.has(join(one.parentPath, one.name).slice(root.length + 1)),
+    );
+    return stays ? "a folder with files that are not kept is in its place" : undefined;
+  }
+
+  async #remove(paths: ReadonlySet<string>): Promise<number> {
+    const { root } = this.#kept;
+    let count = 0;
+    for (const path of paths) {
+      try {
+        await rm(join(root, path), { force: true });
+        count += 1;
+      } catch (error) {
+        this.#leaveOut(path, `it cannot be removed: ${(error as Error).message}`);
+      }
+      for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+        const isEmpty = await rmdir(join(root, folder)).then(
+          () => true,
+          () => false,
+        );
+        if (!isEmpty) break;
+      }
+    }
+    return count;
+  }
+
+  async #write(paths: readonly string[]): Promise<number> {
+    if (paths.length === 0) return 0;
+    const { root, modes } = this.#kept;
+    const failed = new Set(await this.#checkout(paths, root));
+    for (const path of paths) {
+      if (failed.has(path)) this.#leaveOut(path, "it could not be written");
+      else if (modes[path] !== undefined) await chmod(join(root, path), modes[path]);
+    }
+    return paths.length - failed.size;
+  }
+
+  /** Writes these files of the checkpoint below `root` and returns those that are not as they should be. */
+  async #checkout(paths: readonly string[], root: string): Promise<string[]> {
+    const index = join(this.#shadow.place.place, `index-${uuid()}`);
+    const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };
+    try {
+      await this.#git(["read-tree", this.#kept.tree], more);
+      // One that cannot be written does not keep the others back.
+      await this.#git(["checkout-index", "-f", "-u", "-z", "--stdin"], { input: lines(paths), index, root }).catch(
+        () => {},
+      );
+      const wanted = new Set(paths);
+      const text = await this.#git(["diff-files", "-z", "--name-only", "--ignore-submodules=all"], more);
+      return split(text).filter((path) => wanted.has(path));
+    } finally {
+      await rm(index, { force: true });
+    }
+  }
+
+  #git(args: readonly string[], more: Parameters<ShadowGit["git"]>[1]): Promise<string> {
+    return this.#shadow.git(args, this.#objects === undefined ? more : { borrowed: this.#objects, ...more });
+  }
+
+  #leaveOut(path: string, reason: string): void {
+    this.#left_out.push(`${join(this.#kept.root, path)} (${reason})`);
+  }
+}
+
+const idOf = (file: string): string => file.slice(file.indexOf(" ") + 1);

@@ -1,0 +1,173 @@
+// Takes over what the user's repository knows, so that the first checkpoint need not read every file: its index, and copies of the objects
+// that this index names. Nothing is borrowed afterwards, and the user's repository is only read (rule UN-2). Used by shadow.ts.
+import { copyFile, lstat, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { log } from "#base/log.ts";
+import type { GitOptions } from "../git/scan.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type Place, runCheckpointGit, runGitProgram } from "./run.ts";
+
+/** Larger objects are left where they are. */
+const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
+/** As they are stored, all of one repository. */
+const MAX_SEED_BYTES = 4 * 1024 * 1024 * 1024;
+
+const MAX_INDEX_BYTES = 64 * 1024 * 1024;
+
+const GITLINK = "160000";
+const ASSUME_UNCHANGED = 0x8000;
+const STAGES = 0x3000;
+const INTENT_TO_ADD = 0x2000_0000;
+const SKIP_WORKTREE = 0x4000_0000;
+
+/** Where the user's repository keeps things. */
+export type OwnRepository = { readonly format: string; readonly objects: string; readonly index: string };
+
+type Entry = { readonly path: string; readonly id: string; readonly mode: string; size: number; flags: number };
+type Sizes = ReadonlyMap<string, { readonly size: number; readonly stored: number }>;
+type Known = {
+  readonly root: string;
+  readonly entries: readonly Entry[];
+  readonly sizes: Sizes;
+  readonly filtered: ReadonlySet<string>;
+};
+type Git = (args: readonly string[], more?: Partial<CheckpointGit>) => Promise<string>;
+
+/** Undefined where git finds no repository in exactly this folder, or refuses it. */
+export const findOwnRepository = async (options: GitOptions, root: string): Promise<OwnRepository | undefined> => {
+  const asked = ["--show-object-format", "--git-path", "objects", "--git-path", "index"];
+  const command = ["git", "--no-optional-locks", "rev-parse", "--path-format=absolute", "--show-prefix", ...asked];
+  const text = await runGitProgram(options, { command, root, env: {} }).catch(() => undefined);
+  const [prefix, format = "", objects = "", index = ""] = text?.split("\n") ?? [];
+  return prefix === "" && objects !== "" ? { format, objects, index } : undefined;
+};
+
+/** False when it could not be taken over; then the index is empty, and every file is read. */
+export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepository): Promise<boolean> => {
+  const git: Git = (args, more) =>
+    runCheckpointGit(options, { ...place, args, borrowed: own.objects, timeout_ms: BULK_TIMEOUT_MS, ...more });
+  try {
+    if (!(await copyIndex(own.index, join(place.place, "index")))) return false;
+    const entries = await listIndex(git);
+    const sizes = await sizesOf(git, [...new Set(entries.map(({ id }) => id))]);
+    const filtered = await filteredPaths(options, place, entries);
+    await correctIndex(git, { root: place.root, entries, sizes, filtered });
+    const tree = (await git(["write-tree", "--missing-ok"])).trim();
+    const below = (await git(["ls-tree", "-r", "-d", "-z", tree])).matchAll(/ tree ([0-9a-f]+)\t/g);
+    const trees = [...below].map(([, id = ""]) => id);
+    await copyObjects(git, place, [tree, ...trees, ...sizes.keys()], sizes);
+    return true;
+  } catch (error) {
+    await rm(join(place.place, "index"), { force: true });
+    log("daemon").debug("every file of {root} is read for its first checkpoint: {error}", { root: place.root, error });
+    return false;
+  }
+};
+
+/** With its time, by which git knows what may have changed since. */
+const copyIndex = async (from: string, to: string): Promise<boolean> => {
+  const found = await stat(from).catch(() => undefined);
+  if (!found || found.size > MAX_INDEX_BYTES) return false;
+  await copyFile(from, to);
+  for (const name of await readdir(dirname(from))) {
+    if (name.startsWith("sharedindex.")) await copyFile(join(dirname(from), name), join(dirname(to), basename(name)));
+  }
+  // Rounded down: rather one file too many is read again.
+  const seconds = Math.floor(found.mtimeMs) / 1_000;
+  await utimes(to, seconds, seconds);
+  return true;
+};
+
+const listIndex = async (git: Git): Promise<Entry[]> => {
+  const texts: string[] = [];
+  await git(["ls-files", "-s", "--debug", "-z"], { onText: (text) => void texts.push(text) });
+  const found = texts
+    .join("")
+    .matchAll(/(\d{6}) ([0-9a-f]+) \d\t([^\0]+)\0(?: {2}.*\n){4} {2}size: (\d+)\tflags: ([0-9a-f]+)\n/g);
+  return [...found].map(([, mode = "", id = "", path = "", size, flags = "0"]) => {
+    return { path, id, mode, size: Number(size), flags: Number.parseInt(flags, 16) };
+  });
+};
+
+/** By id; what is nowhere is left out. */
+const sizesOf = async (git: Git, ids: readonly string[]): Promise<Map<string, { size: number; stored: number }>> => {
+  const sizes = new Map<string, { size: number; stored: number }>();
+  const format = "--batch-check=%(objectname) %(objectsize) %(objectsize:disk)";
+  const text = await git(["cat-file", format], { input: ids.map((id) => `${id}\n`).join("") });
+  for (const line of text.split("\n")) {
+    const [id = "", size, stored] = line.split(" ");
+    if (stored !== undefined) sizes.set(id, { size: Number(size), stored: Number(stored) });
+  }
+  return sizes;
+};
+
+/**
+ * Takes out what does not say how the file looks: conflicts, submodules, what is only intended, and what is stored other than it looks
+ * (line ends, filters). Such files are read like new ones.
+ */
+const correctIndex = async (git: Git, { root, entries, sizes, filtered }: Known): Promise<void> => {
+  const out = new Set<string>();
+  const unmarked: string[] = [];
+  const present: string[] = [];
+  for (const { path, id, mode, size, flags } of entries) {
+    const isSkipped = (flags & SKIP_WORKTREE) !== 0;
+    const isConverted = !isSkipped && sizes.has(id) && sizes.get(id)?.size !== size;
+    const isOdd = mode === GITLINK || (flags & (STAGES | INTENT_TO_ADD)) !== 0;
+    if (isOdd || isConverted || filtered.has(path)) out.add(path);
+    else if (isSkipped && (await lstat(join(root, path)).catch(() => undefined))) present.push(path);
+    if (flags & ASSUME_UNCHANGED) unmarked.push(path);
+  }
+  const input = (paths: Iterable<string>) => ({ input: [...paths].map((path) => `${path}\0`).join("") });
+  if (unmarked.length > 0) await git(["update-index", "--no-assume-unchanged", "-z", "--stdin"], input(unmarked));
+  if (present.length > 0) await git(["update-index", "--no-skip-worktree", "-z", "--stdin"], input(present));
+  if (out.size > 0) await git(["update-index", "--force-remove", "-z", "--stdin"], input(out));
+};
+
+/** Paths that a filter (LFS, encryption) may store in another form of the same size. */
+const filteredPaths = async (
+  options: GitOptions,
+  { place, root }: Place,
+  entries: readonly Entry[],
+): Promise<ReadonlySet<string>> => {
+  const found = new Set<string>();
+  if (!entries.some(({ path }) => basename(path) === ".gitattributes")) return found;
+  const list = join(place, "paths");
+  await writeFile(list, entries.map(({ path }) => `${path}\0`).join(""));
+  // The user's repository is asked: our own attributes say that nothing is filtered.
+  const asked = ["git", "--no-optional-locks", "check-attr", "-z", "--stdin", "filter"];
+  const fields: string[] = [];
+  let rest = "";
+  await runGitProgram(options, {
+    command: ["sh", "-c", 'exec "$@" < "$0"', list, ...asked],
+    root,
+    env: {},
+    onText: (text) => {
+      const parts = (rest + text).split("\0");
+      rest = parts.pop() ?? "";
+      fields.push(...parts);
+    },
+  }).finally(() => rm(list, { force: true }));
+  for (let at = 0; at + 2 < fields.length; at += 3) {
+    if (!["unspecified", "unset"].includes(fields[at + 2] ?? "")) found.add(fields[at] ?? "");
+  }
+  return found;
+};
+
+/** Packs what the shared store lacks. Throws when something would still be missing. */
+const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[], sizes: Sizes): Promise<void> => {
+  const lacking = await lackingOf(git, ids);
+  const wanted = lacking.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
+  const bytes = wanted.reduce((sum, id) => sum + (sizes.get(id)?.stored ?? 0), 0);
+  if (bytes > MAX_SEED_BYTES) throw new Error(`its files take more than ${MAX_SEED_BYTES} bytes`);
+  if (wanted.length === 0) return;
+  const input = wanted.map((id) => `${id}\n`).join("");
+  await git(["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")], { input });
+  const left = await lackingOf(git, wanted);
+  if (left.length > 0) throw new Error(`${left.length} objects were not copied`);
+};
+
+/** Those that our own store does not have. */
+const lackingOf = async (git: Git, ids: readonly string[]): Promise<string[]> => {
+  const input = ids.map((id) => `${id}\n`).join("");
+  const text = await git(["cat-file", "--batch-check=%(objecttype)"], { input, borrowed: undefined });
+  return text.split("\n").flatMap((line) => (line.endsWith(" missing") ? [line.slice(0, -" missing".length)] : []));
+};

@@ -1,0 +1,207 @@
+// One folder of the workspace as git sees it from a git directory of our own: the user's repository, its index and its branches are only
+// read, and nothing that is kept depends on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
+import { constants } from "node:fs";
+import { access, copyFile, lstat, mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { conflict } from "#base/errors.ts";
+import type { GitOptions } from "../git/scan.ts";
+import { ModeList } from "./modes.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type Place, runCheckpointGit } from "./run.ts";
+import { findOwnRepository, seedIndex } from "./seed.ts";
+
+const MAX_PATHS = 100_000;
+const MAX_BYTES = 1024 * 1024 * 1024;
+/** Larger files are left out, and left alone. */
+export const MAX_FILE_BYTES = 16 * 1024 * 1024;
+/** A checkpoint is not worth a full disk. */
+const MIN_FREE_BYTES = 512 * 1024 * 1024;
+/** With more changes than this, what the user's index knows is taken over first: a branch was switched. */
+const MANY_CHANGES = 500;
+/** From here on objects go into one pack instead of a file each. */
+const MANY_OBJECTS = 1_000;
+const MAX_SKIPPED = 200;
+
+// Bytes are kept as they are, whatever attributes say.
+const ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
+/** In a folder that is no repository: what programs put beside the work. */
+const PLAIN_EXCLUDE = "/.*/\nnode_modules/\n";
+
+export type Kind = "repository" | "folder";
+/** A file that is not in the checkpoint, and why. */
+export type Skipped = { readonly path: string; readonly reason: string };
+export type Captured = {
+  readonly tree: string;
+  readonly skipped: readonly Skipped[];
+  /** Permissions beyond what git keeps. */
+  readonly modes: Readonly<Record<string, number>>;
+  /** Repositories inside, as paths below the root. */
+  readonly nested: readonly string[];
+};
+/** What differs from the last capture. */
+type Listed = { readonly others: readonly string[]; readonly changed: readonly string[]; readonly nested: string[] };
+
+export class ShadowGit {
+  readonly root: string;
+  readonly kind: Kind;
+  readonly #options: GitOptions;
+  readonly #place: Place;
+  readonly #modes: ModeList;
+  #tree: string | undefined;
+
+  constructor(options: GitOptions, place: Place, kind: Kind) {
+    this.root = place.root;
+    this.kind = kind;
+    this.#options = options;
+    this.#place = place;
+    this.#modes = new ModeList(join(place.place, "modes"));
+  }
+
+  /** Keeps everything that git would not ignore, as it is now. Throws in words when it is too much. */
+  async capture(): Promise<Captured> {
+    await this.prepare();
+    await this.#refreshExclude();
+    let { others, changed, nested } = await this.list();
+    if (this.kind === "repository" && others.length + changed.length > MANY_CHANGES && (await this.#seed())) {
+      ({ others, changed, nested } = await this.list());
+    }
+    const { kept, gone, skipped } = await this.#affordable([...new Set([...others, ...changed])], new Set(changed));
+    if (gone.length > 0) {
+      await this.git(["update-index", "--force-remove", "-z", "--stdin"], { input: lines(gone) });
+      await this.#modes.drop(gone);
+    }
+    if (kept.length > 0) await this.#add(kept);
+    if (this.#tree === undefined || kept.length + gone.length > 0) {
+      // The objects of tracked files that are too large are not here.
+      this.#tree = (await this.git(["write-tree", "--missing-ok"])).trim();
+    }
+    return { tree: this.#tree, skipped, modes: this.#modes.all, nested };
+  }
+
+  /** Lists what is there and not in the index, and what is in the index and has changed. `without`: folders below that are not looked into. */
+  async list(without: readonly string[] = []): Promise<Listed> {
+    const excludes = without.map((folder) => `--exclude=/${escaped(folder)}/`);
+    const [untracked, dirty] = await Promise.all([
+      this.git(["ls-files", "-z", "--others", "--exclude-standard", ...excludes]),
+      this.git(["diff-files", "-z", "--name-only", "--ignore-submodules=all"]),
+    ]);
+    const others = split(untracked);
+    return {
+      others: others.filter((path) => !path.endsWith("/")),
+      nested: others.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1)),
+      changed: split(dirty),
+    };
+  }
+
+  /** The tree of the last capture; that of nothing when there was none. */
+  async indexTree(): Promise<string> {
+    return (await this.git(["write-tree", "--missing-ok"])).trim();
+  }
+
+  /** Makes the git directory where there is none. Its index starts from what the user's knows, so that not every file is read again. */
+  async prepare(): Promise<void> {
+    const { place, objects, root } = this.#place;
+    if (await isThere(join(place, "info", "ready"))) return;
+    this.#tree = undefined;
+    await rm(place, { recursive: true, force: true });
+    await mkdir(place, { recursive: true, mode: 0o700 });
+    await mkdir(objects, { recursive: true, mode: 0o700 });
+    await this.git(["init", "-q", "--bare", "--object-format=sha1", place]);
+    await mkdir(join(place, "info"), { recursive: true });
+    await writeFile(join(place, "info", "attributes"), ATTRIBUTES);
+    await writeFile(join(place, "info", "exclude"), this.kind === "folder" ? PLAIN_EXCLUDE : "");
+    await writeFile(join(place, "root"), root);
+    if (this.kind === "repository") await this.#seed();
+    await writeFile(join(place, "info", "ready"), "");
+  }
+
+  git(args: readonly string[], more: Partial<CheckpointGit> = {}): Promise<string> {
+    return runCheckpointGit(this.#options, { ...this.#place, args, ...more });
+  }
+
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** Takes over what the user's index and objects know. False when there is nothing to take over. */
+  async #seed(): Promise<boolean> {
+    const found = await findOwnRepository(this.#options, this.root);
+    if (found?.format !== "sha1") return false;
+    this.#tree = undefined;
+    return seedIndex(this.#options, this.#place, found);
+  }
+
+  /** What the user's repository ignores by a file of its own, as long as it is there. */
+  async #refreshExclude(): Promise<void> {
+    if (this.kind === "folder") return;
+    const file = join(this.root, ".git", "info", "exclude");
+    await copyFile(file, join(this.#place.place, "info", "exclude")).catch(() => {});
+  }
+
+  async #add(kept: readonly string[]): Promise<void> {
+    const bulk = kept.length > MANY_OBJECTS ? ["-c", "core.bigFileThreshold=1"] : [];
+    const args = [...bulk, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+    await this.git(args, { input: lines(kept), timeout_ms: BULK_TIMEOUT_MS });
+  }
+
+  /** `gone`: must not stay in the index, since what is there now is no file that is kept. */
+  async #affordable(
+    paths: readonly string[],
+    tracked: ReadonlySet<string>,
+  ): Promise<{ kept: string[]; gone: string[]; skipped: Skipped[] }> {
+    if (paths.length > MAX_PATHS) throw conflict(`${this.root} has more than ${MAX_PATHS} changed files`);
+    const kept: string[] = [];
+    const gone: string[] = [];
+    const skipped: Skipped[] = [];
+    const modes = new Map<string, number>();
+    let bytes = 0;
+    for (const path of paths) {
+      const { size = 0, mode, problem } = await this.#look(path);
+      if (problem !== undefined) {
+        if (tracked.has(path)) gone.push(path);
+        if (problem !== "" && skipped.length < MAX_SKIPPED) skipped.push({ path, reason: problem });
+        continue;
+      }
+      bytes += size;
+      if (bytes > MAX_BYTES) throw conflict(`${this.root} has more than ${MAX_BYTES} bytes of changes`);
+      modes.set(path, mode ?? 0);
+      kept.push(path);
+    }
+    if (kept.length > 0) await this.#requireSpace(bytes);
+    await this.#modes.note(modes);
+    return { kept, gone, skipped };
+  }
+
+  /** `problem`: why it is not kept; empty for what is no file. */
+  async #look(path: string): Promise<{ size?: number; mode?: number; problem?: string }> {
+    if (path.includes("\uFFFD")) return { problem: "its name is not UTF-8" };
+    const file = join(this.root, path);
+    const found = await lstat(file).catch(() => undefined);
+    if (!found || found.isSymbolicLink()) return {};
+    if (!found.isFile()) return { problem: "" };
+    if (found.size > MAX_FILE_BYTES) return { problem: `it is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB` };
+    const isReadable = await access(file, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+    return isReadable ? { size: found.size, mode: found.mode & 0o777 } : { problem: "it cannot be read" };
+  }
+
+  async #requireSpace(bytes: number): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#place.objects);
+    if (bavail * bsize - bytes < MIN_FREE_BYTES) throw conflict("the disk is almost full");
+  }
+}
+
+/** A path as a pattern that means nothing but itself. */
+const escaped = (path: string): string => path.replaceAll(/[\\*?[\]! ]/g, String.raw`\$&`);
+
+export const lines = (paths: readonly string[]): string => paths.map((path) => `${path}\0`).join("");
+export const split = (text: string): string[] => text.split("\0").filter((part) => part !== "");
+export const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** The text of a small file; undefined when there is none. */
+export const textOf = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);
