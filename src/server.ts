@@ -52,6 +52,7 @@ import { experimentalSkills } from "./api/users/skills.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
 import { closeDoor } from "./context/close-door.ts";
 import type { Context } from "./context/context.ts";
+import { DescriptorGuard } from "./context/descriptor-guard.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { readAppearance } from "./domain/deployment/appearance.ts";
 import { BEGINNING, DOORS } from "./web/app/shell/first-data.ts";
@@ -260,11 +261,13 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const active = ctx.membership?.active;
   const { operations, handle, allow } = handlerOf(ctx, active ? undefined : takeNamed, options);
   const own = active && (await handlerOfParts(ctx, { operations, handle }));
+  const answer = countRequests(own?.handle ?? handle, ctx.metrics);
+  const heardPorts = tls && new Set<number>();
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
     port: active ? 0 : port,
     tls: tls && { cert: tls.cert, key: tls.key },
-    fetch: countRequests(own?.handle ?? handle, ctx.metrics),
+    fetch: heardPorts ? remembering(heardPorts, answer) : answer,
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // A spare that takes over listens already, until this does; what passes on to the next node begins before this ends.
@@ -283,6 +286,9 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
+  // Where several nodes work another listener stands in front, which counts its connections itself.
+  const guarded = { server, port: server.port as number, heardPorts };
+  const guard = active ? undefined : DescriptorGuard.of({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
   const shownPort =
     active && own ? active.listen(server.port as number, ctx.encryption, own.partOf) : (server.port as number);
   ctx.accessUrl = accessUrl(ctx.config, shownPort);
@@ -307,12 +313,24 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.sockets.closeAll(reason);
       await ctx.drain();
       await scrapes?.stop();
+      guard?.[Symbol.dispose]();
       // Answers that are on their way still.
       if (closed) await within(closed.clock, LAST_ANSWERS_MS, closed.connections);
       await server.stop(true);
     },
   };
 };
+
+type Answer = (request: Request) => Promise<Response> | Response;
+
+/** Notes which connections have brought a request, by the port at their other end. */
+const remembering =
+  (ports: Set<number>, answer: Answer) =>
+  (request: Request, server: Pick<Server<never>, "requestIP">): ReturnType<Answer> => {
+    const port = server.requestIP(request)?.port;
+    if (port !== undefined) ports.add(port);
+    return answer(request);
+  };
 
 /** Where several nodes are active: what is not of this node's parts is said to be another's, which `partOf` says as well. */
 const handlerOfParts = async (

@@ -9,6 +9,7 @@ const SYMBOLS = { setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], retur
 // asm-generic/socket.h
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
+const SO_DETACH_FILTER = 27;
 const SO_ATTACH_REUSEPORT_CBPF = 51;
 
 /** One step of a classic filter of packets (linux/filter.h): what to do, where to go on if so and if not, and its number. */
@@ -62,3 +63,9 @@ export const takeNoMore = (descriptor: number): boolean =>
     [ANSWER, 0, 0, 0],
     [ANSWER, 0, 0, EVERYTHING],
   ]);
+
+/** Undoes `takeNoMore`. Whoever has tried meanwhile comes in with their next try. */
+export const takeAgain = (descriptor: number): void => {
+  const ignored = new Uint32Array(1);
+  if (library !== "unknown") library?.setsockopt(descriptor, SOL_SOCKET, SO_DETACH_FILTER, ptr(ignored), 4);
+};

@@ -25,6 +25,8 @@ export class Requests {
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #running = new Map<Request, Waiting>();
+  /** Without a deadline, and not answered yet. */
+  readonly #exempted = new Set<Request>();
   #idle: (() => void)[] = [];
   #stopping = false;
   #begun = 0;
@@ -54,6 +56,7 @@ export class Requests {
       return await Promise.race([this.#parted.get(request)?.run(answer) ?? answer(), promise]);
     } finally {
       this.#running.delete(request);
+      this.#exempted.delete(request);
       if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
@@ -65,6 +68,12 @@ export class Requests {
   /** The address at the other end of the connection, or of the node's that has passed it on; undefined when it is gone. */
   peerOf(request: Request): string | undefined {
     return this.#named.get(request) ?? this.#server?.requestIP(request)?.address;
+  }
+
+  /** Returns the ports at the other end of the connections whose requests are not answered yet. */
+  peerPorts(): Set<number> {
+    const ports = [...this.#running.keys(), ...this.#exempted].map((request) => this.#server?.requestIP(request)?.port);
+    return new Set(ports.filter((port) => port !== undefined));
   }
 
   /** Another node of the cluster has passed the request on for a client at this address. */
@@ -94,7 +103,7 @@ export class Requests {
   /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */
   exempt(request: Request): void {
     this.#server?.timeout(request, 0);
-    this.#running.delete(request);
+    if (this.#running.delete(request)) this.#exempted.add(request);
     this.#change();
   }
 

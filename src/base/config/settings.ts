@@ -78,7 +78,7 @@ export const SERVER_SETTINGS = {
   }),
   max_connections: setting(whole(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "How many connections may be open at once; further ones are refused with 503, but for a few health checks.",
+    help: "How many connections may be open at once; further ones are refused with 503, but for a few health checks. Lowered at the start to what the limit of open files carries.",
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",

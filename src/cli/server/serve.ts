@@ -6,6 +6,7 @@ import { logLevels } from "#base/config/log-levels.ts";
 import { type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
@@ -46,11 +47,11 @@ export interface ServedContext extends AsyncDisposable {
 }
 
 export const run: RunVerb = async (input) => {
-  const loaded = loadConfig(input);
-  const { config } = loaded;
+  const { config: wanted, sources } = loadConfig(input);
   input.forgetVariables?.(SECRET_VARIABLES);
-  startLogging(config, input);
-  const began = startedWith(config, input.clock);
+  startLogging(wanted, input);
+  const config = withinOpenFiles(wanted);
+  const began = startedWith(wanted, input.clock);
   input.onReload?.(() => reload(input, began));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([
@@ -58,13 +59,28 @@ export const run: RunVerb = async (input) => {
     import("#src/server.ts"),
   ]);
   try {
-    return await serve(input, loaded, { openContext, startServer });
+    return await serve(input, { config, sources }, { openContext, startServer });
   } catch (error) {
     const reason = reasonForPeople(error, config);
     if (reason === undefined) throw error;
     input.printError(`slipway serve: ${reason}\n`);
     return EXIT.failed;
   }
+};
+
+/** A connection to one of several nodes is passed on over two more, to its own server. */
+const OPENED_BY_NODE = 3;
+
+/** Lowers `max_connections` to what the limit of open files carries. */
+const withinOpenFiles = (config: Config): Config => {
+  const limit = openFilesLimit();
+  const carried = limit && carriedConnections(limit, config.cluster_active === "every" ? OPENED_BY_NODE : 1);
+  if (carried === undefined || carried >= config.max_connections) return config;
+  log("server").warn(
+    "max_connections is lowered to what the limit of open files carries. Raise LimitNOFILE of the service or `ulimit -n`",
+    { max_connections: carried, configured: config.max_connections, limit },
+  );
+  return { ...config, max_connections: carried };
 };
 
 /** Reads the settings again. What can change under a running server is how it logs; the log names what waits for the next start. */

@@ -1,12 +1,13 @@
 // The checks of `slipway doctor` and of `GET /debug/health`: each looks at one thing and answers one line. None changes anything.
 
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { type Address, address } from "#base/config/kinds.ts";
 import { type Config, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
+import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { backupFolder } from "#db/backup/schedule.ts";
@@ -196,15 +197,14 @@ const backups = (config: Config, clock: Clock): Finding[] => {
   }
 };
 
-const LIMITS = "/proc/self/limits";
-
-/** Each connection is one. The program takes as many as the system lets it have; this one may be let have others than a service. */
+/** The program takes as many as the system allows; this one may be allowed others than a service. */
 const openFiles = ({ max_connections }: Config): Finding[] => {
   const name = "open files";
-  const [, most] = /^Max open files +\S+ +(\d+)/m.exec(existsSync(LIMITS) ? readFileSync(LIMITS, "utf8") : "") ?? [];
-  if (most === undefined) return [];
-  if (Number(most) >= max_connections) return [{ name, status: "ok", detail: `${most} are allowed` }];
-  const detail = `${most} are allowed, fewer than max_connections ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
+  const limit = openFilesLimit();
+  if (limit === undefined) return [];
+  const carried = carriedConnections(limit, 1);
+  if (carried >= max_connections) return [{ name, status: "ok", detail: `${limit} are allowed` }];
+  const detail = `${limit} are allowed, which carry ${carried} connections; max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
   return [{ name, status: "warn", detail }];
 };
 

@@ -11,11 +11,16 @@ export type ServeProcess = AsyncDisposable & {
 };
 
 /** Starts it on a free port and waits until it listens, with the data that a server of tests has left there. Killed when disposed. */
-export const startServe = async (directory: string, env: Record<string, string> = {}): Promise<ServeProcess> => {
+export const startServe = async (
+  directory: string,
+  env: Record<string, string> = {},
+  { openFiles }: { openFiles?: number } = {},
+): Promise<ServeProcess> => {
   const database: Record<string, string> = onPostgres
     ? { SLIPWAY_DATABASE_URL: await databaseOf(`${directory}/data`) }
     : {};
-  const child = Bun.spawn([...programCommand(), "serve"], {
+  const limited = openFiles === undefined ? [] : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh"];
+  const child = Bun.spawn([...limited, ...programCommand(), "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,

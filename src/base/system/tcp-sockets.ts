@@ -1,0 +1,92 @@
+// The listener and the connections of one TCP port of this process, as the system sees them: the runtime has no handle on a connection that has
+// not brought a request. On Linux; elsewhere there are none.
+import { ptr } from "bun:ffi";
+import { systemLibrary } from "./library.ts";
+import { countOpenFiles } from "./open-files.ts";
+
+const SYMBOLS = {
+  getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+  getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+  getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+  fcntl: { args: ["i32", "i32"], returns: "i32" },
+  listen: { args: ["i32", "i32"], returns: "i32" },
+  shutdown: { args: ["i32", "i32"], returns: "i32" },
+} as const;
+
+// asm-generic/fcntl.h, asm-generic/socket.h, netinet/tcp.h, sys/socket.h
+const F_GETFD = 1;
+const IPPROTO_TCP = 6;
+const TCP_INFO = 11;
+const SHUT_BOTH = 2;
+/** The most that systems allow one process (`fs.nr_open`). */
+const MAX_DESCRIPTOR = 1_048_576;
+const FAMILIES: ReadonlySet<number> = new Set([2, 10]);
+/** Of `struct tcp_info` (linux/tcp.h): the state, milliseconds since data came, and the bytes that the other side has confirmed. */
+const STATE_AT = 0;
+const LAST_RECEIVED_AT = 52;
+const BYTES_ACKED_AT = 120;
+const TCP_INFO_BYTES = 136;
+const ESTABLISHED = 1;
+const LISTENING = 10;
+
+export type TcpConnection = {
+  readonly descriptor: number;
+  readonly peerPort: number;
+  /** Whether the other side has ever got a byte. */
+  readonly hasAnswered: boolean;
+  readonly idleMs: number;
+};
+
+export type TcpSockets = { readonly listener: number | undefined; readonly connections: readonly TcpConnection[] };
+
+let library: ReturnType<typeof systemLibrary<typeof SYMBOLS>> | "unknown" = "unknown";
+const system = () => {
+  if (library === "unknown") library = systemLibrary(SYMBOLS);
+  return library;
+};
+
+/** Finds the sockets of a port among all descriptors of this process. Opens none itself, so that it works when there is none left. */
+export const tcpSocketsOn = (port: number): TcpSockets => {
+  const c = system();
+  if (!c) return { listener: undefined, connections: [] };
+  let listener: number | undefined;
+  const connections: TcpConnection[] = [];
+  let left = countOpenFiles();
+  for (let descriptor = 0; left > 0 && descriptor < MAX_DESCRIPTOR; descriptor++) {
+    if (c.fcntl(descriptor, F_GETFD) < 0) continue;
+    left--;
+    if (portBy(c.getsockname, descriptor) !== port) continue;
+    const info = infoOf(c, descriptor);
+    const state = info?.getUint8(STATE_AT);
+    if (state === LISTENING) listener = descriptor;
+    const peerPort = state === ESTABLISHED ? portBy(c.getpeername, descriptor) : undefined;
+    if (!info || peerPort === undefined) continue;
+    const hasAnswered = info.getBigUint64(BYTES_ACKED_AT, true) > 0n;
+    connections.push({ descriptor, peerPort, hasAnswered, idleMs: info.getUint32(LAST_RECEIVED_AT, true) });
+  }
+  return { listener, connections };
+};
+
+/** Ends both directions; whoever has the descriptor learns that it is closed, and closes it. */
+export const endConnection = ({ descriptor }: TcpConnection): void => void system()?.shutdown(descriptor, SHUT_BOTH);
+
+/** Bounds how many connections wait at a listener to be accepted. */
+export const setBacklog = (listener: number, connections: number): void => void system()?.listen(listener, connections);
+
+type System = NonNullable<ReturnType<typeof system>>;
+
+/** Undefined for what is no TCP socket over IP. */
+const portBy = (ask: System["getsockname"], descriptor: number): number | undefined => {
+  const address = new Uint8Array(28);
+  const length = new Uint32Array([address.length]);
+  if (ask(descriptor, ptr(address), ptr(length)) !== 0) return undefined;
+  const view = new DataView(address.buffer);
+  return FAMILIES.has(view.getUint16(0, true)) ? view.getUint16(2) : undefined;
+};
+
+const infoOf = ({ getsockopt }: System, descriptor: number): DataView | undefined => {
+  const bytes = new Uint8Array(TCP_INFO_BYTES);
+  const length = new Uint32Array([bytes.length]);
+  const failed = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, ptr(bytes), ptr(length));
+  return failed === 0 && length[0] === TCP_INFO_BYTES ? new DataView(bytes.buffer) : undefined;
+};

@@ -1,0 +1,93 @@
+// More connections than the system lets the server open files: a real process with a small limit, and clients that never finish a request.
+import { expect, test } from "bun:test";
+import { makeCertificate } from "#test/cli/certificate.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { head } from "./raw-http.ts";
+import { type ServeProcess, startServe } from "./serve-process.ts";
+
+/** How often each limit is tried: 20 by hand. */
+const FLOODS = Number(process.env.SLIPWAY_TEST_FLOODS ?? 1);
+
+const half = head("GET", "/healthz").slice(0, -2);
+
+/** So many connections that have sent this much of a request; answers once the server has closed some of them. */
+const flood = async (url: URL, connections: number, sent: string): Promise<Disposable> => {
+  const all = Array.from({ length: connections }, () => new RawConnection(url));
+  let closed = 0;
+  for (const one of all) {
+    one.send(sent);
+    void one.closed.then(() => closed++);
+  }
+  await until(() => closed >= connections / 20, { what: "connections that the server closes" });
+  return {
+    [Symbol.dispose]() {
+      for (const one of all) one[Symbol.dispose]();
+    },
+  };
+};
+
+const status = async (url: URL, path: string, ms: number, tls?: { ca: string }): Promise<number> => {
+  const { status } = await fetch(new URL(path, url), { signal: AbortSignal.timeout(ms), ...(tls && { tls }) });
+  return status;
+};
+
+/** Stops it in order, and answers what it has logged as a warning or an error. */
+const complaints = async (serve: ServeProcess): Promise<string[]> => {
+  serve.child.kill("SIGTERM");
+  expect(await serve.child.exited).toBe(0);
+  const lines = (await serve.errors).split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line)).map(({ message }: { message: string }) => message);
+};
+
+const LOWERED = expect.stringMatching(/max_connections is lowered .* Raise LimitNOFILE/);
+const RUNS_OUT = expect.stringMatching(/file descriptors run out.* Raise LimitNOFILE/);
+
+test.each([64, 256, 1024])(
+  "[HT-34] with a limit of %i open files, ten times as many half-open connections neither end the server nor keep others out",
+  async (openFiles) => {
+    for (let i = 0; i < FLOODS; i++) {
+      using directory = tempDirectory();
+      await using serve = await startServe(directory.path, {}, { openFiles });
+      {
+        using _held = await flood(serve.url, 10 * openFiles, half);
+        expect(await status(serve.url, "/readyz", 15_000)).toBe(200);
+      }
+      expect(await status(serve.url, "/readyz", 5_000)).toBe(200);
+      expect(await complaints(serve)).toEqual([LOWERED, RUNS_OUT]);
+    }
+  },
+  60_000 * FLOODS,
+);
+
+testNeeding(
+  [needs.openssl],
+  "[HT-34] over TLS connections that say nothing are closed, and others get in",
+  async () => {
+    using directory = tempDirectory();
+    const { cert, key } = await makeCertificate(directory.path, "here");
+    const files = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
+    await using serve = await startServe(directory.path, files, { openFiles: 128 });
+    const tls = { ca: await Bun.file(cert).text() };
+    expect(await status(serve.url, "/readyz", 5_000, tls)).toBe(200);
+    using _held = await flood(serve.url, 1280, "");
+    expect(await status(serve.url, "/readyz", 15_000, tls)).toBe(200);
+    expect(await complaints(serve)).toEqual([LOWERED, RUNS_OUT]);
+  },
+  60_000,
+);
+
+test("[HT-10] a head that comes a byte at a time is given up", async () => {
+  await using server = await startTestServer();
+  using slow = new RawConnection(server.url);
+  slow.send(half);
+  const begun = performance.now();
+  await until(() => {
+    if (!slow.socket.closed) slow.send("a");
+    return slow.socket.closed;
+  });
+  expect(performance.now() - begun).toBeLessThan(20_000);
+  expect(slow.received).toBe("");
+}, 30_000);
