@@ -1,6 +1,6 @@
 // The program: arguments -> verb -> exit code. The only file that touches signals, the environment and process.exit; everything
 // below gets what it needs handed in.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { didYouMean } from "#base/config/nearest.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
@@ -8,20 +8,26 @@ import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { wordIn } from "./cli/group.ts";
 import { programHelp, verbHelp } from "./cli/help.ts";
+import { Output, OutputGone } from "./cli/output.ts";
 import { onSignal } from "./cli/signals.ts";
 import { processStreams } from "./cli/streams.ts";
+import { visible } from "./cli/text.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { MOVED, VERBS } from "./cli/verbs.ts";
 
 const STAYS_MS = 300;
+/** How long a program that was told to stop waits for the reader of its output. */
+const FAREWELL_MS = 1_000;
 
+const output = new Output(process.stdout);
+const errors = new Output(process.stderr, { mayDrop: true });
 const stopping = new AbortController();
 // Should the event loop run dry while a verb still waits, that is a failure and not success.
 process.exitCode = EXIT.failed;
 listenForSignals();
 listenForCrashes();
 compileAsUsualLater();
-process.exit(await flushed(await main(process.argv.slice(2))));
+process.exit(await flush(await main(process.argv.slice(2))));
 
 async function main([name = "help", ...argv]: string[]): Promise<number> {
   if (name === "help" || name === "--help" || name === "-h") return help(argv[0], argv.slice(1));
@@ -51,7 +57,7 @@ function verbInput(argv: string[]): VerbInput {
       for (const name of names) delete process.env[name];
     },
     isTerminal: process.stderr.isTTY === true,
-    streams: processStreams(),
+    streams: processStreams(output, errors),
     readFile: (path) => readFileSync(path, "utf8"),
     print,
     printError,
@@ -107,10 +113,12 @@ function compileAsUsualLater(): void {
 
 // A defect that reached the top leaves state nobody can vouch for. What was acknowledged is on disk: stop, and start afresh.
 function listenForCrashes(): void {
-  // Whoever reads our output may go away (`slipway help | head -1`); that stops no server.
+  // The reader of the output may go away (`slipway help | head -1`); that stops no server. Output remembers it.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const crash = (error: unknown): void => {
-    configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write: printError });
+    // Without waiting: nothing else may happen in this process.
+    const write = (text: string): void => void writeSync(process.stderr.fd, text);
+    configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write });
     log("process").error("stopped by an error that nobody handled", { error });
     process.exit(EXIT.failed);
   };
@@ -119,15 +127,28 @@ function listenForCrashes(): void {
 }
 
 function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  output.print(`${visible(text)}\n`);
 }
 
 function printError(text: string): void {
-  process.stderr.write(text);
+  errors.print(text);
 }
 
-/** Waits until standard output has taken everything, so that exiting cuts nothing off. */
-async function flushed(code: number): Promise<number> {
-  await new Promise<void>((done) => process.stdout.write("", () => done()));
-  return code;
+/** Waits until the readers have taken everything, so that exiting cuts nothing off. Answers the exit code. */
+async function flush(code: number): Promise<number> {
+  const flushed = Promise.all([output.flushed(), errors.flushed()]);
+  const wasStopped = stopping.signal.aborted;
+  const stopped = new Promise<void>((done) => {
+    if (wasStopped) systemClock.after(FAREWELL_MS, done);
+    else stopping.signal.addEventListener("abort", () => done(), { once: true });
+  });
+  await Promise.race([flushed, stopped]);
+  if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
+  const { failure } = output;
+  if (failure === undefined) return code;
+  if (!(failure instanceof OutputGone)) {
+    printError(`slipway: standard output cannot be written: ${failure.message}\n`);
+    await errors.flushed();
+  }
+  return code || EXIT.failed;
 }

@@ -2,6 +2,7 @@
 // the terminal. Made once by src/main.ts and handed to the verbs; the only place that knows the process's own streams.
 
 import { closeSync, constants, openSync, readSync } from "node:fs";
+import type { Output } from "./output.ts";
 
 export type Size = { height: number; width: number };
 
@@ -25,24 +26,14 @@ export interface Streams {
   onResize(listener: () => void): Disposable;
 }
 
-/** Whoever read standard output has gone, as in `slipway ... | head -1`. */
-export class OutputGone extends Error {
-  override readonly name = "OutputGone";
-}
-
 /** The streams that a verb was given; what cannot be read or asked without them is a defect of the caller. */
 export const streamsOf = ({ streams }: { streams?: Streams }): Streams => {
   if (!streams) throw new Error("this verb needs streams");
   return streams;
 };
 
-const taken = (to: NodeJS.WriteStream, data: Uint8Array | string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    to.write(data, (error) => (error ? reject(new OutputGone()) : resolve()));
-  });
-
-/** The process's own. */
-export const processStreams = (): Streams => ({
+/** The process's own. `output` and `errors` write, for the verbs and for whatever else the program says. */
+export const processStreams = (output: Output, errors: Output): Streams => ({
   // Looked at only when asked: opening standard input is something.
   get inputIsTerminal() {
     return process.stdin.isTTY === true;
@@ -55,8 +46,8 @@ export const processStreams = (): Streams => ({
     const chunks: AsyncIterable<Buffer> = process.stdin.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) yield new Uint8Array(chunk);
   },
-  write: (data) => taken(process.stdout, data),
-  writeError: (data) => taken(process.stderr, data),
+  write: (data) => output.write(data),
+  writeError: (data) => errors.write(data),
   forget() {
     let terminal: number | undefined;
     try {

@@ -5,50 +5,46 @@ import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
-import { several } from "../text.ts";
+import { several, visible } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 import { messagesOf, withServer } from "./remote.ts";
 import { agentsOf, workspaceAsked } from "./workspaces/find.ts";
 
-type Print = (line: unknown) => void;
+/** Prints a line; rejects once nobody reads any more, as in `slipway logs dev --follow | head -1`. */
+type Print = (line: unknown) => Promise<void>;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["follow"] });
   const named = workspaceAsked(input, words);
   return withServer("logs", input, value, async ({ client }) => {
     const workspace = await named(client);
-    // Whoever read them may have gone, as in `slipway logs dev --follow | head -1`.
-    const { promise: unread, reject: stop } = Promise.withResolvers<never>();
-    const print: Print = (line) => {
+    const print: Print = async (line) => {
       const { output } = line as { output: string };
-      const text = has.json ? JSON.stringify(line) : several(output);
-      if (input.streams) input.streams.write(`${text}\n`).catch(stop);
+      const text = has.json ? visible(JSON.stringify(line)) : several(output);
+      if (input.streams) await input.streams.write(`${text}\n`);
       else input.print(text);
     };
-    await Promise.race([
-      unread,
-      has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print),
-    ]);
+    await (has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print));
     return EXIT.ok;
   });
 };
 
 const printLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
   const build = await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
-  build.forEach(print);
+  for (const line of build) await print(line);
   for (const { id } of agentsOf(workspace)) {
-    (await client.get(`/api/v2/workspaceagents/${id}/logs`)).forEach(print);
+    for (const line of await client.get(`/api/v2/workspaceagents/${id}/logs`)) await print(line);
   }
 };
 
 const followLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
   const building = messagesOf<JobLog>(client, `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`);
-  for await (const line of building) print(line);
+  for await (const line of building) await print(line);
   const started = await client.get(`/api/v2/workspaces/${workspace.id}`);
   await Promise.all(agentsOf(started).map(({ id }) => followAgent(client, id, print)));
 };
 
 const followAgent = async (client: Client, agent: string, print: Print): Promise<void> => {
   const path = `/api/v2/workspaceagents/${agent}/logs?follow=true&after=0`;
-  for await (const lines of messagesOf<AgentLog[]>(client, path)) lines.forEach(print);
+  for await (const lines of messagesOf<AgentLog[]>(client, path)) for (const line of lines) await print(line);
 };

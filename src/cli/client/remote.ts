@@ -8,7 +8,7 @@ import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../failure.ts";
-import { OutputGone } from "../streams.ts";
+import { OutputGone } from "../output.ts";
 import { plain } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { readSession } from "./session.ts";

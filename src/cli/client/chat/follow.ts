@@ -7,7 +7,7 @@ import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
-import { plain } from "../../text.ts";
+import { plain, visible } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
 import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
@@ -138,7 +138,8 @@ const sinkOf = (input: VerbInput, { json, showsUsers }: Following): Sink => {
   };
   const written = (): Promise<void> => writing;
   const inLines = (text: string): void => input.printError(`${text}\n`);
-  if (json) return { show: (event) => say(`${JSON.stringify(event)}\n`), note: inLines, written, end: written };
+  if (json)
+    return { show: (event) => say(`${visible(JSON.stringify(event))}\n`), note: inLines, written, end: written };
   const isColoured = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
   const printer = new ChatPrinter({ say, note: input.printError, showsUsers, isColoured });
   return {

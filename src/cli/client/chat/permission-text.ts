@@ -1,19 +1,11 @@
 // Calls that wait for permission, as text for whoever decides: the whole command or the paths first, nothing that moves the cursor or
 // turns the order of letters around, and it is said where something was left out (rule CV-15).
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
-import { plain } from "../../text.ts";
+import { plain, unmistakable } from "../../text.ts";
 
 /** Letters of a value that are shown; a command is shown whole. */
 const SHOWN = 400;
 const LINE = 200;
-
-/** What would change how the rest looks, as what it is: `\u001b`. */
-const visible = (text: string): string =>
-  text.replaceAll("\t", "    ").replaceAll(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is shown as codes
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 
 const indented = (text: string): string => `    ${text.replaceAll("\n", "\n    ")}\n`;
 
@@ -40,17 +32,17 @@ export const askedText = (call: ToolCallRequest, title?: string): string => {
   const { command: _, ...others } = argsOf(call);
   const rest = command === undefined ? argsOf(call) : others;
   const lines = Object.entries(rest).map(([name, value]) => indented(`${plain(name)}: ${cutWords(value)}`));
-  return head + (command === undefined ? "" : indented(`$ ${visible(command)}`)) + lines.join("");
+  return head + (command === undefined ? "" : indented(`$ ${unmistakable(command)}`)) + lines.join("");
 };
 
 const cutWords = (value: unknown): string => {
-  const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  const text = unmistakable(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
   const left = text.length - SHOWN;
   return left > 0 ? `${text.slice(0, SHOWN)}… (${left} more characters)` : text;
 };
 
 /** The same on a part of a line, for logs. */
 export const askedLine = (call: ToolCallRequest): string => {
-  const words = visible(commandOf(call) ?? call.args).replaceAll("\n", "\\n");
+  const words = unmistakable(commandOf(call) ?? call.args).replaceAll("\n", "\\n");
   return `${plain(call.tool_name)} ${words.length > LINE ? `${words.slice(0, LINE)}…` : words}`;
 };

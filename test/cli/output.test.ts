@@ -1,0 +1,159 @@
+// What a verb prints arrives whole, whatever reads it: slow readers, readers that go away, full disks; and nothing in it plays tricks on the
+// terminal it is shown on.
+import { describe, expect, test } from "bun:test";
+import { Output, OutputGone } from "#src/cli/output.ts";
+import { plain, several, unmistakable, visible } from "#src/cli/text.ts";
+import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+const PIPE_BYTES = 65_536;
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
+const lines = Array.from({ length: 4_000 }, (_, i) => `line ${i} ${"x".repeat(40)}`);
+const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: lines } }, { name: "wordy" });
+for (let i = 0; i < 24; i++) {
+  const { id } = await createWorkspace(admin, template_id, `w${i}`);
+  await awaitBuild(admin, id);
+}
+
+/** Runs a line of shell with the program in it; answers what came out at its end. */
+const inShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
+  await using terminal = world.onTerminal(`( ${line} ) >out 2>err`);
+  const code = await terminal.exited;
+  const [out, shown] = [Bun.file(`${world.home}/out`), Bun.file(`${world.home}/err`)];
+  return { code, out: await out.text(), shown: await shown.text() };
+};
+
+describe("into a pipe", () => {
+  const LONG = [
+    "workspaces list --json",
+    "workspaces logs w1",
+    "logs w1 --json",
+    "templates push . --help && slipway config example && slipway help && slipway workspaces list --json",
+  ];
+
+  test.each(LONG)("[CV-36] prints all of `%s` for a reader that is slow", async (verb) => {
+    const whole = await inShell(`slipway ${verb}`);
+    const { out } = await inShell(`{ slipway ${verb}; echo code $? >&2; } | { sleep 0.3; cat; }`);
+    expect(whole.out.length).toBeGreaterThan(PIPE_BYTES);
+    expect(out).toBe(whole.out);
+  });
+
+  test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
+    "[CV-36] ends quietly when whoever reads `%s` has gone",
+    async (verb) => {
+      const { out, shown } = await inShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
+      expect(out).toHaveLength(5);
+      // What fits into the pipe may have been taken before the reader went.
+      expect(shown).toMatch(/^code [01]\n$/);
+      const closed = await inShell(`{ sleep 0.2; slipway ${verb}; echo code $? >&2; } | true`);
+      expect(closed).toMatchObject({ out: "", shown: "code 1\n" });
+    },
+  );
+
+  test("[CV-36] names what keeps output from being written, and fails", async () => {
+    const { shown, code } = await inShell("sh -c 'slipway workspaces list --json >/dev/full'");
+    expect({ shown, code }).toEqual({
+      shown: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
+      code: 1,
+    });
+  });
+
+  test("[CV-36] Ctrl-C ends a program whose output nobody reads", async () => {
+    const child = Bun.spawn(["sh", "-c", "slipway workspaces logs w1 & echo $! >&2; wait $!; echo code $? >&2"], {
+      cwd: world.home,
+      env: { ...process.env, HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const reader = child.stdout.getReader();
+    let size = 0;
+    while (size < PIPE_BYTES / 2) size += (await reader.read()).value?.byteLength ?? 0;
+    const errors = child.stderr.getReader();
+    const pid = Number(new TextDecoder().decode((await errors.read()).value));
+    process.kill(pid, "SIGINT");
+    // Its pipe stays full: nothing reads it until it has ended.
+    expect(new TextDecoder().decode((await errors.read()).value)).toBe("code 130\n");
+    await reader.cancel();
+    await child.exited;
+  });
+});
+
+describe("the writer", () => {
+  test("[CV-36] waits for what was printed, in order, and keeps the first failure", async () => {
+    const taken: (() => void)[] = [];
+    const written: string[] = [];
+    const output = new Output({
+      write(data, done) {
+        written.push(String(data));
+        taken.push(() => done());
+      },
+    });
+    output.print("one");
+    output.print("two");
+    let isFlushed = false;
+    const flushed = output.flushed().then(() => {
+      isFlushed = true;
+    });
+    taken.shift()?.();
+    await Promise.resolve();
+    expect({ isFlushed, written }).toEqual({ isFlushed: false, written: ["one", "two"] });
+    taken.shift()?.();
+    await flushed;
+    const gone = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
+    gone.print("one");
+    await gone.flushed();
+    expect(gone.failure).toBeInstanceOf(OutputGone);
+    await expect(gone.write("two")).rejects.toBeInstanceOf(OutputGone);
+  });
+
+  test("[CV-36] a log that nobody reads is cut at 16 MiB, and says so once it is read again", async () => {
+    const taken: (() => void)[] = [];
+    const written: string[] = [];
+    const output = new Output(
+      {
+        write(data, done) {
+          written.push(String(data));
+          taken.push(() => done());
+        },
+      },
+      { mayDrop: true },
+    );
+    const mebibyte = "x".repeat(1024 * 1024);
+    for (let i = 0; i < 40; i++) output.print(mebibyte);
+    expect(written.length).toBeLessThan(20);
+    const dropped = 40 - written.length;
+    for (let next = taken.shift(); next; next = taken.shift()) next();
+    expect(written.at(-1)).toBe(`(${dropped} messages were dropped: nothing read them)\n`);
+  });
+});
+
+describe("on a terminal", () => {
+  const evil = "a\u202eb\u2066c\u0007\u001b[2Jd\u009b31me\u061cf";
+
+  test("[CV-5] shows what reorders letters as codes, and takes control sequences out", () => {
+    expect(several(evil)).toBe("a\\u202eb\\u2066cde\\u061cf");
+    expect(plain("one\ntwo\u2028three")).toBe("one two\\u2028three");
+    expect(unmistakable("a\u200bb\tc\u001b")).toBe("a\\u200bb    c\\u001b");
+    // Joiners are part of how people write.
+    expect(several("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
+  });
+
+  test("[CV-5] JSON means the same with codes in it", () => {
+    const json = JSON.stringify({ text: evil });
+    expect(JSON.parse(visible(json))).toEqual({ text: evil });
+    expect(visible(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
+  });
+
+  test("[CV-5] logs and answers of the server do so", async () => {
+    const template = await seedTemplate(world.server, { ...ECHO, echo: { logs: [evil] } }, { name: "evil" });
+    const { id } = await createWorkspace(admin, template.template_id, "evil");
+    await awaitBuild(admin, id);
+    expect((await world.run(["logs", "evil"])).out).toBe("a\\u202eb\\u2066cde\\u061cf\n");
+    const { out } = await world.run(["logs", "evil", "--json"]);
+    expect(out).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
+    expect(out).toContain("a\\u202eb");
+  });
+});
