@@ -55,10 +55,14 @@ type PathFor<T> = [T] extends [NoArgument] ? never : string;
 export class Client {
   readonly url: URL;
   readonly token: string | undefined;
+  /** Headers of every request besides the token, such as those of a proxy in front. */
+  readonly extraHeaders: Readonly<Record<string, string>>;
 
-  constructor(url: URL | string, token?: string) {
+  /** `headers` go with every request. */
+  constructor(url: URL | string, token?: string, headers: Readonly<Record<string, string>> = {}) {
     this.url = new URL(url);
     this.token = token;
+    this.extraHeaders = headers;
   }
 
   /** Signs in with a password, and the code that `askCode` gives where one is needed, and returns a client that is that user. */
@@ -73,9 +77,14 @@ export class Client {
     return this.as(session_token);
   }
 
+  /** What every request carries. */
+  get headers(): Record<string, string> {
+    return { ...this.extraHeaders, ...(this.token === undefined ? {} : { "Service-Session-Token": this.token }) };
+  }
+
   /** The same server, another caller. */
   as(token: string | undefined): Client {
-    return new Client(this.url, token);
+    return new Client(this.url, token, this.extraHeaders);
   }
 
   // A path that is written down answers what its route answers, and takes what its route takes: a wrong path, member or body is an error
@@ -110,7 +119,7 @@ export class Client {
   /** The bare answer, whatever its status. A body that is not text or bytes is sent as JSON. */
   fetch(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
     const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
-    const headers: Record<string, string> = { ...this.#credentials(), ...options.headers };
+    const headers: Record<string, string> = { ...this.headers, ...options.headers };
     if (body !== undefined && !raw) headers["content-type"] ??= "application/json";
     return fetch(new URL(path, this.url), {
       method,
@@ -125,14 +134,10 @@ export class Client {
   async socket(path: string, options: { headers?: Record<string, string> } = {}): Promise<ClientSocket> {
     const url = new URL(path, this.url);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(url, { headers: { ...this.#credentials(), ...options.headers } } as never);
+    const socket = new WebSocket(url, { headers: { ...this.headers, ...options.headers } } as never);
     const client = new ClientSocket(socket);
     await client.opened;
     return client;
-  }
-
-  #credentials(): Record<string, string> {
-    return this.token === undefined ? {} : { "Service-Session-Token": this.token };
   }
 
   async #json(method: Method, path: string, body: unknown, options?: RequestOptions): Promise<unknown> {

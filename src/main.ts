@@ -2,18 +2,18 @@
 // below gets what it needs handed in.
 import { readFileSync, writeSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
-import { didYouMean } from "#base/config/nearest.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
+import { type Globals, headersOf, readGlobals } from "./cli/globals.ts";
 import { wordIn } from "./cli/group.ts";
-import { programHelp, verbHelp } from "./cli/help.ts";
+import { programHelp, unknownVerb, verbHelp } from "./cli/help.ts";
 import { Output, OutputGone } from "./cli/output.ts";
 import { onSignal } from "./cli/signals.ts";
 import { processStreams } from "./cli/streams.ts";
 import { visible } from "./cli/text.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
-import { MOVED, VERBS } from "./cli/verbs.ts";
+import { VERBS } from "./cli/verbs.ts";
 
 const STAYS_MS = 300;
 /** How long a program that was told to stop waits for the reader of its output. */
@@ -29,26 +29,35 @@ listenForCrashes();
 compileAsUsualLater();
 process.exit(await flush(await main(process.argv.slice(2))));
 
-async function main([name = "help", ...argv]: string[]): Promise<number> {
-  if (name === "help" || name === "--help" || name === "-h") return help(argv[0], argv.slice(1));
-  const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
-  if (!verb) return unknownVerb(name);
-  // Behind `--` stands what is somebody else's.
-  const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
-  if (own.includes("--help") || own.includes("-h")) return help(verb.name, own);
+async function main(argv: readonly string[]): Promise<number> {
+  let said = "";
   try {
+    const { globals, rest } = readGlobals(argv);
+    const [name = "help", ...own] = rest;
+    if (name === "help" || name === "--help" || name === "-h") return help(own[0], own.slice(1));
+    const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
+    if (!verb) return unknown(name);
+    // Behind `--` stands what is somebody else's.
+    const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
+    if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
+    said = [verb.name, wordIn(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
     const { run } = await verb.load();
-    return await run(verbInput(argv));
+    return await run(await verbInput(own, globals));
   } catch (error) {
-    return await failed([verb.name, wordIn(verb.words ?? [], argv)?.word.name].filter(Boolean).join(" "), error);
+    return await failed(said, error);
   }
 }
 
-function verbInput(argv: string[]): VerbInput {
+async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
+  const { url, token, configFolder, isVerbose } = globals;
+  // A copy: the values of secrets are forgotten by the process, not by whoever asked for them.
+  const env = { ...process.env, ...(url ? { SLIPWAY_URL: url } : {}), ...(token ? { SLIPWAY_TOKEN: token } : {}) };
   return {
     argv,
-    // A copy: the values of secrets are forgotten by the process, not by whoever asked for them.
-    env: { ...process.env },
+    env,
+    headers: await headersOf(globals, env),
+    ...(configFolder === undefined ? {} : { configFolder }),
+    isVerbose,
     signal: stopping.signal,
     clock: systemClock,
     onReload: (listener) => void process.on("SIGHUP", listener),
@@ -65,34 +74,30 @@ function verbInput(argv: string[]): VerbInput {
 }
 
 function help(name: string | undefined, argv: readonly string[]): number {
+  const isOfAll = name === "--all";
   const verb = VERBS.find((one) => one.name === name);
-  if (name !== undefined && !verb) return unknownVerb(name);
-  print(verb ? verbHelp(verb, argv) : programHelp(VERBS));
+  if (name !== undefined && !verb && !isOfAll) return unknown(name);
+  print(verb ? verbHelp(verb, argv) : programHelp(VERBS, isOfAll));
   return EXIT.ok;
 }
 
-function unknownVerb(name: string): number {
-  const moved = MOVED[name];
-  if (moved !== undefined) {
-    printError(`slipway: the verb ${name} has another name: ${moved}.\n`);
-    return EXIT.usage;
-  }
-  const names = VERBS.map((verb) => verb.name);
-  printError(`slipway: unknown verb ${name}.${didYouMean(name, names)} \`slipway help\` lists them.\n`);
+function unknown(name: string): number {
+  printError(unknownVerb(VERBS, name));
   return EXIT.usage;
 }
 
 async function failed(verb: string, error: unknown): Promise<number> {
+  const call = `slipway ${verb}`.trimEnd();
   if (error instanceof UsageError) {
     const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
-    const said = error.sentence ?? `this cannot be used:\n${lines.join("\n")}`;
-    printError(`slipway ${verb}: ${said}\n\`slipway ${verb} --help\` says more.\n`);
+    const said = error.sentence ?? `these arguments or settings are invalid:\n${lines.join("\n")}`;
+    printError(`${call}: ${said}\n\`${verb ? call : "slipway"} --help\` explains more.\n`);
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;
   const { machineReason } = await import("./cli/reason.ts");
   const reason = machineReason(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
-  printError(`slipway ${verb}: ${reason}\n`);
+  printError(`${call}: ${reason}\n`);
   return EXIT.failed;
 }
 

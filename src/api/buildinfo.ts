@@ -1,6 +1,6 @@
 // What this server is: read by clients before they sign in.
 import { t } from "elysia";
-import { VERSION } from "#base/version.ts";
+import { WIRE_VERSION } from "#base/version.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";
 import { deploymentId } from "#db/settings.ts";
 import { named } from "#schema/named.ts";
@@ -12,7 +12,9 @@ const BuildInfo = named(
   "BuildInfo",
   t.Object({
     external_url: t.String({ description: "Where the source and the documentation are." }),
-    version: t.String({ description: "Semantic version with a leading v." }),
+    version: t.String({
+      description: "Semantic version with a leading v; the build metadata names the version of this server.",
+    }),
     dashboard_url: t.String({ description: "The address people open in their browser." }),
     workspace_proxy: t.Boolean(),
     agent_api_version: t.String({ description: "Newest version of the agent protocol that is understood." }),
@@ -31,7 +33,7 @@ export const buildinfo = (ctx: ApiContext) =>
     "/buildinfo",
     async () => ({
       external_url: "",
-      version: `v${VERSION}`,
+      version: WIRE_VERSION,
       dashboard_url: ctx.accessUrl.href,
       workspace_proxy: false,
       agent_api_version: "2.10",

@@ -6,5 +6,11 @@ declare const SLIPWAY_BUILD_COMMIT: string | undefined;
 
 export const VERSION: string = typeof SLIPWAY_BUILD_VERSION === "string" ? SLIPWAY_BUILD_VERSION : sourceVersion;
 
+/**
+ * The version as clients of Coder servers read it, the same in build information, the header and the program: none of theirs, and in a
+ * form for which their plug-ins assume every feature.
+ */
+export const WIRE_VERSION = `v0.0.0-devel+slipway.${VERSION}`;
+
 /** The Git commit the binary was built from, or an empty text. */
 export const COMMIT: string = typeof SLIPWAY_BUILD_COMMIT === "string" ? SLIPWAY_BUILD_COMMIT : "";

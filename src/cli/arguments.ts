@@ -16,6 +16,8 @@ export type Shape<Values extends string, Lists extends string, Switches extends 
   lists?: readonly Lists[];
   /** Options without a value. */
   switches?: readonly Switches[];
+  /** One letter for some of them: `y: "yes"` is `-y`. */
+  short?: Readonly<Record<string, Values | Lists | Switches>>;
 };
 
 export type Arguments<Values extends string = never, Lists extends string = never, Switches extends string = never> = {
@@ -39,6 +41,7 @@ export const readArguments = <
   const valued: readonly string[] = [...(shape.values ?? []), ...CONNECTION, "output"];
   const listed: readonly string[] = shape.lists ?? [];
   const switches: readonly string[] = [...(shape.switches ?? []), "json"];
+  const short: Readonly<Record<string, string>> = shape.short ?? {};
   const end = argv.indexOf("--");
   const ours = end < 0 ? argv : argv.slice(0, end);
   const words: string[] = [];
@@ -54,7 +57,7 @@ export const readArguments = <
     }
     const equals = argument.indexOf("=");
     const flag = equals < 0 ? argument : argument.slice(0, equals);
-    const name = flag.replace(/^--/, "");
+    const name = /^-\w$/.test(flag) ? (short[flag.slice(1)] ?? "") : flag.replace(/^--/, "");
     if (switches.includes(name)) {
       if (equals >= 0) throw usageError(flag, "takes no value");
       has[name] = true;

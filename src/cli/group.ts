@@ -3,16 +3,22 @@ import { didYouMean } from "#base/config/nearest.ts";
 import { type UsageError, usageError } from "#base/usage-error.ts";
 import type { RunVerb, SubVerb, Verb } from "./verb.ts";
 
-type Group = Pick<Verb, "name" | "help" | "details"> & { words: readonly SubVerb[] };
+type Group = Pick<Verb, "name" | "area" | "help" | "details"> & {
+  words: readonly SubVerb[];
+  /** What a call without any of the words does, such as `slipway open dev`. */
+  otherwise?: Pick<SubVerb, "usage" | "load">;
+};
 
 /** The verb that hands its arguments on to one of its words. */
-export const group = ({ name, help, details, words }: Group): Verb => ({
+export const group = ({ name, area, help, details, words, otherwise }: Group): Verb => ({
   name,
+  area,
   help,
   words,
-  usage: `${words.map((word) => word.name).join("|")} ...`,
+  usage: otherwise?.usage ?? `${words.map((word) => word.name).join("|")} ...`,
+  ...(otherwise ? { isCalledAlone: true } : {}),
   ...(details ? { details } : {}),
-  load: async () => ({ run: handOn(name, words) }),
+  load: async () => ({ run: handOn(name, words, otherwise) }),
 });
 
 /** The word that arguments begin with, which may be two such as `apps list`, and what stands behind it. */
@@ -30,13 +36,16 @@ export const wordIn = (
 
 /** Throws UsageError for a word that the verb does not know. */
 const handOn =
-  (verb: string, words: readonly SubVerb[]): RunVerb =>
+  (verb: string, words: readonly SubVerb[], otherwise: Group["otherwise"]): RunVerb =>
   async (input) => {
     const found = wordIn(words, input.argv);
-    if (!found) throw unknownWord(verb, words, input.argv);
-    const { run } = await found.word.load();
-    return run({ ...input, argv: found.rest });
+    if (!found && !(otherwise && startsWithOne(input.argv))) throw unknownWord(verb, words, input.argv);
+    const { run } = await (found?.word ?? (otherwise as SubVerb)).load();
+    return run({ ...input, argv: found?.rest ?? input.argv });
   };
+
+/** Two words in a row are a word that is unknown, and what it is to work on. */
+const startsWithOne = ([, second]: readonly string[]): boolean => second === undefined || second.startsWith("-");
 
 const unknownWord = (verb: string, words: readonly SubVerb[], argv: readonly string[]): UsageError => {
   const [first = ""] = argv;

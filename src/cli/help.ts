@@ -1,19 +1,60 @@
-// Help texts, printed from the table of verbs.
+// Help texts, printed from the table of verbs: by purpose, with examples first.
+import { didYouMean } from "#base/config/nearest.ts";
 import { wordIn } from "./group.ts";
-import type { SubVerb, Verb } from "./verb.ts";
+import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
 
-/** The list of verbs. */
-export const programHelp = (verbs: readonly Verb[]): string => {
-  const width = Math.max(...verbs.map((verb) => verb.name.length));
-  const rows = verbs.map((verb) => `  ${verb.name.padEnd(width)}  ${verb.help}`);
+const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
+  ["slipway serve", "Run a server on this machine"],
+  ["slipway login https://slipway.example.com", "Sign in to a server"],
+  ["slipway create dev --template docker", "Create a workspace"],
+  ["slipway ssh dev", "Open a shell in it"],
+  ['slipway chat new "Fix the failing test"', "Start a chat with a coding agent"],
+];
+
+/** Names that people know from elsewhere, or that verbs had, and what does it here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  list: "`slipway ls`",
+  delete: "`slipway rm`",
+  remove: "`slipway rm`",
+  new: "`slipway create`",
+  up: "`slipway start`",
+  down: "`slipway stop`",
+  exec: "`slipway ssh WORKSPACE -- COMMAND`",
+  shell: "`slipway ssh`",
+  upgrade: "`slipway migrate`",
+  server: "`slipway serve`",
+  daemon: "`slipway serve`",
+  signin: "`slipway login`",
+  signout: "`slipway logout`",
+  setup: "`slipway offline setup`, which creates the first owner before the first start",
+  user: "`slipway users` with a running server, or `slipway offline users` without one",
+  token: "`slipway tokens` with a running server, or `slipway offline tokens` without one",
+  task: "`slipway tasks`",
+};
+
+/** The verbs by purpose; those that programs call only with `all`. */
+export const programHelp = (verbs: readonly Verb[], all = false): string => {
+  const areas = (Object.keys(AREAS) as Area[]).filter((area) => all || area !== "plumbing");
+  const shown = verbs.filter(({ area }) => areas.includes(area));
+  const width = Math.max(...shown.map(({ name }) => name.length));
+  const column = Math.max(...EXAMPLES.map(([line]) => line.length));
+  const section = (area: Area): string[] => [
+    `${AREAS[area]}:`,
+    ...shown.filter((verb) => verb.area === area).map(({ name, help }) => `  ${name.padEnd(width)}  ${help}`),
+    "",
+  ];
   return [
     "Slipway: remote development workspaces and AI coding-agent chats, in one program.",
     "",
-    "Usage: slipway VERB [arguments]",
+    "Examples:",
+    ...EXAMPLES.map(([line, what]) => `  ${line.padEnd(column)}  ${what}`),
     "",
-    ...rows,
+    "Usage: slipway COMMAND [arguments]",
     "",
-    "`slipway VERB --help` says more. To start: `slipway serve`.",
+    ...areas.flatMap(section),
+    all
+      ? "`slipway COMMAND --help` explains a command."
+      : "`slipway COMMAND --help` explains a command. `slipway help --all` also lists what programs call.",
   ].join("\n");
 };
 
@@ -29,6 +70,22 @@ export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
     ...(words.length > 0 ? ["", ...words] : []),
     ...(verb.details ? ["", verb.details()] : []),
   ].join("\n");
+};
+
+/** What is said of a verb that does not exist, with the nearest that does. */
+export const unknownVerb = (verbs: readonly Verb[], name: string): string => {
+  const elsewhere = ELSEWHERE[name];
+  const within = verbs.filter(({ words }) => words?.some((word) => word.name === name)).map((verb) => verb.name);
+  const hint =
+    elsewhere !== undefined
+      ? ` Use ${elsewhere}.`
+      : within.length > 0
+        ? ` Did you mean ${within.map((verb) => `\`slipway ${verb} ${name}\``).join(", or ")}?`
+        : didYouMean(
+            name,
+            verbs.map((verb) => verb.name),
+          );
+  return `slipway: unknown command ${name}.${hint} \`slipway help\` lists the commands.\n`;
 };
 
 /** A word with its arguments, as it is typed behind its verb. */

@@ -13,9 +13,10 @@ const cell = (text: string): string => text.replaceAll("|", "\\|");
 const row = (call: string, help: string): string => `| \`slipway ${cell(call)}\` | ${cell(help)} |`;
 
 const verbsMarkdown = (): string => {
-  const rows = VERBS.flatMap(({ name, usage, help, words }) =>
-    words ? words.map((word) => row(`${name} ${called(word)}`, word.help)) : [row(`${name} ${usage}`, help)],
-  );
+  const rows = VERBS.flatMap(({ name, usage, help, words = [], isCalledAlone }) => [
+    ...(words.length === 0 || isCalledAlone ? [row(`${name} ${usage}`, help)] : []),
+    ...words.map((word) => row(`${name} ${called(word)}`, word.help)),
+  ]);
   return ["| verb | what it does |", "|---|---|", ...rows].join("\n");
 };
 

@@ -18,6 +18,12 @@ export interface VerbInput extends Input {
   onReload?(listener: () => void): void;
   /** Takes variables out of what the system shows of this process, and of what programs are started with; `env` keeps them. */
   forgetVariables?(names: readonly string[]): void;
+  /** Where the sign-in is kept instead of the user's own configuration: a folder with the files `url` and `session`. */
+  configFolder?: string;
+  /** Headers for every request to the server, such as those that a proxy in front of it asks for. */
+  headers?: Readonly<Record<string, string>>;
+  /** Says more of what goes on. */
+  isVerbose?: boolean;
   /** True when standard error is a terminal. */
   isTerminal: boolean;
   /** For verbs that ask, or pass bytes on. */
@@ -42,8 +48,21 @@ export interface SubVerb {
   load(): Promise<{ run: RunVerb }>;
 }
 
+/** What a verb is for, in the order of `slipway help`. What machines call is plumbing. */
+export const AREAS = {
+  start: "Get started",
+  workspaces: "Workspaces",
+  chats: "Chats and tasks",
+  templates: "Templates",
+  people: "People and access",
+  server: "Running a server",
+  plumbing: "Plumbing, called by programs",
+} as const;
+export type Area = keyof typeof AREAS;
+
 export interface Verb {
   name: string;
+  area: Area;
   /** One line for the list of verbs. */
   help: string;
   /** What may stand behind the name, for the first line of `--help`. */
@@ -52,6 +71,8 @@ export interface Verb {
   details?(): string;
   /** The words of a verb that does several things. */
   words?: readonly SubVerb[];
+  /** A call without any of the words does something, too: what `help` and `usage` say. */
+  isCalledAlone?: true;
   names?: Named;
   load(): Promise<{ run: RunVerb }>;
 }

@@ -10,6 +10,7 @@ import { OFFLINE } from "./verbs/offline.ts";
 import { PREBUILDS } from "./verbs/prebuilds.ts";
 import { SECRETS } from "./verbs/secrets.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
+import { SHORTCUTS } from "./verbs/shortcuts.ts";
 import { TASKS } from "./verbs/tasks.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
 import { TOKENS, USERS } from "./verbs/users.ts";
@@ -19,6 +20,7 @@ export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
   ...[
+    ...SHORTCUTS,
     WORKSPACES,
     SCHEDULE,
     SHARE,
@@ -42,17 +44,10 @@ export const VERBS: readonly Verb[] = [
   OFFLINE,
   {
     name: "completion",
+    area: "start",
     help: "Print what a shell needs to complete verbs, flags and names.",
     usage: "bash|zsh|fish",
     load: async () => ({ run: (await import("./completion/scripts.ts")).completionOf(VERBS) }),
   },
   VERSION,
 ];
-
-/** Names that verbs had, and what does their work now. */
-export const MOVED: Readonly<Record<string, string>> = {
-  setup: "`slipway offline setup` makes the first owner before the first start",
-  user: "`slipway users` works with a running server, `slipway offline users` while none runs",
-  task: "`slipway tasks`",
-  token: "`slipway tokens` works with a running server, `slipway offline tokens` while none runs",
-};

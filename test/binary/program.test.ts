@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "#base/version.ts";
+import { VERSION, WIRE_VERSION } from "#base/version.ts";
 
 const BINARY = process.env.SLIPWAY_TEST_BINARY;
 const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -46,7 +46,7 @@ const lineMatching = async (stream: ReadableStream<Uint8Array>, pattern: RegExp)
 
 test("[CF-9] version, help and example print and exit 0", async () => {
   const version = await run(["version", "--json"]);
-  expect(JSON.parse(version.out)).toMatchObject({ version: VERSION, bun: Bun.version });
+  expect(JSON.parse(version.out)).toMatchObject({ version: WIRE_VERSION, slipway: VERSION, bun: Bun.version });
   expect(version.code).toBe(0);
   const help = await run(["help"]);
   expect(help.out).toContain("serve");

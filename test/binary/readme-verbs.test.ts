@@ -61,7 +61,7 @@ testHere(
       "The template hello is there",
       "hello from first",
       "Linux",
-      "greeter runs.",
+      "greeter is running.",
       "good day from greeter",
       "./template.yaml",
       "provisioner: local",

@@ -47,7 +47,7 @@ describe("users", () => {
       out: "",
       err:
         "slipway users delete: nothing was deleted: there is no terminal to ask at, so say with --yes that you mean it\n" +
-        "`slipway users delete --help` says more.\n",
+        "`slipway users delete --help` explains more.\n",
     });
     await using terminal = world.onTerminal("slipway users delete grace");
     await terminal.until("deletes the user grace (grace@example.com) for good. Type its name: ");

@@ -8,13 +8,13 @@ import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
 const world = await forFile(openClientWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 await signInAs(world);
 const admin = new Client(world.server.url, tokenOf(world));
-await seedTemplate(world.server, ECHO, { name: "fine" });
+await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "fine" });
 for (const name of ["one", "two"]) await world.must(["workspaces", "create", name, "--template", "fine"]);
 
 const words = (line: string): string[] => line.split(" ");
@@ -25,7 +25,7 @@ const workspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users
 describe("a workspace", () => {
   test("[CV-23] a restart stops and starts it, and only starts one that is stopped", async () => {
     const { id } = await workspace("one");
-    expect(await must("workspaces restart one")).toBe("one runs.\n");
+    expect(await must("workspaces restart one")).toBe("one is running.\n");
     await must("workspaces stop one");
     const ended = JSON.parse(await must("workspaces restart one --json")) as Workspace;
     expect(ended.latest_build).toMatchObject({ transition: "start", status: "running" });
@@ -105,15 +105,21 @@ describe("a workspace", () => {
   }, 120_000);
 
   test("[CV-24] its ports are opened to others, and are its owner's alone again", async () => {
-    expect(await must("share ports one")).toBe("No port is shared.\n");
-    expect(await must("share port one 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
-    const { shares } = JSON.parse(await must("share port one 3000 --to authenticated --json")) as {
+    const { template_id } = await seedTemplate(world.server, ECHO, { name: "wired" });
+    await createWorkspace(admin, template_id, "ported");
+    expect(await must("share ports ported")).toBe("No port is shared.\n");
+    expect(await must("share port ported 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
+    const { shares } = JSON.parse(await must("share port ported 3000 --to authenticated --json")) as {
       shares: PortShare[];
     };
     expect(shares).toMatchObject([{ port: 3000, protocol: "http", share_level: "authenticated" }]);
-    expect(await must("share port one 3000 --to owner")).toBe("No port is shared.\n");
-    const wrong = ["share port one 3000", "share port one 3000 --to all", "share port one web --to public"].map(run);
+    expect(await must("share port ported 3000 --to owner")).toBe("No port is shared.\n");
+    const wrong = [
+      "share port ported 3000",
+      "share port ported 3000 --to all",
+      "share port ported web --to public",
+    ].map(run);
     expect((await Promise.all(wrong)).map(({ code }) => code)).toEqual([2, 2, 2]);
-    expect(await run("share port one.none 3000 --to public")).toMatchObject({ code: 1 });
+    expect(await run("share port ported.none 3000 --to public")).toMatchObject({ code: 1 });
   }, 120_000);
 });

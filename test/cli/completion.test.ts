@@ -10,8 +10,8 @@ import { runHere } from "./run-verb.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
-await seedTemplate(world.server, ECHO, { name: "fine" });
-await seedTemplate(world.server, ECHO, { name: "finer" });
+await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "fine" });
+await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "finer" });
 await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
 await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
 

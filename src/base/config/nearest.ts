@@ -1,16 +1,50 @@
-// "Did you mean ...?" for misspelt settings and verbs.
+// "Did you mean ...?" for misspelt settings, verbs and names.
+
+/** Names that people try, by the setting that does what they mean. */
+const TRIED: Readonly<Record<string, readonly string[]>> = {
+  address: "port host listen bind addr http_address http_port listen_address bind_address".split(" "),
+  access_url: "url public_url base_url external_url".split(" "),
+  wildcard_access_url: "wildcard wildcard_url apps_url app_hostname".split(" "),
+  data_dir: "data dir home folder data_directory data_path".split(" "),
+  database_url: "database db db_url postgres postgres_url pg_connection_url".split(" "),
+  tls_cert_file: "tls_cert cert cert_file certificate".split(" "),
+  tls_key_file: "tls_key key_file private_key".split(" "),
+  log_level: "verbose debug loglevel level".split(" "),
+};
 
 /** The known name closest to `name`, when at most a third of its letters differ. */
 export const nearest = (name: string, known: readonly string[]): string | undefined => {
   const ranked = known.map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }));
-  const best = ranked.sort((a, b) => a.distance - b.distance)[0];
-  return best && best.distance <= Math.ceil(name.length / 3) ? best.one : undefined;
+  const best = ranked
+    .filter(({ one, distance }) => distance <= Math.ceil(name.length / 3) && hasLikeWords(name, one))
+    .sort((a, b) => a.distance - b.distance)[0];
+  return best?.one;
 };
 
 /** ` Did you mean X?`, or nothing. */
 export const didYouMean = (name: string, known: readonly string[]): string => {
   const best = nearest(name, known);
   return best === undefined ? "" : ` Did you mean ${best}?`;
+};
+
+/** The same for a setting, written as `write` does: names that mean another one in other programs lead to it. */
+export const didYouMeanSetting = (
+  name: string,
+  keys: readonly string[],
+  write: (key: string) => string = (key) => key,
+): string => {
+  const bare = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
+  const prefix = bare(write("")).replace(/_+$/, "");
+  const own = bare(name).replace(new RegExp(`^${prefix}_`), "");
+  const meant = keys.find((key) => TRIED[key]?.includes(own)) ?? nearest(own, keys);
+  return meant === undefined ? "" : ` Did you mean ${write(meant)}?`;
+};
+
+/** Of names with as many words no word is another one: `http_address` is no misspelt `node_address`. */
+const hasLikeWords = (a: string, b: string): boolean => {
+  const [left, right] = [a, b].map((name) => name.toLowerCase().split(/[-_ .]+/));
+  if (!left || !right || left.length !== right.length || left.length === 1) return true;
+  return left.every((word, at) => editDistance(word, right[at] ?? "") <= Math.ceil(word.length / 2));
 };
 
 /** How many letters must be changed, added or left away to make one name of the other. */

@@ -2,7 +2,7 @@
 // Used by resolve.ts. Refuses names that are in no table, and says where they stand.
 import { parseArgs } from "node:util";
 import type { Problem } from "#base/usage-error.ts";
-import { didYouMean } from "./nearest.ts";
+import { didYouMeanSetting } from "./nearest.ts";
 import { envOf, flagOf, type SettingsTable } from "./setting.ts";
 
 /** The text given for one setting, and where it was found. */
@@ -40,10 +40,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
     } else if (token.kind === "option") {
       const key = keys.get(token.name);
       if (key === undefined) {
-        const hint = didYouMean(
-          token.rawName,
-          [...keys.keys()].map((name) => `--${name}`),
-        );
+        const hint = didYouMeanSetting(token.rawName, [...keys.values()], flagOf);
         reading.problems.push({ name: token.rawName, from: place, detail: `unknown setting.${hint}` });
         afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
         continue;
@@ -72,7 +69,7 @@ export const readEnv = (
     const key = keys.get(name);
     if (key !== undefined) reading.given.push({ key, name, from: "env", place, text });
     else if (!known.includes(name)) {
-      const detail = `unknown setting.${didYouMean(name, [...keys.keys()])}`;
+      const detail = `unknown setting.${didYouMeanSetting(name, [...keys.values()], (key) => envOf(key, prefix))}`;
       reading.problems.push({ name, from: place, detail });
     }
   }
@@ -109,7 +106,8 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
         kind?.structured && typeof value === "object" ? JSON.stringify(value) : scalarText(value, kind?.list === true);
       reading.given.push({ key: name, name, from: "file", place, text });
     } else {
-      const elsewhere = name in table ? " It can only be a flag or an environment variable." : didYouMean(name, keys);
+      const elsewhere =
+        name in table ? " It can only be a flag or an environment variable." : didYouMeanSetting(name, keys);
       reading.problems.push({ name, from: place, detail: `unknown setting.${elsewhere}` });
     }
   }

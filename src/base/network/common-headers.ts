@@ -1,5 +1,5 @@
 // What every answer carries, a node's own among them.
-import { VERSION } from "../version.ts";
+import { WIRE_VERSION } from "../version.ts";
 
 /**
  * It is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). Genuine clients take a 404 without a build
@@ -8,5 +8,5 @@ import { VERSION } from "../version.ts";
 export const COMMON_HEADERS = {
   "x-content-type-options": "nosniff",
   "cache-control": "no-store",
-  "x-coder-build-version": `v0.0.0-slipway.${VERSION}`,
+  "x-coder-build-version": WIRE_VERSION,
 };

@@ -12,8 +12,11 @@ import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { forPeople } from "./remote.ts";
 import { readSession, writeSession } from "./session.ts";
 
-const SHAPE = { values: ["email", "code"], switches: ["password-stdin", "token-stdin"] } as const;
-type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin">;
+const SHAPE = {
+  values: ["email", "code"],
+  switches: ["password-stdin", "token-stdin", "use-token-as-session"],
+} as const;
+type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin" | "use-token-as-session">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
@@ -24,9 +27,9 @@ export const run: RunVerb = async (input) => {
     if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
       input.printError(`Warning: ${url.origin} is not encrypted; others on the way can read what you type.\n`);
     }
-    const client = await signIn(new Client(url), given, input);
+    const client = await signIn(new Client(url, undefined, input.headers), given, input);
     const { username, email } = await client.get("/api/v2/users/me", input);
-    const file = writeSession(input.env, { url: url.href, token: client.token ?? "", username });
+    const file = writeSession(input, { url: url.href, token: client.token ?? "", username });
     const facts = { url: url.href, username, email, file };
     input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${plain(username)}.`);
     return EXIT.ok;
@@ -54,8 +57,8 @@ const lastSession = (input: VerbInput) => {
 };
 
 /** Before anybody types a password: is there a server of ours? */
-const mustBeSlipway = async (url: URL, { signal }: VerbInput): Promise<void> => {
-  const asked = new Client(url).get("/api/v2/buildinfo", { signal });
+const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
+  const asked = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
   const said = await asked.catch((error) => {
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
     throw error;
@@ -65,6 +68,13 @@ const mustBeSlipway = async (url: URL, { signal }: VerbInput): Promise<void> => 
 
 const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
   const streams = streamsOf(input);
+  // Plug-ins of editors hand the token over in the environment.
+  const { SLIPWAY_TOKEN, CODER_SESSION_TOKEN } = input.env;
+  if (has["use-token-as-session"]) {
+    const token = CODER_SESSION_TOKEN || SLIPWAY_TOKEN;
+    if (!token) throw new VerbFailure("--use-token-as-session needs a token in SLIPWAY_TOKEN or CODER_SESSION_TOKEN");
+    return client.as(token);
+  }
   if (has["token-stdin"]) return client.as(secretOf(await allInput(streams), "token"));
   if (has["password-stdin"]) {
     return client.signIn(value.email ?? "", secretOf(await allInput(streams), "password"), codeGiven(value.code));

@@ -1,12 +1,14 @@
 // `slipway logout`: ends the kept session, here and at its server. An API token that was pasted is only forgotten: it may serve others.
 import { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../arguments.ts";
+import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { forPeople } from "./remote.ts";
 import { forgetSession, readSession, type Session } from "./session.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, has } = readArguments(input.argv);
+  // Programs confirm what nobody is asked here.
+  const { words, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
   noWords(words);
   return forPeople("logout", input, async () => {
     const session = readSession(input);
@@ -16,8 +18,8 @@ export const run: RunVerb = async (input) => {
     }
     const problem = await endAtServer(session, input).catch((error: Error) => error.message);
     // Whatever the server says: who asks to be signed out here, is.
-    forgetSession(input.env);
-    if (problem !== undefined) input.printError(`The server was not told: ${problem}\n`);
+    forgetSession(input);
+    if (problem !== undefined) input.printError(`The session could not be ended at the server: ${plain(problem)}\n`);
     const { url, username } = session;
     input.print(has.json ? JSON.stringify({ ended: true, url, username }) : `Signed out of ${new URL(url).origin}.`);
     return EXIT.ok;
@@ -25,8 +27,8 @@ export const run: RunVerb = async (input) => {
 };
 
 /** What it did not work for; undefined when nothing is left to end. */
-const endAtServer = async ({ url, token }: Session, { signal }: VerbInput): Promise<string | undefined> => {
-  const client = new Client(url, token);
+const endAtServer = async ({ url, token }: Session, { signal, headers }: VerbInput): Promise<string | undefined> => {
+  const client = new Client(url, token, headers);
   const [id = ""] = token.split("-");
   const key = await client.fetch("GET", `/api/v2/users/me/keys/${encodeURIComponent(id)}`, undefined, { signal });
   if (key.status === 401) return undefined;

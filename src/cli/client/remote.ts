@@ -32,7 +32,7 @@ export const clientOf = (input: VerbInput, flags: Flags): Client => {
       `you are not signed in to ${url.origin}: \`slipway login ${url.origin}\`, or set SLIPWAY_TOKEN`,
     );
   }
-  return new Client(url, token);
+  return new Client(url, token, input.headers);
 };
 
 /** Does `work` with a signed-in client and answers the exit code. */

@@ -1,5 +1,5 @@
-// The session that `login` keeps for the other verbs: one file in the user's own configuration folder, which nobody else can read
-// (rule CV-1). Its token is for the server it came from and is sent to no other.
+// The session that `login` keeps for the other verbs: one file in the user's own configuration folder, or the files `url` and `session` of
+// the folder that the caller names, which nobody else can read (rule CV-1). Its token is for the server it came from and is sent to no other.
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { VerbFailure } from "../failure.ts";
@@ -7,41 +7,74 @@ import type { VerbInput } from "../verb.ts";
 
 export type Session = { url: string; token: string; username: string };
 
-type Env = VerbInput["env"];
+type Place = Pick<VerbInput, "env" | "configFolder">;
+type Reader = Place & Pick<VerbInput, "readFile">;
 
 /** `$XDG_CONFIG_HOME/slipway/session.json`, where that is an absolute path, else below `~/.config`. Throws VerbFailure without a home. */
-export const sessionFile = ({ XDG_CONFIG_HOME, HOME }: Env): string => {
+const sessionFile = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => {
   if (XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME)) return join(XDG_CONFIG_HOME, "slipway", "session.json");
   if (HOME) return join(HOME, ".config", "slipway", "session.json");
   throw new VerbFailure("there is no home folder to keep a session in: set HOME or XDG_CONFIG_HOME");
 };
 
 /** The session that is kept, or undefined. Throws VerbFailure when there is a file that cannot be read. */
-export const readSession = ({ env, readFile }: Pick<VerbInput, "env" | "readFile">): Session | undefined => {
+export const readSession = (input: Reader): Session | undefined => {
+  const { env, configFolder } = input;
+  if (configFolder !== undefined) return readFolder(input, configFolder);
   if (!env.HOME && !env.XDG_CONFIG_HOME) return undefined;
   const file = sessionFile(env);
-  let text: string;
+  const text = readIfThere(input, file);
+  if (text === undefined) return undefined;
+  const found = parsed(text);
+  if (!found) throw new VerbFailure(`${file} is damaged. Sign in again with \`slipway login\`.`);
+  return found;
+};
+
+/** Writes the session whole or not at all, and never readable for others, not even for a moment. Answers where it is. */
+export const writeSession = ({ env, configFolder }: Place, session: Session): string => {
+  if (configFolder === undefined) {
+    const file = sessionFile(env);
+    writePrivate(file, `${JSON.stringify(session, null, 2)}\n`);
+    return file;
+  }
+  // The address first: a token is never beside the address of another server.
+  rmSync(join(configFolder, "session"), { force: true });
+  writePrivate(join(configFolder, "url"), session.url.replace(/\/$/, ""));
+  writePrivate(join(configFolder, "session"), session.token);
+  return configFolder;
+};
+
+export const forgetSession = ({ env, configFolder }: Place): void => {
+  const files =
+    configFolder === undefined ? [sessionFile(env)] : ["session", "url"].map((one) => join(configFolder, one));
+  for (const file of files) rmSync(file, { force: true });
+};
+
+const readFolder = (input: Reader, folder: string): Session | undefined => {
+  const [url, token] = ["url", "session"].map((name) => readIfThere(input, join(folder, name))?.trim());
+  if (!url || !token) return undefined;
+  if (!URL.canParse(url))
+    throw new VerbFailure(`${join(folder, "url")} holds no address. Sign in again with \`slipway login\`.`);
+  return { url, token, username: "" };
+};
+
+const readIfThere = ({ readFile }: Reader, file: string): string | undefined => {
   try {
-    text = readFile(file);
+    return readFile(file);
   } catch (error) {
     if ((error as { code?: string }).code === "ENOENT") return undefined;
     throw new VerbFailure(`${file} cannot be read: ${(error as Error).message}`);
   }
-  const found = parsed(text);
-  if (!found) throw new VerbFailure(`${file} is damaged; \`slipway login\` makes it anew`);
-  return found;
 };
 
-/** Whole or not at all, and never readable for others, not even for a moment. */
-export const writeSession = (env: Env, session: Session): string => {
-  const file = sessionFile(env);
+const writePrivate = (file: string, text: string): void => {
   const part = `${file}.part`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     rmSync(part, { force: true });
     const fd = openSync(part, "wx", 0o600);
     try {
-      writeSync(fd, `${JSON.stringify(session, null, 2)}\n`);
+      writeSync(fd, text);
       fsyncSync(fd);
     } finally {
       closeSync(fd);
@@ -52,10 +85,7 @@ export const writeSession = (env: Env, session: Session): string => {
   } catch (error) {
     throw new VerbFailure(`the session cannot be kept: ${(error as Error).message}`);
   }
-  return file;
 };
-
-export const forgetSession = (env: Env): void => rmSync(sessionFile(env), { force: true });
 
 const parsed = (text: string): Session | undefined => {
   try {

@@ -33,7 +33,9 @@ const candidates = async (
   if (!verb) return [];
   if (!verb.words) return within(input, callOf(verb), rest, typed);
   const found = wordIn(verb.words, rest);
-  return found ? within(input, callOfWord(verb, found.word), found.rest, typed) : nextWords(verb.words, rest);
+  if (found) return within(input, callOfWord(verb, found.word), found.rest, typed);
+  const alone = verb.isCalledAlone ? await within(input, callOf(verb), rest, typed) : [];
+  return [...nextWords(verb.words, rest), ...alone];
 };
 
 /** The words that may stand next: of `apps list` and `apps create` first `apps`, then `list` and `create`. */

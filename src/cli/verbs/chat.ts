@@ -5,6 +5,7 @@ import { CONNECTION } from "./client.ts";
 const names = "chat";
 
 export const CHAT = group({
+  area: "chats",
   name: "chat",
   help: "Talk to a model, in a workspace or without one.",
   details: () =>

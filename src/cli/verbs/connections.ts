@@ -3,6 +3,7 @@ import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
 export const CONNECTIONS = group({
+  area: "people",
   name: "connections",
   help: "See who was connected to which workspace, and say how long that is kept.",
   details: CONNECTION,

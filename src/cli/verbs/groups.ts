@@ -6,6 +6,7 @@ const names = "group";
 const OPTIONS = "[--display-name TEXT] [--avatar-url URL] [--quota N] [--organization NAME]";
 
 export const GROUPS = group({
+  area: "people",
   name: "groups",
   help: "List, make, change and delete groups of an organization, and say who is in them.",
   details: () =>

@@ -8,6 +8,7 @@ export const NETWORK: readonly Verb[] = [
   {
     ...common,
     name: "ssh",
+    area: "workspaces",
     help: "Open a shell in a workspace, or run a command there, over SSH.",
     usage:
       "WORKSPACE[.AGENT] [--env NAME=VALUE]... [--container NAME] [--container-user NAME] [--forward-agent] [--stdio] [settings] [-- COMMAND]",
@@ -15,6 +16,7 @@ export const NETWORK: readonly Verb[] = [
   },
   {
     name: "config-ssh",
+    area: "workspaces",
     details: CONNECTION,
     help: "Let ssh, scp, rsync, git and editors reach workspaces as slipway.NAME.",
     usage: "[--file FILE] [--prefix slipway.] [--option NAME=VALUE]... [--dry-run] [--remove] [settings]",
@@ -23,21 +25,24 @@ export const NETWORK: readonly Verb[] = [
   {
     ...common,
     name: "port-forward",
-    help: "Lead ports of this machine to ports of a workspace.",
+    area: "workspaces",
+    help: "Forward local ports to a workspace.",
     usage: "WORKSPACE[.AGENT] [--tcp [BIND:]LOCAL[:REMOTE]]... [--udp [BIND:]LOCAL[:REMOTE]]... [settings]",
     load: () => import("../client/network/port-forward.ts"),
   },
   {
     ...common,
     name: "ping",
-    help: "Say how long the way to a workspace and back takes.",
+    area: "workspaces",
+    help: "Measure the round-trip time to a workspace.",
     usage: "WORKSPACE[.AGENT] [--count N] [--json] [settings]",
     load: () => import("../client/network/ping.ts"),
   },
   {
     ...common,
     name: "speedtest",
-    help: "Measure what the network carries to or from a workspace.",
+    area: "workspaces",
+    help: "Measure the throughput to or from a workspace.",
     usage: "WORKSPACE[.AGENT] [--direction down|up] [--time 5s] [--json] [settings]",
     load: () => import("../client/network/speedtest.ts"),
   },

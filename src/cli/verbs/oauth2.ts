@@ -6,6 +6,7 @@ const names = "application";
 const OPTIONS = "[--redirect-uri URL]... [--icon URL] [--scope SCOPE]...";
 
 export const OAUTH2 = group({
+  area: "people",
   name: "oauth2",
   help: "Look after the applications that may ask people for access (setting oauth2_provider).",
   details: () =>

@@ -5,6 +5,7 @@ export const PASSWORDS =
   "A password is made up and printed, or read with --password-file FILE (/dev/stdin for a pipe).";
 
 export const OFFLINE = group({
+  area: "server",
   name: "offline",
   help: "Make and rescue accounts at the data directory, while no server runs.",
   details: () =>

@@ -5,17 +5,28 @@ import { CONNECTION } from "./client.ts";
 const load = () => import("../client/prebuilds/pause.ts");
 
 export const PREBUILDS = group({
+  area: "templates",
   name: "prebuilds",
-  help: "Pause that workspaces are kept ready before anybody asks.",
+  help: "Pause or resume prebuilt workspaces.",
   details: CONNECTION,
   words: [
-    { name: "status", usage: "", help: "Whether it is paused.", load: async () => ({ run: (await load()).status }) },
+    {
+      name: "status",
+      usage: "",
+      help: "Shows whether prebuilt workspaces are paused.",
+      load: async () => ({ run: (await load()).status }),
+    },
     {
       name: "pause",
       usage: "",
-      help: "None is made or removed; what is ready can be claimed.",
+      help: "Pauses prebuilt workspaces. Ready ones can still be claimed.",
       load: async () => ({ run: (await load()).pause }),
     },
-    { name: "resume", usage: "", help: "It goes on at once.", load: async () => ({ run: (await load()).resume }) },
+    {
+      name: "resume",
+      usage: "",
+      help: "Resumes prebuilt workspaces.",
+      load: async () => ({ run: (await load()).resume }),
+    },
   ],
 });

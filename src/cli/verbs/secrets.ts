@@ -6,6 +6,7 @@ const names = "secret";
 const PLACES = "[--env VARIABLE] [--file PATH] [--description TEXT] [--value-file FILE]";
 
 export const SECRETS = group({
+  area: "workspaces",
   name: "secrets",
   help: "Keep secrets that your workspaces find in their environment or in files.",
   details: () =>

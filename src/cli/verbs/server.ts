@@ -9,6 +9,7 @@ import type { Verb } from "../verb.ts";
 export const RUNNING: readonly Verb[] = [
   {
     name: "serve",
+    area: "start",
     help: "Run the server.",
     usage: "[settings]",
     details: () => settingsHelp(SERVER_SETTINGS),
@@ -16,6 +17,7 @@ export const RUNNING: readonly Verb[] = [
   },
   {
     name: "agent",
+    area: "plumbing",
     help: "Run the daemon inside a workspace.",
     usage: "[settings]",
     details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
@@ -23,7 +25,8 @@ export const RUNNING: readonly Verb[] = [
   },
   {
     name: "provisioner",
-    help: "Run a worker of its own that takes builds from a server.",
+    area: "server",
+    help: "Run a worker that takes builds from a server.",
     usage: "[settings]",
     details: () => settingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
     load: () => import("../server/provisioner.ts"),
@@ -34,7 +37,8 @@ export const RUNNING: readonly Verb[] = [
 export const INSIDE: readonly Verb[] = [
   {
     name: "readonly",
-    help: "Run a program that may write no file, as chats that plan do.",
+    area: "plumbing",
+    help: "Run a program that cannot write files, as chats in plan mode do.",
     usage: "[--writable FILE]... -- PROGRAM [ARGUMENT]...",
     details: () =>
       "Held back by Landlock, with all that it starts. Fails where the system has none of version 3 or later.",
@@ -42,6 +46,7 @@ export const INSIDE: readonly Verb[] = [
   },
   {
     name: "gitssh",
+    area: "plumbing",
     help: "Be git's ssh inside a workspace, with its owner's key.",
     usage: "[arguments of ssh]",
     details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
@@ -49,6 +54,7 @@ export const INSIDE: readonly Verb[] = [
   },
   {
     name: "gitaskpass",
+    area: "plumbing",
     help: "Answer git's questions for passwords inside a workspace, with its owner's linked accounts.",
     usage: "PROMPT",
     details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
@@ -56,6 +62,7 @@ export const INSIDE: readonly Verb[] = [
   },
   {
     name: "external-auth",
+    area: "plumbing",
     help: "Print the owner's token at a linked account, for scripts of a workspace.",
     usage: "access-token ID",
     details: () =>
@@ -68,7 +75,8 @@ export const INSIDE: readonly Verb[] = [
 export const WITHIN: readonly Verb[] = [
   {
     name: "stat",
-    help: "Say how much processor, memory and disk a workspace uses, asked inside of it.",
+    area: "workspaces",
+    help: "Show how much processor, memory and disk a workspace uses, from inside it.",
     usage: "[cpu|memory|disk] [--path PATH] [--host] [--prefix Ki|Mi|Gi|Ti] [--json]",
     details: () =>
       [
@@ -80,7 +88,8 @@ export const WITHIN: readonly Verb[] = [
   },
   {
     name: "dotfiles",
-    help: "Bring your own settings into a workspace, from a git repository.",
+    area: "workspaces",
+    help: "Set up a workspace with your dotfiles from a git repository.",
     usage: "REPOSITORY [--branch NAME] [--folder FOLDER] [--yes] [--json]",
     details: () =>
       [
@@ -97,6 +106,7 @@ export const WITHIN: readonly Verb[] = [
 export const OPERATING: readonly Verb[] = [
   {
     name: "health",
+    area: "server",
     help: "Ask a running server whether it is ready; exit code 0 or 1.",
     usage: "[--url URL] [--json] [settings]",
     details: () =>
@@ -105,6 +115,7 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "backup",
+    area: "server",
     help: "Make a backup of the data directory, also while the server runs.",
     usage: "[FOLDER|FILE.tar] [--json] [settings]",
     details: () =>
@@ -117,6 +128,7 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "restore",
+    area: "server",
     help: "Put a backup into an empty data directory.",
     usage: "BACKUP [--check] [--json] [settings]",
     details: () =>
@@ -129,6 +141,7 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "config",
+    area: "server",
     help: "Show, check or explain the settings.",
     usage: "show|check|example [--json] [settings]",
     details: () =>
@@ -141,6 +154,7 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "migrate",
+    area: "server",
     help: "Bring the database to this version, as a start of the server does.",
     usage: "[--check] [--to postgres://USER:PASSWORD@HOST/DATABASE | --to postgres | --to sqlite] [--json] [settings]",
     details: () =>
@@ -153,7 +167,8 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "doctor",
-    help: "Look whether everything here is as a server needs it.",
+    area: "server",
+    help: "Check that this machine has everything a server needs.",
     usage: "[--json] [--quick] [settings]",
     details: () =>
       [
@@ -164,7 +179,8 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "support-bundle",
-    help: "Collect what somebody who helps wants to know, without secrets, in one file.",
+    area: "server",
+    help: "Collect diagnostics, without secrets, in one file.",
     usage: "FILE.tar [--url URL | --log-file FILE] [--json] [settings]",
     details: () =>
       [
@@ -177,7 +193,8 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "systemd",
-    help: "Print a unit for systemd.",
+    area: "server",
+    help: "Print a systemd unit.",
     usage: "[--user NAME] [--program PATH] [settings]",
     details: () =>
       [
@@ -191,6 +208,7 @@ export const OPERATING: readonly Verb[] = [
 
 export const VERSION: Verb = {
   name: "version",
+  area: "start",
   help: "Print the version.",
   usage: "[--json]",
   load: () => import("../version.ts"),

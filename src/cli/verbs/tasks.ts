@@ -5,6 +5,7 @@ import { CONNECTION } from "./client.ts";
 const names = "task";
 
 export const TASKS = group({
+  area: "chats",
   name: "tasks",
   help: "Give a model a task in a workspace of its own: make, list, read, talk to, pause, resume, delete.",
   details: () =>

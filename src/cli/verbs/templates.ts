@@ -7,6 +7,7 @@ const names = "template";
 const versionVerbs = () => import("../client/templates/version-verbs.ts");
 
 export const TEMPLATES = group({
+  area: "templates",
   name: "templates",
   help: "List, make, change and delete templates and their versions.",
   details: CONNECTION,

@@ -7,6 +7,7 @@ const user = { names: "user" } as const;
 const token = { names: "token" } as const;
 
 export const USERS = group({
+  area: "people",
   name: "users",
   help: "List, make, suspend and delete users of a running server, give roles, reset passwords and second factors.",
   details: () => `USER is a user name, an e-mail address or an id.\nPasswords: ${PASSWORDS}\n${CONNECTION()}`,
@@ -71,6 +72,7 @@ export const USERS = group({
 });
 
 export const TOKENS = group({
+  area: "people",
   name: "tokens",
   help: "List, make, change and remove tokens for programs.",
   details: () => `TOKEN is a name or an id. Without --user the tokens are yours.\n${CONNECTION()}`,

@@ -7,14 +7,15 @@ import { CONNECTION } from "./client.ts";
 const names = "workspace";
 
 export const WORKSPACES = group({
+  area: "workspaces",
   name: "workspaces",
-  help: "List, make, start, stop and delete workspaces, read their logs, open a terminal.",
+  help: "List, create, start, stop and delete workspaces, read their logs, open a terminal.",
   details: CONNECTION,
   words: [
     {
       name: "list",
       usage: "[WORDS] [--all]",
-      help: "Yours, or all that you may see; words search, such as status:running.",
+      help: "Lists your workspaces, or all that you may see; words search, such as status:running.",
       load: () => import("../client/workspaces/list.ts"),
     },
     {
@@ -27,36 +28,43 @@ export const WORKSPACES = group({
     {
       name: "create",
       usage:
-        "NAME [--template NAME] [--parameter NAME=VALUE]... [--preset NAME] [--ttl 8h] [--schedule CRON] [--no-wait]",
-      help: "Makes one and waits until it runs. CRON is such as 'CRON_TZ=Europe/Berlin 0 9 * * 1-5'.",
+        "NAME [--template NAME] [--parameter NAME=VALUE]... [--preset NAME] [--ttl 8h] [--schedule 'CRON_TZ=Europe/Berlin 0 9 * * 1-5'] [--no-wait]",
+      help: "Creates a workspace and waits until its agent is ready.",
       load: () => import("../client/workspaces/create.ts"),
     },
     {
       name: "start",
       names,
       usage: "WORKSPACE [--update] [--parameter NAME=VALUE]... [--no-wait]",
-      help: "Starts it; --update takes the template's active version.",
+      help: "Starts a workspace and waits until its agent is ready; --update takes the template's active version.",
       load: () => import("../client/workspaces/start.ts"),
+    },
+    {
+      name: "update",
+      names,
+      usage: "WORKSPACE [--parameter NAME=VALUE]... [--no-wait]",
+      help: "Moves a workspace to its template's active version, and restarts it if it runs.",
+      load: () => import("../client/workspaces/update.ts"),
     },
     {
       name: "stop",
       names,
       usage: "WORKSPACE [--no-wait]",
-      help: "Stops it.",
+      help: "Stops a workspace.",
       load: () => import("../client/workspaces/stop.ts"),
     },
     {
       name: "restart",
       names,
       usage: "WORKSPACE [--update] [--parameter NAME=VALUE]... [--no-wait]",
-      help: "Stops it and starts it again.",
+      help: "Stops a workspace and starts it again.",
       load: () => import("../client/workspaces/restart.ts"),
     },
     {
       name: "cancel",
       names,
       usage: "WORKSPACE [--no-wait]",
-      help: "Ends the build that is under way, such as a start that hangs; what it has made is kept in its state.",
+      help: "Cancels the current build, such as a start that hangs. Resources it has created stay in the workspace's state.",
       load: () => import("../client/workspaces/cancel.ts"),
     },
     {
@@ -70,21 +78,21 @@ export const WORKSPACES = group({
       name: "favorite",
       names,
       usage: "WORKSPACE",
-      help: "It stands first in your lists.",
+      help: "Lists it first.",
       load: async () => ({ run: (await import("../client/workspaces/favorite.ts")).favorite }),
     },
     {
       name: "unfavorite",
       names,
       usage: "WORKSPACE",
-      help: "It does no longer.",
+      help: "Removes it from your favorites.",
       load: async () => ({ run: (await import("../client/workspaces/favorite.ts")).unfavorite }),
     },
     {
       name: "delete",
       names,
       usage: "WORKSPACE [--yes] [--orphan] [--no-wait]",
-      help: "Deletes it once you have said so again; --orphan forgets what cannot be removed.",
+      help: "Deletes a workspace after you confirm; --orphan leaves behind resources that cannot be removed.",
       load: () => import("../client/workspaces/delete.ts"),
     },
     {
@@ -107,8 +115,9 @@ export const WORKSPACES = group({
 const changeSchedule = () => import("../client/schedule/change.ts");
 
 export const SCHEDULE = group({
+  area: "workspaces",
   name: "schedule",
-  help: "Say when a workspace starts and stops by itself.",
+  help: "Show or change when a workspace starts and stops automatically.",
   details: CONNECTION,
   words: [
     {
@@ -152,6 +161,7 @@ const changeShare = () => import("../client/share/change.ts");
 const sharePorts = () => import("../client/share/ports.ts");
 
 export const SHARE = group({
+  area: "workspaces",
   name: "share",
   help: "Share a workspace, or one of its ports, with others.",
   details: () => `USER is a user name, an e-mail address or an id.\n${CONNECTION()}`,
@@ -204,8 +214,9 @@ const editor = (name: (typeof EDITORS)[number], title: string): SubVerb => ({
 });
 
 export const OPEN = group({
+  area: "workspaces",
   name: "open",
-  help: "Open a workspace in an editor of this machine, or one of its apps in the browser.",
+  help: "Open a workspace in the browser or an editor, or open one of its apps.",
   details: () =>
     [
       "--print       prints the link instead of opening it",
@@ -213,6 +224,7 @@ export const OPEN = group({
       "              without it the plug-in asks",
       CONNECTION(),
     ].join("\n"),
+  otherwise: { usage: "WORKSPACE [--print]", load: () => import("../client/open/page.ts") },
   words: [
     editor("vscode", "VS Code"),
     editor("vscode-insiders", "the daily build of VS Code"),

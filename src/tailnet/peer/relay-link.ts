@@ -18,6 +18,8 @@ const SILENT_MS = 120_000;
 export type RelayLinkOptions = {
   /** The server's address; its scheme says whether there is TLS. */
   url: URL;
+  /** More headers of the request that opens it, such as those of a proxy in front. */
+  headers?: Readonly<Record<string, string>>;
   key: KeyPair;
   clock: Clock;
   random: Random;
@@ -113,13 +115,12 @@ export class RelayLink implements Link {
   }
 
   #open(): Promise<ByteStream> {
-    const { clock } = this.#o;
-    const headers = { "sec-websocket-protocol": "derp" };
-    if (this.#url.protocol === "ws:") return plainWebSocket({ url: this.#url, headers, clock });
-    return streamOverWebSocket(
-      new WebSocket(this.#url, { protocols: ["derp"], perMessageDeflate: false } as never),
-      clock,
-    );
+    const { clock, headers = {} } = this.#o;
+    if (this.#url.protocol === "ws:") {
+      return plainWebSocket({ url: this.#url, headers: { ...headers, "sec-websocket-protocol": "derp" }, clock });
+    }
+    const options = { headers, protocols: ["derp"], perMessageDeflate: false };
+    return streamOverWebSocket(new WebSocket(this.#url, options as never), clock);
   }
 
   #write(stream: ByteStream, bytes: Uint8Array): void {

@@ -24,7 +24,7 @@ test.each(kinds)(
     expect(answer?.status).toBe(status);
     expect(answer?.headers.get("x-content-type-options")).toBe("nosniff");
     expect(answer?.headers.get("cache-control")).toBe("no-store");
-    expect(answer?.headers.get("x-coder-build-version")).toMatch(/^v0\.0\.0-slipway\.\d+\.\d+\.\d+/);
+    expect(answer?.headers.get("x-coder-build-version")).toMatch(/^v0\.0\.0-devel\+slipway\.\d+\.\d+\.\d+$/);
     const type = path === "/healthz" ? "text/plain" : "application/json";
     expect(answer?.headers.get("content-type")).toStartWith(type);
   },

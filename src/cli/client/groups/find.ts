@@ -3,8 +3,8 @@ import { usageError } from "#base/usage-error.ts";
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Where the API has the groups of an organization. */
@@ -16,7 +16,7 @@ export const groupNamed = async (client: Client, organization: string | undefine
   const groups = await client.get(groupsPath(organization));
   const wanted = name.toLowerCase();
   const found = groups.find((one) => one.name.toLowerCase() === wanted) ?? groups.find(({ id }) => id === wanted);
-  if (!found) throw new VerbFailure(`there is no group ${name}; \`slipway groups list\` shows them`);
+  if (!found) throw await unknownName("group", name, () => groups.map((one) => one.name), "slipway groups list");
   return found;
 };
 

@@ -48,7 +48,8 @@ export const join = (
     role: "client",
     addresses: [clientAddress()],
     hasLargeSegments,
-    link: (key, receive, back) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive, back }),
+    link: (key, receive, back) =>
+      new RelayLink({ url: client.url, headers: client.extraHeaders, key, clock, random: systemRandom, receive, back }),
     // Nobody is offered anything here.
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),
@@ -91,8 +92,7 @@ const once = async (
 ): Promise<{ code: number; reason: string }> => {
   const url = new URL(path, client.url);
   url.protocol = client.url.protocol === "https:" ? "wss:" : "ws:";
-  const headers = client.token === undefined ? {} : { "Service-Session-Token": client.token };
-  const socket = new WebSocket(url, { headers, perMessageDeflate: false } as never);
+  const socket = new WebSocket(url, { headers: client.headers, perMessageDeflate: false } as never);
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
   });

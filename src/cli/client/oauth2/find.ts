@@ -4,6 +4,7 @@ import type { Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 export const APPS_PATH = "/api/v2/oauth2-provider/apps";
@@ -11,14 +12,14 @@ export const APPS_PATH = "/api/v2/oauth2-provider/apps";
 export const appPath = ({ id }: Pick<OAuth2App, "id">) => `${APPS_PATH}/${id}` as const;
 
 /** The application of a client id, or of a name that only one has. Throws VerbFailure. */
-const appNamed = (apps: readonly OAuth2App[], name: string): OAuth2App => {
+const appNamed = async (apps: readonly OAuth2App[], name: string): Promise<OAuth2App> => {
   const wanted = name.toLowerCase();
   const found = apps.find(({ id }) => id === wanted);
   if (found) return found;
   const [one, ...more] = apps.filter((app) => app.name.toLowerCase() === wanted);
   // Programs that registered themselves choose their names, also those of others.
   if (more.length > 0) throw new VerbFailure(`several applications are called ${name}; name one by its client id`);
-  if (!one) throw new VerbFailure(`there is no application ${name}; \`slipway oauth2 apps list\` shows them`);
+  if (!one) throw await unknownName("application", name, () => apps.map((app) => app.name), "slipway oauth2 apps list");
   return one;
 };
 

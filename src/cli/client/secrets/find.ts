@@ -5,8 +5,8 @@ import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { Asker, allInput } from "../../ask.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Where the API has the caller's own. */
@@ -52,9 +52,9 @@ export const secretAsked = (input: VerbInput, words: readonly string[]): ((clien
   return async (client) => {
     const names = async () => (await client.get(SECRETS_PATH)).map(({ name }) => name);
     const name = await orAsked(input, word, "Secret", names);
-    return client.get(secretPath(name)).catch((error) => {
+    return client.get(secretPath(name)).catch(async (error) => {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      throw new VerbFailure(`there is no secret ${name}; \`slipway secrets list\` shows yours`);
+      throw await unknownName("secret", name, names, "slipway secrets list");
     });
   };
 };

@@ -2,8 +2,8 @@
 import type { Task } from "#schema/tasks/task.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Where the API has a task. */
@@ -13,18 +13,21 @@ export const taskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) => `/a
 export const taskNamed = async (client: Client, name: string): Promise<Task> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;
-  return client.get(path).catch((error) => {
+  return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    throw new VerbFailure(`there is no task ${name}; \`slipway tasks list\` shows yours`);
+    throw await unknownName("task", name, () => ownTasks(client), "slipway tasks list");
   });
 };
 
 /** The task that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
 export const taskAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Task>) => {
   const word = oneWord(input, words, "the task, by its name or id");
-  const names = async (client: Client) => (await client.get("/api/v2/tasks?q=owner%3Ame&limit=20")).tasks;
-  return async (client) =>
-    taskNamed(client, await orAsked(input, word, "Task", async () => (await names(client)).map(({ name }) => name)));
+  return async (client) => taskNamed(client, await orAsked(input, word, "Task", () => ownTasks(client)));
+};
+
+const ownTasks = async (client: Client): Promise<string[]> => {
+  const { tasks } = await client.get("/api/v2/tasks?q=owner%3Ame&limit=20");
+  return tasks.map(({ name }) => name);
 };
 
 /** What it is doing, in a few words. */

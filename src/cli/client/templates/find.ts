@@ -5,6 +5,7 @@ import { ApiError, type Client } from "#src/client.ts";
 import { canAsk, oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 const NO_TEMPLATE =
@@ -54,7 +55,10 @@ export const templateNamed = async (client: Client, name: string | undefined): P
   const fitting = name === undefined ? templates : templates.filter((one) => one.name === name);
   const [first, ...more] = fitting;
   if (templates.length === 0) throw new VerbFailure(NO_TEMPLATE);
-  if (!first) throw new VerbFailure(`there is no template ${name}; there are ${known}`);
+  if (!first) {
+    const names = templates.map((one) => one.name);
+    throw await unknownName("template", name ?? "", () => names, "slipway templates list");
+  }
   if (more.length > 0 && name === undefined) throw new VerbFailure(`say which template: --template, one of ${known}`);
   if (more.length > 0) throw new VerbFailure(`several organizations have a template ${name}`);
   return first;

@@ -2,7 +2,7 @@
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 import { userPath } from "../users/find.ts";
 
@@ -24,7 +24,8 @@ export const tokenAsked = (
     const tokens = await tokensOf(client, user);
     const name = await orAsked(input, word, "Token", async () => tokens.map((one) => one.token_name));
     const found = tokens.find((one) => one.token_name === name) ?? tokens.find(({ id }) => id === name);
-    if (!found) throw new VerbFailure(`there is no token ${name}; \`slipway tokens list\` shows them`);
+    if (!found)
+      throw await unknownName("token", name, () => tokens.map((one) => one.token_name), "slipway tokens list");
     return found;
   };
 };

@@ -2,8 +2,8 @@
 import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
 import { plain, relative } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Where the API has a user. */
@@ -12,9 +12,9 @@ export const userPath = (user: string) => `/api/v2/users/${encodeURIComponent(us
 /** The user of a name, an address or an id. Throws VerbFailure when there is none that the caller may see. */
 export const userNamed = async (client: Client, name: string): Promise<User> => {
   const found = name.includes("@") ? await userAt(client, name) : name;
-  return client.get(userPath(found)).catch((error) => {
+  return client.get(userPath(found)).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    throw new VerbFailure(`there is no user ${name}; \`slipway users list\` shows them`);
+    throw await unknownName("user", name, () => userNames(client), "slipway users list");
   });
 };
 

@@ -1,5 +1,8 @@
 // Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
-import type { Build, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
+
+import { didYouMean } from "#base/config/nearest.ts";
+import { usageError } from "#base/usage-error.ts";
+import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Transition } from "#schema/workspaces/transition.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
@@ -10,25 +13,37 @@ import { plain } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote } from "../remote.ts";
 import { workspaceAsked } from "./find.ts";
+import { openAgents } from "./ready.ts";
 
 /** What a build does, and what it has done. */
 export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
-export const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", delete: "is deleted" };
+export const DONE: Record<Transition, string> = { start: "is running", stop: "is stopped", delete: "is deleted" };
 
-type Flags = { json: boolean; "no-wait": boolean };
+export type Flags = { json: boolean; "no-wait": boolean };
 
 /** What `start` and `restart` are told alike: which workspace, with which values, and whether by its template's newest version. */
 export const readStart = (input: VerbInput) => {
   const { words, value, list, has } = readArguments(input.argv, {
+    values: ["reason"],
     lists: ["parameter"],
-    switches: ["update", "no-wait"],
+    // Programs confirm what nobody is asked here.
+    switches: ["update", "no-wait", "yes"],
+    short: { y: "yes" },
   });
   const rich_parameter_values = pairs("--parameter", list.parameter);
-  const bodyFor = (workspace: Workspace) => ({
+  const { reason } = value;
+  if (reason !== undefined && !CALLER_REASONS.some((one) => one === reason)) {
+    throw usageError("--reason", `expected one of ${CALLER_REASONS.join(", ")}.${didYouMean(reason, CALLER_REASONS)}`);
+  }
+  const valuesFor = () => ({
     ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
+    ...(reason === undefined ? {} : { reason }),
+  });
+  const bodyFor = (workspace: Workspace) => ({
+    ...valuesFor(),
     ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
   });
-  return { named: workspaceAsked(input, words), value, has, bodyFor };
+  return { named: workspaceAsked(input, words), value, has, bodyFor, valuesFor };
 };
 
 /** Asks for a build. A workspace that is what is asked for already is left as it is: undefined. */
@@ -59,7 +74,7 @@ const refusalOf =
   (error: unknown): never => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     throw new VerbFailure(
-      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows what it does, \`slipway workspaces cancel ${name}\` ends it.`,
+      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows its progress, \`slipway workspaces cancel ${name}\` cancels it.`,
     );
   };
 
@@ -73,24 +88,27 @@ export const finishBuild = async (
 ): Promise<number> => {
   const { name } = workspace;
   const ended = flags["no-wait"] ? build : await awaitBuild(input, { client, onInterrupt }, name, build);
-  if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
   if (flags["no-wait"]) {
-    if (!flags.json)
-      input.print(`${name} is ${DOING[build.transition]}; \`slipway workspaces show ${name}\` says how far.`);
+    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
+    else input.print(`${name} is ${DOING[build.transition]}. \`slipway workspaces show ${name}\` shows its progress.`);
     return EXIT.ok;
   }
   if (ended.job.status === "succeeded") {
-    if (!flags.json) input.print(`${name} ${DONE[build.transition]}.`);
-    return EXIT.ok;
+    const open = build.transition === "start" ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
+    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: open?.build ?? ended }));
+    else if (open === undefined || open.words === "") input.print(`${name} ${DONE[build.transition]}.`);
+    if (!open || open.words === "") return EXIT.ok;
+    throw new VerbFailure(`${name} was started, but ${open.words}`);
   }
+  if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
   const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
   const isFailed = ended.job.status !== "canceled";
   // What cannot be removed must not keep the workspace for ever.
   const next =
     build.transition === "delete" && isFailed
-      ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it all the same and leaves what it could not remove (for those who manage templates).`
+      ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it anyway and leaves behind what it could not remove (for template administrators).`
       : "";
-  throw new VerbFailure(`${DOING[build.transition]} ${name} has ${isFailed ? "failed" : "been canceled"}${why}${next}`);
+  throw new VerbFailure(`${DOING[build.transition]} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
 };
 
 /** The build once it has ended, well or not. */
@@ -105,9 +123,9 @@ export const awaitBuild = async (
   const doing = `${isCanceling ? "canceling" : DOING[build.transition]} ${name}`;
   onInterrupt(() => {
     progress[Symbol.dispose]();
-    const shown = `\`slipway workspaces logs ${name} --follow\` shows it`;
-    const ended = isCanceling ? "" : `, \`slipway workspaces cancel ${name}\` ends it`;
-    input.printError(`Not waiting any longer; ${doing} goes on. ${shown}${ended}.\n`);
+    const shown = `\`slipway workspaces logs ${name} --follow\` shows its progress`;
+    const ended = isCanceling ? "" : `, \`slipway workspaces cancel ${name}\` cancels it`;
+    input.printError(`No longer waiting; ${doing} continues. ${shown}${ended}.\n`);
   });
   const { queue_position, queue_size } = build.job;
   progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);

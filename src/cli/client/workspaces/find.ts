@@ -7,15 +7,16 @@ import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
+import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** `NAME` is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
 export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;
-  return client.get(path).catch((error) => {
+  return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    throw new VerbFailure(`there is no workspace ${name}; \`slipway workspaces list\` shows yours`);
+    throw await unknownName("workspace", name, () => ownWorkspaces(client), "slipway ls");
   });
 };
 

@@ -1,31 +1,45 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
 // The server does both, also when nobody waits any longer.
+import type { RestartWorkspace } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
-import { withServer } from "../remote.ts";
-import { askForRestart, awaitBuild, finishBuild, readStart } from "./build.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { type Remote, withServer } from "../remote.ts";
+import { askForRestart, awaitBuild, type Flags, finishBuild, readStart } from "./build.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, bodyFor } = readStart(input);
   return withServer("workspaces restart", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    const first = await askForRestart(remote.client, workspace, bodyFor(workspace));
-    if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
-    if (has["no-wait"]) {
-      if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));
-      else input.print(`${workspace.name} restarts; \`slipway workspaces show ${workspace.name}\` says how far.`);
-      return EXIT.ok;
-    }
-    const { job } = await awaitBuild(input, remote, workspace.name, first);
-    if (job.status !== "succeeded") {
-      throw new VerbFailure(`stopping ${workspace.name} has failed${job.error ? `: ${plain(job.error)}` : ""}`);
-    }
-    // The server begins it in the same moment in which the workspace has stopped.
-    const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);
-    if (restarted.latest_build.transition !== "start") {
-      throw new VerbFailure(`somebody else has changed ${workspace.name} meanwhile`);
-    }
-    return finishBuild(input, remote, restarted, restarted.latest_build, has);
+    return restart(input, remote, workspace, bodyFor(workspace), has);
   });
+};
+
+/** Restarts a workspace, or starts one that is stopped, and waits unless the flags say otherwise. Answers the exit code. */
+export const restart = async (
+  input: VerbInput,
+  remote: Remote,
+  workspace: Workspace,
+  body: RestartWorkspace,
+  has: Flags,
+): Promise<number> => {
+  const first = await askForRestart(remote.client, workspace, body);
+  if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
+  if (has["no-wait"]) {
+    if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));
+    else
+      input.print(`${workspace.name} is restarting. \`slipway workspaces show ${workspace.name}\` shows its progress.`);
+    return EXIT.ok;
+  }
+  const { job } = await awaitBuild(input, remote, workspace.name, first);
+  if (job.status !== "succeeded") {
+    throw new VerbFailure(`stopping ${workspace.name} failed${job.error ? `: ${plain(job.error)}` : ""}`);
+  }
+  // The server begins it in the same moment in which the workspace has stopped.
+  const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);
+  if (restarted.latest_build.transition !== "start") {
+    throw new VerbFailure(`somebody else changed ${workspace.name} in the meantime`);
+  }
+  return finishBuild(input, remote, restarted, restarted.latest_build, has);
 };

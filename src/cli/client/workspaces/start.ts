@@ -1,7 +1,9 @@
 // `slipway workspaces start WORKSPACE [--update] [--parameter NAME=VALUE]…`: starts it and waits until it runs.
+import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { askForBuild, finishBuild, readStart } from "./build.ts";
+import { openAgents } from "./ready.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, bodyFor } = readStart(input);
@@ -12,7 +14,12 @@ export const run: RunVerb = async (input) => {
       ...bodyFor(workspace),
     });
     if (build) return finishBuild(input, remote, workspace, build, has);
-    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} runs already.`);
+    const already = has["no-wait"] ? "was already started" : "is already running";
+    if (!has["no-wait"]) {
+      const { words } = await openAgents(input, remote, workspace);
+      if (words !== "") throw new VerbFailure(`${workspace.name} was already started, but ${words}`);
+    }
+    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${already}.`);
     return EXIT.ok;
   });
 };

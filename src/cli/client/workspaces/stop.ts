@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
     const workspace = await named(remote.client);
     const build = await askForBuild(remote.client, workspace, { transition: "stop" });
     if (build) return finishBuild(input, remote, workspace, build, has);
-    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} is stopped already.`);
+    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} is already stopped.`);
     return EXIT.ok;
   });
 };

@@ -1,0 +1,62 @@
+// What is still going on in a workspace whose build has ended: agents that connect, and scripts of its start that run.
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Progress } from "../../progress.ts";
+import { plain } from "../../text.ts";
+import type { VerbInput } from "../../verb.ts";
+import { messagesOf, type Remote } from "../remote.ts";
+import { agentsOf } from "./find.ts";
+
+type Watched = { type: string; data: Workspace };
+
+/** What keeps a workspace from being used, once nothing is going on any more: empty when all of its agents are ready. */
+export type Opened = { build: Build; words: string };
+
+/** Waits until each agent is ready, or will not be. Ctrl-C ends the waiting. */
+export const openAgents = async (
+  input: VerbInput,
+  { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
+  { id, name }: Pick<Workspace, "id" | "name">,
+): Promise<Opened> => {
+  using progress = new Progress(input);
+  let waiting = "";
+  onInterrupt(() => {
+    progress[Symbol.dispose]();
+    input.printError(`No longer waiting: ${name} was started; ${waiting}.\n`);
+  });
+  let latest: Build | undefined;
+  for await (const { type, data } of messagesOf<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+    if (type !== "data") continue;
+    latest = data.latest_build;
+    if (latest.status !== "running") return { build: latest, words: `it is ${latest.status} now` };
+    const agents = agentsOf(data);
+    const open = agents.find((agent) => stateOf(agent) === "open");
+    if (!open) return { build: latest, words: agents.map((agent) => failureOf(agent, name)).find(Boolean) ?? "" };
+    waiting =
+      open.status === "connected"
+        ? `startup scripts of its agent ${plain(open.name)} are still running`
+        : `its agent ${plain(open.name)} is still connecting`;
+    progress.status(`${name} was started; ${waiting}`);
+  }
+  return { build: latest ?? (await client.get(`/api/v2/workspaces/${id}`)).latest_build, words: "it was deleted" };
+};
+
+const stateOf = ({ status, lifecycle_state, startup_script_behavior }: WorkspaceAgent): "open" | "ready" | "failed" => {
+  if (status === "timeout" || status === "disconnected") return "failed";
+  if (status !== "connected") return "open";
+  if (lifecycle_state === "start_error" || lifecycle_state === "start_timeout") return "failed";
+  const isStarting = lifecycle_state === "created" || lifecycle_state === "starting";
+  return isStarting && startup_script_behavior === "blocking" ? "open" : "ready";
+};
+
+const failureOf = (agent: WorkspaceAgent, workspace: string): string => {
+  if (stateOf(agent) !== "failed") return "";
+  const who = `its agent ${plain(agent.name)}`;
+  const logs = `\`slipway logs ${workspace}\` shows what it wrote.`;
+  if (agent.status === "timeout") {
+    return `${who} did not connect within ${agent.connection_timeout_seconds} s. ${logs} ${agent.troubleshooting_url}`.trim();
+  }
+  if (agent.status === "disconnected") return `${who} has disconnected. ${logs}`;
+  return `startup scripts of ${who} ${agent.lifecycle_state === "start_timeout" ? "timed out" : "failed"}. ${logs}`;
+};

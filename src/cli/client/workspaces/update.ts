@@ -1,0 +1,19 @@
+// `slipway update WORKSPACE`: moves a workspace to the active version of its template, and restarts it if it runs.
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { readStart } from "./build.ts";
+import { restart } from "./restart.ts";
+
+export const run: RunVerb = async (input) => {
+  const { named, value, has, valuesFor } = readStart(input);
+  return withServer("update", input, value, async (remote) => {
+    const workspace = await named(remote.client);
+    const { name, outdated, template_active_version_id } = workspace;
+    const body = valuesFor();
+    if (!outdated && Object.keys(body).length === 0) {
+      input.print(has.json ? JSON.stringify(workspace) : `${name} already uses the active version of its template.`);
+      return EXIT.ok;
+    }
+    return restart(input, remote, workspace, { ...body, template_version_id: template_active_version_id }, has);
+  });
+};

@@ -1,0 +1,77 @@
+// What stands before the verb: whose configuration, which server, which headers. Clients that start this program for somebody, such as
+// plug-ins of editors, say it there (docs/editors.md).
+import { didYouMean } from "#base/config/nearest.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { VerbInput } from "./verb.ts";
+
+export type Globals = {
+  /** Where the sign-in is kept, as the files `url` and `session`. */
+  configFolder?: string;
+  url?: string;
+  token?: string;
+  headers: readonly string[];
+  /** A program that prints more headers, a line each. */
+  headerCommand?: string;
+  isVerbose: boolean;
+};
+
+const VALUED = ["--global-config", "--url", "--token", "--header", "--header-command"];
+const SWITCHES = ["--verbose", "-v"];
+
+/** Takes the global flags from the beginning of the arguments. Throws UsageError. */
+export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: readonly string[] } => {
+  const headers: string[] = [];
+  const given = new Map<string, string>();
+  let isVerbose = false;
+  let at = 0;
+  for (; at < argv.length; at++) {
+    const argument = argv[at] as string;
+    const equals = argument.indexOf("=");
+    const flag = equals < 0 ? argument : argument.slice(0, equals);
+    if (SWITCHES.includes(argument)) isVerbose = true;
+    else if (VALUED.includes(flag)) {
+      const value = equals < 0 ? argv[++at] : argument.slice(equals + 1);
+      if (value === undefined || value === "") throw usageError(flag, "expected a value");
+      if (flag === "--header") headers.push(value);
+      else given.set(flag, value);
+    } else if (isOfProgram(argument) || !argument.startsWith("-")) break;
+    else throw usageError(flag, `unknown option.${didYouMean(flag, [...VALUED, ...SWITCHES])}`);
+  }
+  const [configFolder, url, token, headerCommand] = ["--global-config", "--url", "--token", "--header-command"].map(
+    (flag) => given.get(flag),
+  );
+  const globals = {
+    headers,
+    isVerbose,
+    ...(configFolder === undefined ? {} : { configFolder }),
+    ...(url === undefined ? {} : { url }),
+    ...(token === undefined ? {} : { token }),
+    ...(headerCommand === undefined ? {} : { headerCommand }),
+  };
+  return { globals, rest: argv.slice(at) };
+};
+
+/** Flags that are a verb by themselves. */
+const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
+
+/** The headers of the flags, and those that the command prints. Throws UsageError about one that is none, or a command that fails. */
+export const headersOf = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
+  const printed = headerCommand === undefined ? [] : await linesOf(headerCommand, { ...env, CODER_URL: url ?? "" });
+  const flags = headers.map((line) => headerIn("--header", line));
+  return Object.fromEntries([...flags, ...printed.map((line) => headerIn("--header-command", line))]);
+};
+
+const headerIn = (flag: string, line: string): readonly [name: string, value: string] => {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)=([^\r\n\0]*)$/.exec(line) ?? [];
+  // The line may hold a secret and is not shown.
+  if (name === undefined || value === undefined) throw usageError(flag, "expected NAME=VALUE");
+  return [name, value];
+};
+
+const linesOf = async (command: string, env: VerbInput["env"]): Promise<string[]> => {
+  const shell = process.platform === "win32" ? ["cmd.exe", "/c", command] : ["sh", "-c", command];
+  const child = Bun.spawn(shell, { env: env as Record<string, string>, stdio: ["ignore", "pipe", "inherit"] });
+  const [text, code] = await Promise.all([child.stdout.text(), child.exited]);
+  if (code !== 0) throw usageError("--header-command", `the command failed with exit code ${code}`);
+  return text.split(/\r?\n/).filter(Boolean);
+};
