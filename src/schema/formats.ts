@@ -21,3 +21,6 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 FormatRegistry.Set("uuid", (text) => UUID.test(text));
 FormatRegistry.Set("date-time", isDateTime);
 FormatRegistry.Set("integer", isInteger);
+// Of texts in a query (src/api/http/query.ts).
+FormatRegistry.Set("flag", (text) => /^(?:|1|t|true|0|f|false)$/i.test(text));
+FormatRegistry.Set("cursor", (text) => text === "" || (isInteger(text) && Number(text) >= 0));

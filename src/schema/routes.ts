@@ -1514,7 +1514,7 @@ export interface Routes {
         readonly PUT: Route<Workspace, { dormant?: boolean } | undefined, never>;
       };
       readonly extend: {
-        readonly PUT: Route<Generic, { deadline?: string } | undefined, never>;
+        readonly PUT: Route<Generic, { deadline: string }, never>;
       };
       readonly "external-agent": {
         readonly "{}": {

@@ -69,6 +69,7 @@ export type Described = {
 export type Document = {
   paths: Record<string, Record<string, Described>>;
   tags: { name: string }[];
+  servers: { url: string; description: string }[];
   components: { schemas: Record<string, Schema>; responses: Record<string, unknown> };
 };
 
@@ -108,12 +109,18 @@ export const operationsOf = (document: Document): Operation[] =>
           Object.keys(scheme).map((name) => CALLERS[name] as Caller),
         ),
         parameters: described.parameters ?? [],
-        body: described.requestBody?.content["application/json"]?.schema,
+        body: jsonBody(described),
         bodyLimit: described.requestBody && limit ? Number(limit) : undefined,
         described,
       };
     }),
   );
+
+/** Files may be JSON, too, but are taken as bytes. */
+const jsonBody = ({ requestBody }: Described): Schema | undefined => {
+  const schema = requestBody?.content["application/json"]?.schema;
+  return schema?.format === "binary" ? undefined : schema;
+};
 
 /** The path with its parameters filled in and a query behind it. */
 export const pathWith = (

@@ -4,6 +4,7 @@ import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { PatchAppStatus, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -24,12 +25,13 @@ export const agentAppStatus = (ctx: ApiContext) =>
         agent: true,
         body: PatchAppStatus,
         response: { 200: Generic, ...fails(400, 401, 413, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "reportAppStatus",
           summary: "Report the status of an app",
           description:
             "Shown newest first in the app's `statuses`, and the newest of the workspace as its `latest_app_status`. The newest 50 of an app are kept.",
-        },
+          example: { app_slug: "web", state: "working", message: "Reads the code", uri: "https://example.com" },
+        }),
       },
     );

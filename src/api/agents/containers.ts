@@ -10,6 +10,7 @@ import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
+import { shownAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
@@ -24,15 +25,16 @@ export const agentContainers = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/containers",
       async ({ caller, params, request }) => {
-        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const labels = labelsOf(request, caller.compat);
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         return shownListing(await askContainers(ctx, agent_id, "GET", labels), caller.compat);
       },
       {
         user: true,
         params,
         query: t.Object({
-          label: t.Optional(
+          label: shownAs(
+            { type: "array", items: { type: "string" }, required: true, example: "app=web" },
             t.Union([t.String(), t.Array(t.String())], {
               description:
                 "`key=value`; repeated ones must all match. An empty value asks only whether there is such a label. Clients that sign in under the upstream names may leave it out.",

@@ -8,7 +8,7 @@ import { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -21,7 +21,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         if (caller.api_key_scope === "no_user_data") {
           throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
-        const listen = flagOf("listen", query.listen);
+        const listen = flagOf(query.listen);
         const provider = providerIn(ctx, query);
         if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
         const wait = new Wait(ctx, caller, provider.id, request);

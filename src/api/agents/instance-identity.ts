@@ -14,7 +14,7 @@ import { routes } from "../http/routes.ts";
 const ABOUT =
   "404 when no agent of a running workspace has the instance id, 409 when several have and `agent_name` does not say which. The token is the same each time and takes the place of the one the build gave out.";
 
-const documented = (cloud: string) => ({
+const documented = (cloud: string, example: Record<string, string>) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
   detail: operation({
     reads: "public",
@@ -25,6 +25,7 @@ const documented = (cloud: string) => ({
       .join("")}`,
     summary: `Sign in with an instance identity (${cloud})`,
     description: ABOUT,
+    example,
     security: [],
   }),
 });
@@ -41,7 +42,10 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudA } = await import("#src/identity/cloud-a.ts");
           return verifyCloudA(files, body, ctx.clock.now());
         }),
-      { ...documented(cloud), body: CloudAIdentity },
+      {
+        ...documented(cloud, { document: "as the cloud gave it", signature: "as the cloud gave it" }),
+        body: CloudAIdentity,
+      },
     );
   }
   for (const cloud of ["cloud-b", "azure"]) {
@@ -54,7 +58,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudB } = await import("#src/identity/cloud-b.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
-      { ...documented(cloud), body: CloudBIdentity },
+      { ...documented(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
     );
   }
   for (const cloud of ["cloud-c", "google"]) {
@@ -66,7 +70,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudC } = await import("#src/identity/cloud-c.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
-      { ...documented(cloud), body: CloudCIdentity },
+      { ...documented(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
     );
   }
   return app;

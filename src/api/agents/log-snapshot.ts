@@ -31,6 +31,7 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
           summary: "Keep the last messages of a task",
           description: "Shown in the task's log until its chat has begun.",
           limit: LIMIT,
+          example: { messages: [{ id: 1, role: "user", content: "Hello!", time: "2030-01-31T09:30:00Z" }] },
         }),
       },
     );

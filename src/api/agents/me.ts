@@ -10,6 +10,8 @@ import { CreateLogSource, LogSource } from "#schema/agents/log-source.ts";
 import { asIcon, asLine } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -36,12 +38,13 @@ export const agentReports = (ctx: ApiContext) =>
         agent: true,
         body: CreateLogSource,
         response: { 200: LogSource, 201: LogSource, ...fails(400, 401, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "createAgentLogSource",
           summary: "Make a log source",
           description: "Lines name the source they came from. The same id again is not an error and changes nothing.",
-        },
+          example: { id: ANY_ID, display_name: "Startup script", icon: "/emojis/1f4bb.png" },
+        }),
       },
     )
     .patch(
@@ -59,23 +62,23 @@ export const agentReports = (ctx: ApiContext) =>
         agent: true,
         body: PatchLogs,
         response: { 200: Generic, ...fails(400, 401, 409, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "addAgentLogs",
           summary: "Add log lines",
           description:
             "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored. Another batch under the same key is 409.",
-          parameters: [
-            {
-              in: "header",
-              name: "Idempotency-Key",
-              required: false,
+          headers: {
+            "Idempotency-Key": {
               description:
                 "A name for this batch, at most 128 characters, so that it can be sent again after a lost answer.",
               schema: { type: "string", maxLength: 128 },
             },
-          ],
-        },
+          },
+          example: {
+            logs: [{ created_at: "2030-01-31T09:30:00Z", level: "info", output: "Dependencies are installed." }],
+          },
+        }),
       },
     )
     .get(

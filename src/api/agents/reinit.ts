@@ -15,7 +15,7 @@ import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -25,7 +25,7 @@ export const agentReinit = (ctx: ApiContext) =>
     .get(
       "/me/reinit",
       async ({ caller, query, request }) => {
-        const isDurable = flagOf("wait", query.wait);
+        const isDurable = flagOf(query.wait);
         const claim = new Claim(ctx, caller, request);
         try {
           // Heard before it is looked at, or a claim in between would be lost.

@@ -16,6 +16,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
+import { shownAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { EXPORT_FORMATS, exported, type Format } from "./export.ts";
@@ -68,7 +69,10 @@ export const audit = (ctx: ApiContext) =>
           q,
           offset: pageQuery.offset,
           after_id: pageQuery.after_id,
-          limit: t.Optional(t.Integer({ description: "Required. 0: as many as there are, up to 10,000." })),
+          limit: shownAs(
+            { type: "integer", required: true },
+            t.Integer({ description: "0: as many as there are, up to 10,000." }),
+          ),
         }),
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
         detail: {
@@ -163,6 +167,7 @@ export const audit = (ctx: ApiContext) =>
           summary: "Say how long entries are kept",
           description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
           audit: target.writes(setting.settingOf("audit_settings", "retention")),
+          example: { days: 365, sign_in_days: 90, kinds: {} },
         }),
       },
     );

@@ -13,7 +13,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -54,7 +54,7 @@ export const buildState = (ctx: ApiContext) =>
         const { build, workspace, job } = await managed(ctx, params.workspacebuild, caller);
         const state = stateFrom(body.state);
         if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
-        const isForced = flagOf("force", query.force);
+        const isForced = flagOf(query.force);
         const { provisioner = "" } = (await ctx.store.get(findJob({ id: job.id }))) ?? {};
         const row = await ctx.store.get(findBuild({ id: build.id }));
         if (!row) throw notFound();
@@ -84,6 +84,7 @@ export const buildState = (ctx: ApiContext) =>
             "For repairs by hand: the next build of the workspace is told it. 409 while a build is active. That of a template of Terraform must be a state of Terraform (400), of the lineage of the one that is there and newer, or empty where that holds nothing (409).",
           limit: STATE_LIMIT + 4_096,
           audit: target.writes(target.workspaceBuild),
+          example: { state: "" },
         }),
       },
     );

@@ -68,7 +68,7 @@ export const chatAcl = (ctx: ApiContext) =>
           summary: "Share a chat",
           description:
             "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",
-          example: { user_roles: { [ANY_ID]: "use" } },
+          example: { group_roles: { [ANY_ID]: "read" } },
           audit: target.writes(target.chat),
         }),
       },

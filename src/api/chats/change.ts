@@ -10,7 +10,7 @@ import { workspaceFor } from "#domain/chats/create.ts";
 import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
 import { checkModes, labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
 import { permissionsOf } from "#domain/chats/permission-rules.ts";
-import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { isRepeated, REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { mustAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
 import * as target from "../audit/targets.ts";
@@ -173,11 +173,12 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 502) },
         detail: operation({
           tags,
-          ...REPEATABLE_IN_CHAT,
+          headers: REPEATABLE,
           operationId: "submitToolResults",
           summary: "Answer the calls of the client's tools",
           description: "Every call that is awaited, exactly once. 409 when none is.",
           limit: CHAT_BODY_LIMIT,
+          example: { results: [{ tool_call_id: "call_1", output: { answer: 42 } }] },
         }),
       },
     )

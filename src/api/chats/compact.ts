@@ -8,6 +8,7 @@ import { Chat, CompactChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { changesChat, chatPath, tags } from "./paths.ts";
@@ -38,13 +39,14 @@ export const compactChat = (ctx: ApiContext) =>
         params: chatPath,
         body: CompactChat,
         response: { 200: Chat, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
-        detail: {
+        detail: operation({
           tags,
           operationId: "compactChat",
           summary: "Make the history shorter for the model",
           description:
             "A turn that has a model sum the history up, and ends; people see all of it. `instructions` steer the summary. 409 while the chat is busy, and when nothing was answered since the last time. When the summary fails the chat is in error, and the history as it was.",
-        },
+          example: { instructions: "Keep the names of files." },
+        }),
       },
     )
     .post(

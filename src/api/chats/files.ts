@@ -40,10 +40,17 @@ export const chatFiles = (ctx: ApiContext) => {
           operationId: "uploadChatFile",
           summary: "Upload a file for a chat",
           description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. What it is, is told by its bytes. A file that no message names within 30 days is forgotten.`,
-          // JSON is taken, too, but as bytes like all others; the document would have it parsed.
           limit: FILE_LIMIT,
           reads: "stream",
-          accepts: [ANY_TYPE, ...CHAT_FILE_TYPES.filter((type) => type !== "application/json")],
+          accepts: [ANY_TYPE, ...CHAT_FILE_TYPES],
+          headers: {
+            "Content-Disposition": {
+              required: true,
+              description: "Has the name of the file; folders in it are dropped.",
+              schema: { type: "string" },
+              example: 'attachment; filename="notes.txt"',
+            },
+          },
         }),
       },
     )

@@ -5,7 +5,7 @@ import { partOf } from "#base/parts.ts";
 import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
 import { titleOf } from "#domain/chats/input.ts";
-import { chatIdOf, isMadeBy, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { chatIdOf, isMadeBy, REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -48,7 +48,7 @@ export const forkChat = (ctx: ApiContext) =>
         response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
         detail: operation({
           tags,
-          ...REPEATABLE_IN_CHAT,
+          headers: REPEATABLE,
           operationId: "forkChat",
           summary: "Copy a chat",
           description:

@@ -88,7 +88,7 @@ export const chats = (ctx: ApiContext) =>
         response: { 201: Chat, ...fails(400, 401, 403, 413, 502), 409: LimitReached },
         detail: operation({
           tags,
-          ...REPEATABLE,
+          headers: REPEATABLE,
           operationId: "createChat",
           summary: "Create a chat",
           description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",

@@ -11,7 +11,7 @@ import { ownChat, visibleChat } from "#domain/chats/find.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
 import { chosenServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
-import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
 import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
@@ -89,7 +89,7 @@ export const chatMessages = (ctx: ApiContext) =>
         response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 413, 429, 502), 409: LimitReached },
         detail: operation({
           tags,
-          ...REPEATABLE_IN_CHAT,
+          headers: REPEATABLE,
           operationId: "sendMessage",
           summary: "Send a message",
           description:

@@ -84,6 +84,7 @@ export const connections = (ctx: ApiContext) =>
           summary: "Say how long connections are kept",
           description: "Days from the beginning of a connection; 0 is for ever. What is older goes within minutes.",
           audit: target.writes(setting.settingOf("audit_settings", "connection retention")),
+          example: { days: 90 },
         }),
       },
     );

@@ -10,7 +10,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -54,7 +54,7 @@ export const debug = (ctx: ApiContext) =>
       "/health",
       ({ caller, query }) => {
         checkReader(caller);
-        return ctx.health.report(flagOf("force", query.force));
+        return ctx.health.report(flagOf(query.force));
       },
       {
         user,
@@ -97,6 +97,7 @@ export const debug = (ctx: ApiContext) =>
           summary: "Choose which warnings are dismissed",
           description: "They no longer make it unhealthy.",
           audit: target.writes(settingOf("health_settings", "dismissed")),
+          example: { dismissed_healthchecks: ["Database"] },
         }),
       },
     )

@@ -13,6 +13,7 @@ import { Entitlements } from "#schema/deployment/entitlements.ts";
 import { DeploymentStats } from "#schema/deployment/stats.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -47,12 +48,13 @@ export const deploymentFacts = (ctx: ApiContext) =>
       user,
       body: AuthChecks,
       response: { 200: AuthAnswers, ...fails(400, 401, 413) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "checkAuthorization",
         summary: "Ask what one may do",
         description: "Answers by the names of the questions. What is not there or not known is answered with false.",
-      },
+        example: { checks: { mine: { object: { resource_type: "workspace", owner_id: "me" }, action: "read" } } },
+      }),
     })
     .get(
       "/entitlements",

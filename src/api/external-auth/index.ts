@@ -148,11 +148,12 @@ const signingIn = (ctx: ApiContext) =>
         params,
         body: ExternalAuthCallback,
         response: { 204: NoContent, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "completeExternalAccountLink",
           summary: "End linking with what the provider sent back",
-        },
+          example: { code: "from the provider", state: "as it was given to the provider" },
+        }),
       },
     );
 
@@ -195,13 +196,14 @@ const byDevice = (ctx: ApiContext) =>
         params,
         body: ExternalAuthPoll,
         response: { 204: NoContent, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "pollExternalAccountDevice",
           summary: "Ask whether the code was typed in",
           description:
             "204 once the account is linked. 400 until then; its `detail` is the provider's word: authorization_pending (ask again), slow_down (ask less often), access_denied, expired_token.",
-        },
+          example: { device_code: "from the answer to starting it" },
+        }),
       },
     );
 

@@ -9,6 +9,7 @@ import { type KnownUser, userAt, userPath } from "#domain/users/find.ts";
 import { Factors, RequireFactor } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -59,12 +60,13 @@ export const factorAdministration = (ctx: ApiContext) =>
         params: userPath,
         body: RequireFactor,
         response: { 200: Factors, ...fails(400, 401, 403, 404, 415) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "requireFactor",
           summary: "Require a second factor of a user",
           description: "As long as they have none, they can do nothing but enrol one.",
-        },
+          example: { required: true },
+        }),
       },
     )
     .delete(

@@ -8,6 +8,7 @@ import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
 import { ConfirmRequest } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -29,13 +30,14 @@ export const confirmation = (ctx: ApiContext) =>
         params: userPath,
         body: ConfirmRequest,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
-        detail: {
+        detail: operation({
           tags: ["Second factors"],
           operationId: "confirmIdentity",
           summary: "Confirm who you are",
           description:
             "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
-        },
+          example: { password: "your password" },
+        }),
       },
     );
 
@@ -78,10 +80,14 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         params: userPath,
         body: PasskeyProof,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags: ["Second factors"],
           operationId: "confirmIdentityWithPasskey",
           summary: "Confirm who you are with a passkey",
-        },
+          example: {
+            challenge: "from the answer to starting it",
+            credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
+          },
+        }),
       },
     );

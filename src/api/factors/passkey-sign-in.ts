@@ -41,6 +41,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
           summary: "Begin to sign in with a passkey",
           description: "With any of the device's passkeys, or with one of the user whose password was right.",
           security: [],
+          example: {},
         }),
       },
     )
@@ -79,6 +80,10 @@ export const passkeySignIn = (ctx: ApiContext) =>
           summary: "Sign in with a passkey",
           description: "Also sets the cookie.",
           security: [],
+          example: {
+            challenge: "from the answer to starting it",
+            credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
+          },
         }),
       },
     );

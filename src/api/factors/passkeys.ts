@@ -8,6 +8,7 @@ import { userPath } from "#domain/users/find.ts";
 import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -72,13 +73,18 @@ export const passkeys = (ctx: ApiContext) =>
         params: userPath,
         body: NewPasskeyRequest,
         response: { 201: NewPasskey, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "createPasskey",
           summary: "Register a passkey",
           description:
             "From now on it signs in alone, and signing in with the password needs it or another second factor, too.",
-        },
+          example: {
+            challenge: "from the answer to starting it",
+            name: "Laptop",
+            credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
+          },
+        }),
       },
     )
     .patch(
@@ -92,7 +98,12 @@ export const passkeys = (ctx: ApiContext) =>
         params: passkeyPath,
         body: RenamePasskey,
         response: { 200: Passkey, ...fails(400, 401, 403, 404, 415) },
-        detail: { tags, operationId: "renamePasskey", summary: "Name a passkey" },
+        detail: operation({
+          tags,
+          operationId: "renamePasskey",
+          summary: "Name a passkey",
+          example: { name: "Laptop" },
+        }),
       },
     )
     .delete(

@@ -107,6 +107,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         summary: "Complete a sign-in with a second factor",
         description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
         security: [],
+        example: { challenge: "from the answer to signing in", code: "123456" },
       }),
     },
   );

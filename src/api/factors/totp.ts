@@ -9,6 +9,7 @@ import { qrSvg } from "#src/authentication/qr.ts";
 import { otpauthUri } from "#src/authentication/totp.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -47,13 +48,14 @@ export const totp = (ctx: ApiContext) =>
         params: userPath,
         body: ConfirmTotp,
         response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "confirmTotpEnrolment",
           summary: "Enrol an authenticator app",
           description:
             "From now on signing in with the password needs a code, too. With the first second factor come recovery codes, once.",
-        },
+          example: { enrolment: "from the answer to starting it", code: "123456" },
+        }),
       },
     )
     .delete(
@@ -69,11 +71,12 @@ export const totp = (ctx: ApiContext) =>
         params: userPath,
         body: PasswordAndCode,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "disableTotp",
           summary: "Disable the authenticator app",
           description: "Takes the password and a code. The recovery codes go with the last factor.",
-        },
+          example: { password: "your password", code: "123456" },
+        }),
       },
     );

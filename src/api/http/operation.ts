@@ -5,7 +5,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import type { AuditTarget } from "../audit/targets.ts";
 
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** All of it may be left away. */
 export type Declared = {
@@ -19,6 +19,8 @@ export type Declared = {
   readonly audit?: AuditTarget;
   /** `upload`: counted apart from other calls, and fewer of them a minute (facts/platform 3.1). */
   readonly rate?: "upload";
+  /** Headers of a request that the handler reads by itself. */
+  readonly headers?: { readonly [name: string]: Json };
   /** Content types of a body that is not JSON. */
   readonly accepts?: readonly string[];
   /** Content types of an answer that is not JSON. */
@@ -41,6 +43,7 @@ export const operation = ({
   reads,
   audit,
   rate,
+  headers,
   accepts,
   answers,
   anywhere,
@@ -48,7 +51,7 @@ export const operation = ({
   takes,
   ...words
 }: DocumentDecoration & Declared): DocumentDecoration => {
-  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers, anywhere, sends, takes };
+  const declared: Declared = { example, limit, reads, audit, rate, headers, accepts, answers, anywhere, sends, takes };
   return { ...words, [DECLARED]: declared } as DocumentDecoration;
 };
 

@@ -3,17 +3,18 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
-import { asJson, dausOf } from "#domain/insights/daus.ts";
+import { asJson, dausOf, daysFrom } from "#domain/insights/daus.ts";
 import { edgesOf, rangeOf } from "#domain/insights/range.ts";
 import { statusCounts, zoneOf } from "#domain/insights/status-counts.ts";
 import { wrongQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { textQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { insightFigures } from "./figures.ts";
-import { interval, intervalOf, rangeQuery } from "./query.ts";
+import { interval, intervalOf, rangeQuery, tzOffset } from "./query.ts";
 import { checkKnown, listIn, templatesFor } from "./who.ts";
 
 const tags = ["Insights"];
@@ -22,7 +23,10 @@ const SECTIONS = ["interval_reports", "report"];
 const templatesQuery = {
   ...rangeQuery,
   interval,
-  sections: t.Optional(t.String({ description: "Parts of the answer: interval_reports, report. Both without it." })),
+  sections: textQuery("Parts of the answer: interval_reports, report. Default: both.", {
+    type: "array",
+    items: { type: "string" },
+  }),
 };
 
 const sectionsOf = (request: Request): string[] => {
@@ -52,14 +56,12 @@ export const insights = (ctx: ApiContext) =>
       ({ caller, request, query }) => {
         if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see how the deployment is used.");
         checkKnown(request, { tz_offset: true });
-        return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat });
+        return dausOf(ctx, { hours: daysFrom(query.tz_offset, caller) });
       },
       {
         user: true,
         query: t.Object({
-          tz_offset: t.Optional(
-            t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
-          ),
+          tz_offset: tzOffset,
         }),
         response: { 200: Daus, ...fails(400, 401, 403, 503) },
         detail: {
@@ -135,7 +137,7 @@ export const insights = (ctx: ApiContext) =>
         user: true,
         query: t.Object({
           timezone: t.Optional(t.String({ maxLength: 100, description: "IANA name, such as Europe/Berlin." })),
-          tz_offset: t.Optional(t.String({ description: "Deprecated, use timezone. Hours from UTC, -12 to 14." })),
+          tz_offset: textQuery("Deprecated, use timezone. Hours from UTC, -12 to 14.", { type: "integer" }),
         }),
         response: { 200: UserStatusCounts, ...fails(400, 401, 403, 503) },
         detail: {

@@ -1,21 +1,31 @@
 // What the reports of a range are asked for.
-import { t } from "elysia";
 import type { Interval } from "#domain/insights/range.ts";
 import { wrongQuery } from "#domain/insights/zones.ts";
 import type { UserCaller } from "../http/caller.ts";
+import { type Shown, textQuery } from "../http/query.ts";
+
+const time = (example: string): Shown => ({ type: "string", format: "date-time", required: true, example });
 
 // Texts, checked by hand: Elysia would report wrong ones without their names, and unknown ones not at all.
 export const rangeQuery = {
-  start_time: t.Optional(
-    t.String({ description: "Required. RFC 3339, at 00:00:00; its offset says where days begin." }),
+  start_time: textQuery("RFC 3339, at 00:00:00; its offset says where days begin.", time("2025-01-06T00:00:00Z")),
+  end_time: textQuery(
+    "RFC 3339, at 00:00:00 or at a full hour of today, with the offset of the same time zone.",
+    time("2025-01-13T00:00:00Z"),
   ),
-  end_time: t.Optional(
-    t.String({ description: "Required. RFC 3339 with the same offset, at 00:00:00 or at a full hour of today." }),
-  ),
-  template_ids: t.Optional(t.String({ description: "Ids with commas between them, or repeated; all without it." })),
+  template_ids: textQuery("Repeated, or separated by commas. Default: all templates.", {
+    type: "array",
+    items: { type: "string", format: "uuid" },
+  }),
 };
 
-export const interval = t.Optional(t.String({ description: "Required. day or week." }));
+export const interval = textQuery("The length of a row.", { type: "string", enum: ["day", "week"], required: true });
+
+/** For reports of days without a time zone. */
+export const tzOffset = textQuery("Whole hours from UTC, -12 to 14; a day begins there.", {
+  type: "integer",
+  required: true,
+});
 
 /** Clients of the upstream kind may ask for no intervals. */
 export const intervalOf = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {

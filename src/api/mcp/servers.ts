@@ -109,6 +109,7 @@ export const mcpServers = (ctx: ApiContext) => {
           summary: "Change an MCP server",
           description: "Secrets that are not given stay, unless the server moves to another origin or kind of sign-in.",
           audit: target.writes(target.mcpServer),
+          example: { display_name: "Issues" },
         }),
       },
     )

@@ -131,6 +131,7 @@ export const notifications = (ctx: ApiContext) =>
           summary: "Pause what leaves the server",
           description: "Inboxes are filled all the same; what waits goes out afterwards.",
           audit: target.writes(settingOf("notifications_settings", "notifier")),
+          example: { notifier_paused: false },
         }),
       },
     )

@@ -12,6 +12,7 @@ import {
 } from "#schema/notifications/notification.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -39,12 +40,13 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         ...of,
         body: UpdatePreferences,
         response: { 200: t.Array(NotificationPreference), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "updateNotificationPreferences",
           summary: "Choose what one wants to hear of",
           description: "What is not named stays.",
-        },
+          example: { template_disabled_map: { [ANY_ID]: true } },
+        }),
       },
     )
     .post(
@@ -63,6 +65,11 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           summary: "Have a browser pushed",
           description:
             "What the browser has answered to `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
+          example: {
+            endpoint: "https://push.example.com/1",
+            auth_key: "from the browser",
+            p256dh_key: "from the browser",
+          },
         }),
       },
     )
@@ -76,7 +83,12 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         ...of,
         body: WebpushEndpoint,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "deleteWebpushSubscription", summary: "Have a browser left alone" },
+        detail: operation({
+          tags,
+          operationId: "deleteWebpushSubscription",
+          summary: "Have a browser left alone",
+          example: { endpoint: "https://push.example.com/1" },
+        }),
       },
     )
     .post(

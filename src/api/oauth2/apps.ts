@@ -117,6 +117,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           summary: "Change an application",
           description: "What is left out stays, and so does what people have granted.",
           audit: target.writes(target.oauth2App),
+          example: { name: "Dashboard", redirect_uris: ["https://dashboard.example.com/callback"] },
         }),
       },
     )

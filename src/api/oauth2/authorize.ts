@@ -12,6 +12,7 @@ import {
 } from "#schema/oauth2/grant.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
 import { seenOf } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -79,6 +80,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
           summary: "Say whether an application may act for oneself",
           description: "For the page that asks: whoever agrees has signed in, a token cannot. 404 as above.",
           limit: 65_536,
+          example: { client_id: ANY_ID, redirect_uri: "https://dashboard.example.com/callback", approve: true },
         }),
       },
     );

@@ -87,6 +87,7 @@ export const organizations = (ctx: ApiContext) =>
           summary: "Change an organization",
           description: "Fields that are left out stay.",
           audit: target.writes(target.organization),
+          example: { display_name: "Research" },
         }),
       },
     )

@@ -144,6 +144,7 @@ export const members = (ctx: ApiContext) =>
           summary: "Set a member's roles",
           description: "Replaces all of them.",
           audit: target.writes(target.member),
+          example: { roles: ["organization-auditor"] },
         }),
       },
     );

@@ -54,6 +54,7 @@ export const sharing = (ctx: ApiContext) =>
           summary: "Allow or forbid sharing workspaces",
           description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
           audit: target.writes(target.organization),
+          example: { sharing_disabled: false },
         }),
       },
     );

@@ -74,9 +74,10 @@ export const provisionerJobs = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerjobs/:job/logs",
       async ({ caller, params, query, request }) => {
+        const asked = logRequest(query);
         const organization_id = await findJobsOrganization(ctx, params.organization, caller);
         const { job } = await findListedJob(ctx, organization_id, params.job);
-        return jobLogs(ctx, request, job, logRequest(query), caller);
+        return jobLogs(ctx, request, job, asked, caller);
       },
       {
         user,

@@ -91,6 +91,7 @@ export const tasks = (ctx: ApiContext) =>
           description: "Only until its chat has begun.",
           limit: PROMPT_LIMIT,
           audit: target.writes(target.task),
+          example: { input: "Add a page that lists the open invoices." },
         }),
       },
     )
@@ -112,6 +113,7 @@ export const tasks = (ctx: ApiContext) =>
           description:
             "It waits in the chat's queue while a turn goes on. 409 while the task is paused or has no chat yet.",
           limit: PROMPT_LIMIT,
+          example: { input: "Sort them by date, too." },
         }),
       },
     )

@@ -15,6 +15,7 @@ import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import { logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
@@ -41,13 +42,14 @@ export const dryRuns = (ctx: ApiContext) =>
         params: versionPath,
         body: CreateDryRun,
         response: { 201: ProvisionerJob, ...fails(400, 401, 403, 404, 412, 413, 429, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "createDryRun",
           summary: "Try a template version",
           description:
             "Starts a job that looks whether a workspace could be made with these values, on the provisioner that would make it. No workspace is made.",
-        },
+          example: { workspace_name: "trial", rich_parameter_values: [] },
+        }),
       },
     )
     .get(

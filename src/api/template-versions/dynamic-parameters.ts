@@ -59,12 +59,13 @@ export const dynamicParameters = (ctx: ApiContext) =>
         params: versionPath,
         body: DynamicParametersRequest,
         response: { 200: DynamicParameters, ...fails(400, 401, 404, 412, 413) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "evaluateDynamicParameters",
           summary: "Parameters of a template version for some values",
           description: "Which are asked, with which options and defaults, and what is wrong with each.",
-        },
+          example: { id: 1, inputs: {}, owner_id: "me" },
+        }),
       },
     );
 

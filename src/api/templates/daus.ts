@@ -2,13 +2,14 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
-import { dausOf } from "#domain/insights/daus.ts";
+import { dausOf, daysFrom } from "#domain/insights/daus.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { tzOffset } from "../insights/query.ts";
 
 export const templateDaus = (ctx: ApiContext) =>
   routes({ prefix: "/templates" })
@@ -16,20 +17,19 @@ export const templateDaus = (ctx: ApiContext) =>
     .get(
       "/:template/daus",
       async ({ caller, params, query }) => {
+        const hours = daysFrom(query.tz_offset, caller);
         const { template } = await templateAt(ctx, params.template, caller);
         const { organization_id, id } = template;
         if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
           throw forbidden("Only those who look after templates, and auditors, see how they are used.");
         }
-        return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat, templates: [id] });
+        return dausOf(ctx, { hours, templates: [id] });
       },
       {
         user: true,
         params: templatePath,
         query: t.Object({
-          tz_offset: t.Optional(
-            t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
-          ),
+          tz_offset: tzOffset,
         }),
         response: {
           200: Daus,

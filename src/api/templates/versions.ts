@@ -9,6 +9,7 @@ import { TemplateVersion } from "#schema/templates/template-version.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
@@ -87,6 +88,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           summary: "Archive the versions of a template that nothing uses",
           description: "Never the active one, nor one that the latest build of a workspace was made from.",
           audit: target.writes(target.template),
+          example: { all: false },
         }),
       },
     )
@@ -123,6 +125,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           summary: "Make a version the active one",
           description: "Its import must have succeeded, and it must not be archived.",
           audit: target.writes(target.template),
+          example: { id: ANY_ID },
         }),
       },
     );

@@ -92,6 +92,7 @@ export const signInMethods = (ctx: ApiContext) =>
           summary: "Check a new password",
           description: "Nothing is stored.",
           security: [],
+          example: { password: "a long enough secret" },
         }),
       },
     );

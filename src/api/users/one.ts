@@ -61,7 +61,7 @@ export const oneUser = (ctx: ApiContext) =>
           tags,
           operationId: "updateUserProfile",
           summary: "Change a user's profile",
-          example: { username: "ann", name: "Ann" },
+          example: { username: "you", name: "You" },
           audit: target.writes(target.user),
         }),
       },

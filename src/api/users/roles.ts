@@ -64,6 +64,7 @@ export const userRoles = (ctx: ApiContext) =>
           summary: "Set a user's site roles",
           description: "Replaces all of them.",
           audit: target.writes(target.user),
+          example: { roles: ["auditor"] },
         }),
       },
     );

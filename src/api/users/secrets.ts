@@ -92,6 +92,7 @@ export const userSecrets = (ctx: ApiContext) =>
           summary: "Change one of one's secrets",
           description: "What is left out stays. One's own workspaces that run are told, as when it was made.",
           audit: target.writes(target.secret),
+          example: { value: "another token of the registry" },
         }),
       },
     )

@@ -95,6 +95,7 @@ export const userSkills = (ctx: ApiContext) =>
           operationId: "updateSkill",
           summary: "Change one of one's skills",
           audit: target.writes(target.skill),
+          example: { description: "When release notes are due." },
         }),
       },
     )

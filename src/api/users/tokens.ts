@@ -14,7 +14,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { seenOf } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -50,8 +50,8 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/tokens",
       async ({ caller, params, query }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const now = flagOf("include_expired", query.include_expired) ? 0 : ctx.clock.now();
-        if (flagOf("include_all", query.include_all) && isOwner(caller)) {
+        const now = flagOf(query.include_expired) ? 0 : ctx.clock.now();
+        if (flagOf(query.include_all) && isOwner(caller)) {
           const rows = await ctx.store.scan(listAllTokens({ now }));
           return rows.map(({ key, username }) => presentApiKey(key, username));
         }
@@ -141,6 +141,7 @@ export const tokens = (ctx: ApiContext) =>
           summary: "Change what a token may be used for",
           description: "Counts from the next request on; streams and WebSockets that it has opened end.",
           audit: target.writes(target.namedToken),
+          example: { scopes: ["workspace:read"] },
         }),
       },
     )

@@ -70,7 +70,7 @@ export const acl = (ctx: ApiContext) => {
           summary: "Share a workspace",
           description:
             "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
-          example: { user_roles: { [ANY_ID]: "use" } },
+          example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
         }),
       },

@@ -13,7 +13,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { mustHaveScope } from "../http/scope-gate.ts";
@@ -61,6 +61,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           description:
             "Stops it if it runs and starts it again, with another version or other values where the body names them. Both builds are planned at once; the second begins when the first has ended well, and does not begin when that failed or was cancelled. Answers the build that comes first.",
           audit: target.writes(target.restart),
+          example: { rich_parameter_values: [] },
         }),
       },
     )
@@ -107,7 +108,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       "/:workspace/timings",
       async ({ caller, params, query }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
-        if (place.deleted && !flagOf("include_deleted", query.include_deleted)) throw gone();
+        if (place.deleted && !flagOf(query.include_deleted)) throw gone();
         const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
         if (!view) throw notFound();
         return timingsOf(ctx.store, view);

@@ -16,7 +16,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { availableUsers } from "./available-users.ts";
@@ -85,7 +85,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .get(
       "/users/:user/workspace/:workspacename",
       async ({ caller, params, query }) => {
-        const includeDeleted = flagOf("include_deleted", query.include_deleted);
+        const includeDeleted = flagOf(query.include_deleted);
         const id = await idOf(caller, params.user, params.workspacename, includeDeleted);
         const workspace = await readWorkspace(ctx, id, caller);
         if (!workspace) throw notFound();

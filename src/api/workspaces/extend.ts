@@ -6,6 +6,7 @@ import { ExtendWorkspace } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_TIME } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -18,7 +19,7 @@ export const extend = (ctx: ApiContext) =>
       "/:workspace/extend",
       async ({ params, body, request }) => {
         const { id, by } = await activeAt(ctx, params.workspace, request);
-        const deadline = body.deadline === undefined ? Number.NaN : Date.parse(body.deadline);
+        const deadline = Date.parse(body.deadline);
         if (Number.isNaN(deadline)) throw invalidField("deadline", "must be a date and time in RFC 3339");
         await ctx.workspaces.ask(id, "extend", { deadline, by });
         return { message: `Deadline updated to ${rfc3339(deadline)}.` };
@@ -35,6 +36,7 @@ export const extend = (ctx: ApiContext) =>
           description:
             "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
           audit: target.writes(target.workspace),
+          example: { deadline: ANY_TIME },
         }),
       },
     );

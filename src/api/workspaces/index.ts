@@ -7,7 +7,7 @@ import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery, searchQuery } from "../http/paging.ts";
-import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { acl } from "./acl.ts";
@@ -58,7 +58,7 @@ export const workspaces = (ctx: ApiContext) => {
     .get(
       "/:workspace",
       async ({ caller, params, query }) => {
-        const includeDeleted = flagOf("include_deleted", query.include_deleted);
+        const includeDeleted = flagOf(query.include_deleted);
         const stamped = await cache.stampOf(params.workspace.toLowerCase());
         if (!stamped || !maySeeWorkspace(caller, stamped)) throw notFound();
         if (stamped.deleted && !includeDeleted) throw gone();

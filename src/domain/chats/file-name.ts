@@ -8,13 +8,13 @@ const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 const PLAIN = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
 const ENCODED = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
 
-/** The name in the header, cleaned. 400 when there is none or it is too long. */
+/** The name in the header, cleaned and without folders. 400 when there is none or it is too long. */
 export const fileNameOf = (header: string | null): string => {
   const wrong = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";
   const [, quoted, token] = PLAIN.exec(text) ?? [];
   const given = decodedName(ENCODED.exec(text)?.[1]) ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? "";
-  const name = utf8Of(given).replaceAll(HIDDEN, "").trim();
+  const name = (utf8Of(given).replaceAll(HIDDEN, "").split(/[\\/]/).at(-1) ?? "").trim();
   if (name === "") throw wrong('must carry the name of the file: attachment; filename="notes.txt"');
   if (Buffer.byteLength(name) > LONGEST) throw wrong(`has a name of more than ${LONGEST} bytes`);
   return name;

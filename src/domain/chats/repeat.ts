@@ -7,25 +7,14 @@ import type { DomainContext } from "../context.ts";
 
 const LONGEST = 128;
 
-const HEADER = {
-  name: "Idempotency-Key",
-  in: "header" as const,
-  required: false,
-  description:
-    "A request that comes again with the same key within a day is answered as the first was; with the same key and another body it is 409.",
-  schema: { type: "string" as const, maxLength: LONGEST },
-};
-const CHAT = {
-  name: "chat",
-  in: "path" as const,
-  required: true,
-  description: "Chat id.",
-  schema: { type: "string" as const, format: "uuid" },
-};
-
-/** For the `detail` of a route, which takes the place of all parameters that the route itself describes. */
-export const REPEATABLE = { parameters: [HEADER] };
-export const REPEATABLE_IN_CHAT = { parameters: [CHAT, HEADER] };
+/** The header that routes of such requests declare. */
+export const REPEATABLE = {
+  "Idempotency-Key": {
+    description:
+      "A request that comes again with the same key within a day is answered as the first was; with the same key and another body it is 409.",
+    schema: { type: "string", maxLength: LONGEST },
+  },
+} as const;
 
 /** The key of a request with this body; undefined when it has none. `what` keeps keys of different routes apart. */
 export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {

@@ -5,13 +5,18 @@ import { DAY_MS, fixedZone, offsetOf, wrongQuery } from "./zones.ts";
 
 const DAYS = 60;
 
-/** The answer's text, of all templates or of some. Clients of the upstream kind may leave the offset out. */
-export const dausOf = async (
-  ctx: DomainContext,
-  { tz_offset, compat, templates }: { tz_offset: string | undefined; compat: boolean; templates?: string[] },
-): Promise<Response> => {
+/** Whole hours from UTC. Clients of the upstream kind may leave the offset out; 400 for others. */
+export const daysFrom = (tz_offset: string | undefined, { compat }: { readonly compat: boolean }): number => {
   const hours = offsetOf(tz_offset) ?? (compat ? 0 : undefined);
   if (hours === undefined) throw wrongQuery("tz_offset", "is required");
+  return hours;
+};
+
+/** The answer's text, of all templates or of some. */
+export const dausOf = async (
+  ctx: DomainContext,
+  { hours, templates }: { hours: number; templates?: string[] },
+): Promise<Response> => {
   const zone = fixedZone(hours);
   const today = zone.dayOf(ctx.clock.now());
   const days = Array.from({ length: DAYS + 1 }, (_, i) => today - DAYS + i);

@@ -55,7 +55,7 @@ export const UpdateAutostart = namedObject("UpdateAutostart", {
   ),
 });
 export const ExtendWorkspace = namedObject("ExtendWorkspace", {
-  deadline: t.Optional(time("When it stops instead; at least 30 minutes ahead.")),
+  deadline: time("When it stops instead; at least 30 minutes ahead."),
 });
 export const UpdateDormancy = namedObject("UpdateDormancy", {
   dormant: t.Optional(t.Boolean({ description: "Absent is false." })),

@@ -226,7 +226,7 @@ describe("reading", () => {
       ["?before=x", ["before"]],
       ["?format=xml", ["format"]],
       ["?format=text&follow=true", ["format"]],
-      ["?follow=perhaps&after=1.5", ["follow", "after"]],
+      ["?follow=perhaps&after=1.5", ["after", "follow"]],
     ];
     for (const [query, fields] of cases) {
       const response = await owner.fetch("GET", logsOf(seeded, query));

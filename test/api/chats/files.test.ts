@@ -112,7 +112,9 @@ describe("uploading", () => {
 
   test("[FL-3] names are cleaned, never paths, and encoded so that every client reads them", () => {
     const named = (name: string) => fileNameOf(`attachment; filename="${name}"`);
-    expect(named("../../etc/passwd")).toBe("../../etc/passwd");
+    expect(named("../../etc/passwd")).toBe("passwd");
+    expect(named("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
+    expect(() => named("folder/")).toThrow();
     expect(named("a\u0000b\u0007.txt")).toBe("ab.txt");
     expect(named("\u202egnp.exe")).toBe("gnp.exe");
     expect(named(' a \\"b\\" ')).toBe('a "b"');

@@ -77,7 +77,7 @@ const goodQuery = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "query" && parameter.required)
-      .map(({ name, schema }) => [name, String(example(schema))]),
+      .map(({ name, schema, example: given }) => [name, String(given ?? example(schema))]),
   );
 
 const goodBody = ({ body }: Operation): Record<string, unknown> | undefined =>

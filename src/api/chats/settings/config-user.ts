@@ -60,6 +60,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           description: "Answers the text as it was stored.",
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("prompt"),
+          example: { custom_prompt: "Answer in short sentences." },
         }),
       },
     )
@@ -100,6 +101,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           summary: "Record one's model calls, or not",
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("debug_logging"),
+          example: { debug_logging_enabled: true },
         }),
       },
     )
@@ -137,6 +139,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           operationId: "setCompactionThreshold",
           summary: "Set when one's chats with a model are compacted",
           audit: target.writes(setting.newThreshold),
+          example: { threshold_percent: 70 },
         }),
       },
     )

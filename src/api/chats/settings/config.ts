@@ -13,7 +13,7 @@ import { named } from "#schema/named.ts";
 import { writesSetting } from "../../audit/setting-targets.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers, type UserCaller } from "../../http/caller.ts";
-import { operation } from "../../http/operation.ts";
+import { type Json, operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
@@ -46,6 +46,8 @@ type Single = {
   member: keyof typeof ChatConfig;
   /** What is read and set, for names of the operations: `getRetentionDays`. */
   noun: string;
+  /** A value that works. */
+  example: Json;
   summary: string;
   /** Else administrators alone may read it. */
   forAll?: boolean;
@@ -56,6 +58,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "auto-archive-days",
     noun: "AutoArchiveDays",
+    example: 90,
     setting: "auto_archive_days",
     member: "auto_archive_days",
     check: days,
@@ -65,6 +68,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "debug-retention-days",
     noun: "DebugRetentionDays",
+    example: 30,
     setting: "debug_retention_days",
     member: "debug_retention_days",
     check: days,
@@ -73,6 +77,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "retention-days",
     noun: "RetentionDays",
+    example: 365,
     setting: "retention_days",
     member: "retention_days",
     check: days,
@@ -82,6 +87,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "workspace-ttl",
     noun: "ChatWorkspaceTtl",
+    example: 86_400_000,
     setting: "workspace_ttl_ms",
     member: "workspace_ttl_ms",
     check: ttl,
@@ -91,6 +97,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "personal-model-overrides",
     noun: "PersonalModelOverrides",
+    example: true,
     setting: "allow_model_overrides",
     member: "allow_users",
     summary: "whether users may choose models of their own",
@@ -98,6 +105,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "plan-mode-instructions",
     noun: "PlanModeInstructions",
+    example: "End with a list of steps.",
     setting: "plan_mode_instructions",
     member: "plan_mode_instructions",
     check: promptOf,
@@ -106,6 +114,7 @@ const SINGLES: readonly Single[] = [
   {
     path: "default-permissions",
     noun: "DefaultPermissions",
+    example: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
     setting: "permissions",
     member: "permissions",
     forAll: true,
@@ -119,7 +128,7 @@ const SHAPES = new Map(
   SINGLES.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
 );
 
-const single = (ctx: ApiContext, { path, setting, member, noun, summary, forAll, check }: Single) => {
+const single = (ctx: ApiContext, { path, setting, member, noun, example, summary, forAll, check }: Single) => {
   const shape = SHAPES.get(noun) as TSchema;
   const denied = forAll ? [] : [404];
   return routes()
@@ -152,6 +161,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, summary, forAll,
           tags,
           operationId: `set${noun}`,
           summary: `Set ${summary}`,
+          example: { [member]: example },
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting(setting),
         }),
@@ -217,6 +227,7 @@ export const chatConfig = (ctx: ApiContext) =>
             "It counts from the next model call on. Without `include_default_system_prompt` that stays as it is; the first own prompt replaces the one Slipway comes with.",
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("system_prompt"),
+          example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
         }),
       },
     )
@@ -253,6 +264,7 @@ export const chatConfig = (ctx: ApiContext) =>
           summary: "Set whether users may record model calls",
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("allow_debug_logging"),
+          example: { allow_users: true },
         }),
       },
     );

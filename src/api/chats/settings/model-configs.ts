@@ -132,6 +132,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           summary: "Change a model",
           description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
           audit: target.writes(setting.modelConfig),
+          example: { display_name: "Llama" },
         }),
       },
     )

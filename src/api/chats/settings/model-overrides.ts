@@ -76,6 +76,7 @@ export const modelOverrides = (ctx: ApiContext) => {
           description:
             "Counts for chats made from then on whose request names no model, while administrators allow it.",
           audit: target.writes(setting.memberModel),
+          example: { mode: "chat_default" },
         }),
       },
     );

@@ -65,6 +65,7 @@ export const organizationModels = (ctx: ApiContext) =>
           description:
             "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",
           audit: target.writes(setting.organizationModel),
+          example: { mode: "chat_default" },
         }),
       },
     );

@@ -97,6 +97,7 @@ export const modelProviders = (ctx: ApiContext) =>
           summary: "Change a model provider",
           description: "Without `api_key` the key stays; a base URL that leads elsewhere needs the key again.",
           audit: target.writes(setting.modelProvider),
+          example: { display_name: "Ollama" },
         }),
       },
     )

@@ -50,6 +50,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           description:
             "A user's own limit counts before it, then the lowest of the user's groups. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
           audit: setting.writesSetting("usage_limit"),
+          example: { spend_limit_micros: 20_000_000, period: "month" },
         }),
       },
     )
@@ -74,6 +75,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           operationId: "setUserUsageLimit",
           summary: "Set the spend limit of a user",
           audit: target.writes(setting.newUserLimit),
+          example: { spend_limit_micros: 50_000_000 },
         }),
       },
     )
@@ -112,6 +114,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           summary: "Set the spend limit of each member of a group",
           description: "Of several groups the lowest counts.",
           audit: target.writes(setting.newGroupLimit),
+          example: { spend_limit_micros: 50_000_000 },
         }),
       },
     )

@@ -1,38 +1,48 @@
-// Ids in the bodies that the API's page fills in. The document holds one that stands for any; the page puts in those of what whoever looks
-// at it has, so that a body works as it is sent. Both functions are sent to the browser as they stand: they use nothing from outside.
+// Ids and times in the example bodies of the document. The document holds one that stands for any; the API's page puts in what its reader
+// has, so that a body works as it is sent. Both functions are sent to the browser as they stand: they use nothing from outside.
 
 /** Stands for an id that has to be looked up first. */
 export const ANY_ID = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
 
-type Example = Record<string, unknown>;
+/** Stands for a time that is yet to come. */
+export const ANY_TIME = "2099-01-31T09:30:00Z";
+
 type Document = {
-  paths: Record<string, Record<string, { requestBody?: { content?: Record<string, { example?: Example }> } }>>;
+  paths: Record<string, Record<string, { requestBody?: { content?: Record<string, { example?: unknown }> } }>>;
 };
-/** The answer of a GET, undefined when there is none for whoever asks. */
+/** The answer of a GET, undefined when there is none for this caller. */
 type Get = (path: string) => Promise<unknown>;
 
-/** What the caller has, by the member of a body that names it: a template, its active version, an organization. */
-export const idsOf = async (get: Get): Promise<Record<string, string>> => {
-  const ids: Record<string, string> = {};
-  const templates = (await get("/api/v2/templates")) as { id: string; active_version_id: string }[] | undefined;
+/** What the caller has, by the member of a body that names it or whose keys are such ids; and a deadline eight hours ahead. */
+export const idsOf = async (get: Get, now: number): Promise<Record<string, string>> => {
+  const ids: Record<string, string> = { deadline: new Date(now + 28_800_000).toISOString() };
+  const templates = (await get("/api/v2/templates")) as { id: string }[] | undefined;
   const template = templates?.[0];
-  if (template) Object.assign(ids, { template_id: template.id, template_version_id: template.active_version_id });
+  if (template) ids.template_id = template.id;
   const organizations = (await get("/api/v2/users/me/organizations")) as
     | { id: string; is_default: boolean }[]
     | undefined;
   const organization = organizations?.find((one) => one.is_default) ?? organizations?.[0];
-  if (organization) ids.organization_id = organization.id;
+  // The group of all members of an organization has its id.
+  const { id } = organization ?? {};
+  if (id) Object.assign(ids, { organization_id: id, group_roles: id, group_perms: id });
   return ids;
 };
 
-/** Puts the ids in for the one that stands for any, and answers the document. */
-export const withIds = (document: Document, ids: Record<string, string>, any: string): Document => {
+/** Puts the ids and times in for those that stand for any, and returns the document. */
+export const withIds = (document: Document, ids: Record<string, string>, any: readonly string[]): Document => {
+  const fill = (value: unknown, member: string): unknown => {
+    if (typeof value === "string" && any.includes(value)) return ids[member] ?? value;
+    if (Array.isArray(value)) return value.map((one) => fill(one, member));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [any.includes(key) ? (ids[member] ?? key) : key, fill(one, key)]),
+    );
+  };
   for (const operations of Object.values(document.paths)) {
     for (const { requestBody } of Object.values(operations)) {
-      const example = requestBody?.content?.["application/json"]?.example ?? {};
-      for (const [member, value] of Object.entries(example)) {
-        if (value === any && ids[member] !== undefined) example[member] = ids[member];
-      }
+      const media = requestBody?.content?.["application/json"];
+      if (media?.example) media.example = fill(media.example, "");
     }
   }
   return document;

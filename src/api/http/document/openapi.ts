@@ -7,6 +7,7 @@ import { bodyLimit } from "../body/body.ts";
 import { isAllOptional } from "../body/body-shape.ts";
 import { SESSION_HEADER } from "../identify.ts";
 import { DECLARED, type Declared } from "../operation.ts";
+import { SHOWN } from "../query.ts";
 import { Generic, WORDS } from "../responses.ts";
 import { type Json, type JsonObject, Shapes } from "./shapes.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
@@ -26,6 +27,7 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
           description: DESCRIPTION,
           license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
         },
+        servers: [{ url: "/", description: "The server that answered this document." }],
         tags: TAGS,
         security: [{ session_token: [] }],
         components: {
@@ -93,9 +95,15 @@ const ERRONEOUS: JsonObject = { "application/json": { schema: { $ref: `#/compone
 const tidyAnswers = (
   operation: JsonObject,
   path: string,
-  { accepts, answers, sends, takes }: Declared,
+  { headers = {}, accepts, answers, sends, takes }: Declared,
   shapes: Shapes,
 ): void => {
+  const inHeaders = Object.entries(headers).map(([name, header]) => ({
+    ...(header as JsonObject),
+    in: "header",
+    name,
+  }));
+  if (inHeaders.length > 0) operation.parameters = [...((operation.parameters ?? []) as Json[]), ...inHeaders];
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
   const shapeOf = (schema: Json) => shapes.answer(schema, `${capital(operation.operationId as string)}Result`);
@@ -109,6 +117,7 @@ const tidyAnswers = (
   if (sends) operation["x-sends"] = shapeOf(sends as unknown as Json);
   if (takes) operation["x-takes"] = shapeOf(takes as unknown as Json);
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
+    showAsMeant(parameter);
     parameter.schema = shapeOf(parameter.schema as Json);
     if (parameter.examples === undefined) delete parameter.examples;
     if (Array.isArray(parameter.examples)) {
@@ -116,6 +125,16 @@ const tidyAnswers = (
       delete parameter.examples;
     }
   }
+};
+
+/** What a handler reads as text is shown as what it means. */
+const showAsMeant = (parameter: JsonObject): void => {
+  const shown = (parameter.schema as JsonObject)[SHOWN] as JsonObject | undefined;
+  if (!shown) return;
+  const { required, example, ...schema } = shown;
+  parameter.schema = schema;
+  if (example !== undefined) parameter.example = schema.type === "array" ? [example] : example;
+  if (required !== undefined) parameter.required = true;
 };
 
 const tidyBody = (operation: JsonObject, declared: Declared, shapes: Shapes): void => {
@@ -152,7 +171,8 @@ const errorOf = (
 const errors = (): JsonObject =>
   Object.fromEntries(
     Object.entries(WORDS)
-      .filter(([status]) => Number(status) >= 400)
+      // What is too large is said with the limit of each operation.
+      .filter(([status]) => Number(status) >= 400 && status !== "413")
       .map(([status, description]) => [`Error${status}`, { description, content: ERRONEOUS }]),
   );
 

@@ -100,14 +100,40 @@ export class Shapes {
     }
     const values = schema.patternProperties as JsonObject | undefined;
     if (values) out.additionalProperties = this.#shape(Object.values(values)[0] as Json, singular(name), direction);
-    return tidyUnion(out);
+    return this.#tidyUnion(out);
   }
 
   #members(members: JsonObject, { required = [] }: JsonObject, name: string, direction: Direction): JsonObject {
     return mapEntries(members, (member, key) => {
       const shape = this.#shape(member, name + pascal(key), direction) as JsonObject;
-      return direction === "body" && !(required as string[]).includes(key) ? orNull(shape) : shape;
+      return direction === "body" && !(required as string[]).includes(key) ? this.#orNull(shape) : shape;
     });
+  }
+
+  /** The shape, or null. `nullable` says nothing without a `type` beside it. */
+  #orNull(shape: JsonObject): JsonObject {
+    if ("type" in shape) return { ...shape, nullable: true };
+    if (shape.$ref !== undefined) return { type: this.#typeAt(shape), nullable: true, allOf: [shape] };
+    const [only] = (shape.allOf ?? []) as JsonObject[];
+    if (only !== undefined) return { type: this.#typeAt(only), nullable: true, ...shape };
+    const [first, ...others] = (shape.anyOf ?? []) as JsonObject[];
+    return first === undefined ? shape : { ...shape, anyOf: [this.#orNull(first), ...others] };
+  }
+
+  #typeAt({ $ref }: JsonObject): Json {
+    const { type } = (this.components[String($ref).split("/").at(-1) ?? ""] ?? {}) as JsonObject;
+    // Unknown as long as a shape that has itself within it is being made; only objects do.
+    return type ?? "object";
+  }
+
+  /** A union with null becomes `nullable`, a union of constants becomes one enum. */
+  #tidyUnion(schema: JsonObject): JsonObject {
+    const members = schema.anyOf as JsonObject[] | undefined;
+    if (!members) return schema.type === "null" ? { ...schema, type: "string", nullable: true } : schema;
+    const { anyOf: _, ...rest } = schema;
+    const given = members.filter((member) => !nullOnly(member));
+    const shape = joined(given, rest);
+    return given.length < members.length ? this.#orNull(shape) : shape;
   }
 
   /** Members of a union are told apart by the constant that says which they are, where there is one. */
@@ -115,7 +141,7 @@ export class Shapes {
     const shown = members.filter(({ type }) => type !== "null");
     // What Elysia adds for numbers in queries; answers are JSON.
     const isText = ({ type, format }: JsonObject) =>
-      type === "string" && (format === "integer" || format === "numeric");
+      type === "string" && ["integer", "numeric", "boolean"].includes(String(format));
     const given = direction === "answer" && shown.length === 2 ? members.filter((one) => !isText(one)) : members;
     if (shown.length === 1) return given.map((member) => this.#shape(member, name, direction));
     return given.map((member) => {
@@ -145,30 +171,17 @@ const singular = (name: string): string => {
 const mapEntries = (object: JsonObject, map: (value: Json, key: string) => Json): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** The shape, or null. */
-const orNull = (shape: JsonObject): JsonObject => {
-  if (shape.$ref !== undefined) return { allOf: [shape], nullable: true };
-  return "type" in shape || "anyOf" in shape || "allOf" in shape ? { ...shape, nullable: true } : shape;
-};
+/** What a union says of itself, beside what it is a union of. */
+const nullOnly = ({ nullable, type, enum: values }: JsonObject): boolean =>
+  nullable === true && type === "string" && !values;
 
-/** A union with null becomes `nullable`, a union of constants becomes one enum. */
-const tidyUnion = (schema: JsonObject): JsonObject => {
-  const members = schema.anyOf as JsonObject[] | undefined;
-  if (!members) return schema.type === "null" ? { ...schema, type: "string", nullable: true } : schema;
-  const { anyOf: _, ...rest } = schema;
-  const given = members.filter((member) => !(member.nullable === true && member.type === "string" && !member.enum));
-  const nullable: JsonObject = given.length < members.length ? { nullable: true } : {};
-  const constants = given.every((member) => Array.isArray(member.enum) && member.type === given[0]?.type);
-  if (constants && given.length > 0) {
-    return {
-      ...rest,
-      ...nullable,
-      type: given[0]?.type ?? "string",
-      enum: given.flatMap((member) => member.enum as Json[]),
-    };
+/** Several shapes as one, with what is said of all of them. */
+const joined = (shapes: JsonObject[], rest: JsonObject): JsonObject => {
+  const [first] = shapes;
+  if (first === undefined || shapes.length === 0) return rest;
+  if (shapes.every((one) => Array.isArray(one.enum) && one.type === first.type)) {
+    return { ...rest, type: first.type ?? "string", enum: shapes.flatMap((one) => one.enum as Json[]) };
   }
-  const [only] = given;
-  if (only?.$ref !== undefined && given.length === 1) return { ...rest, ...nullable, allOf: [only] };
-  if (given.length === 1) return { ...(only as JsonObject), ...rest, ...nullable };
-  return { ...rest, ...nullable, anyOf: given };
+  if (shapes.length > 1) return { ...rest, anyOf: shapes };
+  return first.$ref === undefined ? { ...first, ...rest } : { ...rest, allOf: [first] };
 };

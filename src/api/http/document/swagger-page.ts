@@ -2,7 +2,7 @@
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
 import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
-import { ANY_ID, idsOf, withIds } from "./example-ids.ts";
+import { ANY_ID, ANY_TIME, idsOf, withIds } from "./example-ids.ts";
 
 export const PAGE = `<!doctype html>
 <html lang="en">
@@ -176,7 +176,7 @@ const show = (spec) => SwaggerUIBundle({
   },
 });
 
-Promise.all([read("/swagger/json"), idsOf(read).catch(() => ({}))]).then(([document, ids]) => {
-  window.ui = show(withIds(document, ids, "${ANY_ID}"));
+Promise.all([read("/swagger/json"), idsOf(read, Date.now()).catch(() => ({}))]).then(([document, ids]) => {
+  window.ui = show(withIds(document, ids, ["${ANY_ID}", "${ANY_TIME}"]));
 });
 `;

@@ -1,0 +1,215 @@
+// Example bodies of the OpenAPI document: every body has one, and those of the specification work as they are sent.
+import { beforeAll, expect, test } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { ANY_ID, ANY_TIME, idsOf, withIds } from "#src/api/http/document/example-ids.ts";
+import { Client } from "#src/client.ts";
+import { type Document, fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { createChat, openChatWorld } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { ECHO, followImport, upload } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+
+/** The smallest template with the agent that examples name. */
+const WITH_AGENT: Manifest = {
+  provisioner: "echo",
+  resources: [{ name: "main", agents: [{ name: "main", os: "linux", arch: "amd64" }] }],
+};
+
+/** What `fetch` of the client gives. */
+type Answer = Awaited<ReturnType<Client["fetch"]>>;
+
+const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
+const { server } = world;
+let admin: Client;
+let document: Document;
+beforeAll(async () => {
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await seedTemplate(server, WITH_AGENT, { name: "fine" });
+  document = await fetchDocument(server.url);
+});
+
+/** Sends an example as the API's page fills it in for this caller, where `path` is filled in; `more` are ids that earlier answers gave. */
+const send = async (
+  client: Client,
+  operation: string,
+  path: Record<string, string> = {},
+  more: Record<string, string> = {},
+): Promise<Answer> => {
+  const [method = "", route = ""] = operation.split(" ");
+  const ids = await idsOf((asked) => client.get(asked).catch(() => undefined), Date.now());
+  const filled = withIds(structuredClone(document) as never, Object.assign(ids, more), [ANY_ID, ANY_TIME]);
+  const [bare = "", query = ""] = route.split("?");
+  const described = filled.paths[`/api/v2${bare}`]?.[method.toLowerCase()];
+  const example = described?.requestBody?.content?.["application/json"]?.example;
+  if (example === undefined) throw new Error(`${operation} has no example`);
+  const at = bare.replace(/\{(\w+)\}/g, (_, name: string) => path[name] ?? "me");
+  return await client.fetch(method, `/api/v2${at}${query && `?${query}`}`, example);
+};
+
+/** What is not a success, with the body of the answer. */
+const refused = async (operation: string, answer: Answer): Promise<string[]> =>
+  answer.ok ? [] : [`${operation}: ${answer.status} ${await answer.text()}`];
+
+test("[HT-40] every JSON body has an example", () => {
+  const bodies = operationsOf(document).filter(({ body }) => body !== undefined);
+  const bare = bodies.filter(
+    ({ described }) => described.requestBody?.content["application/json"]?.example === undefined,
+  );
+  expect(bodies.length).toBeGreaterThan(100);
+  expect(bare.map(({ name }) => name)).toEqual([]);
+});
+
+test("[HT-40] the API's page fills in what its reader has", async () => {
+  const page = await (await admin.fetch("GET", "/swagger/page.js")).text();
+  expect(page).toContain("const withIds = ");
+  const ids = await idsOf((path) => admin.get(path), Date.now());
+  expect(Date.parse(ids.deadline ?? "")).toBeGreaterThan(Date.now() + 1_800_000);
+  expect(Object.keys(ids).sort()).toEqual(["deadline", "group_perms", "group_roles", "organization_id", "template_id"]);
+});
+
+test("[HT-40] examples about workspaces work as they are sent", async () => {
+  const created = await send(admin, "POST /users/{user}/workspaces");
+  expect(created.status).toBe(200);
+  const { id } = (await created.json()) as Workspace;
+  await awaitBuild(admin, id);
+  const path = { workspace: id };
+  const ran = [
+    "POST /workspaces/{workspace}/usage",
+    "PUT /workspaces/{workspace}/ttl",
+    "PUT /workspaces/{workspace}/autostart",
+    "PUT /workspaces/{workspace}/autoupdates",
+    "PATCH /workspaces/{workspace}/acl",
+    "POST /workspaces/{workspace}/restart",
+  ];
+  const found: string[] = [];
+  for (const operation of ran) found.push(...(await refused(operation, await send(admin, operation, path))));
+  await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build: { status, transition } }) => `${transition} ${status}` === "start running",
+  );
+  const later = [
+    "PUT /workspaces/{workspace}/extend",
+    "POST /workspaces/{workspace}/port-share",
+    "DELETE /workspaces/{workspace}/port-share",
+    "PATCH /workspaces/{workspace}",
+    "PUT /workspaces/{workspace}/dormant",
+  ];
+  for (const operation of later) found.push(...(await refused(operation, await send(admin, operation, path))));
+  const ben = (await (await send(admin, "POST /users")).json()) as { id: string };
+  const members = "POST /organizations/{organization}/members/{user}/workspaces";
+  found.push(...(await refused(members, await send(admin, members, { organization: "default", user: ben.id }))));
+  expect(found).toEqual([]);
+});
+
+test("[HT-40] examples of agents work as they are sent", async () => {
+  const seeded = await seedAgent(server, { apps: [{ slug: "web" }] });
+  const agent = new Client(server.url, seeded.agent_token);
+  const found: string[] = [];
+  for (const operation of [
+    "POST /workspaceagents/me/log-source",
+    "PATCH /workspaceagents/me/logs",
+    "PATCH /workspaceagents/me/app-status",
+  ])
+    found.push(...(await refused(operation, await send(agent, operation))));
+  expect(found).toEqual([]);
+});
+
+test("[HT-40] examples of instance identities have the right form; only a cloud can sign one", async () => {
+  const stranger = new Client(server.url);
+  const statuses = ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map(
+    async (cloud) => (await send(stranger, `POST /workspaceagents/${cloud}-instance-identity`)).status,
+  );
+  expect(await Promise.all(statuses)).toEqual(Array(6).fill(401));
+});
+
+test("[HT-40] examples about chats work as they are sent", async () => {
+  const found: string[] = [];
+  const created = await send(world.owner, "POST /chats");
+  const { id } = (await created.json()) as { id: string };
+  expect(created.status).toBe(201);
+  (await world.models.next()).say("Hello.").finish();
+  const path = { chat: id, message: "1" };
+  for (const operation of [
+    "POST /chats/{chat}/messages",
+    "PATCH /chats/{chat}/messages/{message}",
+    "PATCH /chats/{chat}",
+    "PATCH /chats/{chat}/acl",
+    "POST /chats/{chat}/fork",
+  ])
+    found.push(...(await refused(operation, await send(world.owner, operation, path))));
+  const asking = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
+  let call = await world.models.next();
+  while (!JSON.stringify(call.request).includes('"ask"')) call = await world.models.next();
+  call.callTool("call_1", "ask").finish("tool_calls");
+  await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${asking.id}`)).status === "requires_action");
+  const operation = "POST /chats/{chat}/tool-results";
+  found.push(...(await refused(operation, await send(world.owner, operation, { chat: asking.id }))));
+  const named: Answer = await world.owner.fetch(
+    "POST",
+    `/api/v2/chats/files?organization=${world.organization_id}`,
+    "notes",
+    {
+      headers: { "content-type": "text/plain", "content-disposition": 'attachment; filename="notes.txt"' },
+    },
+  );
+  if (!named.ok) found.push(await named.text());
+  expect(found).toEqual([]);
+});
+
+test("[HT-40] examples of settings work as they are sent", async () => {
+  const found: string[] = [];
+  const settings = operationsOf(document).filter(
+    ({ method, path, body }) =>
+      method === "PUT" && body && /^\/api\/v2\/chats\/(config|usage-limits)\/?[^{]*$/.test(path),
+  );
+  expect(settings.length).toBeGreaterThan(11);
+  const others = [
+    "PUT /users/{user}/profile",
+    "PUT /users/{user}/appearance",
+    "PUT /users/{user}/quiet-hours",
+    "PUT /users/{user}/preferences",
+    "POST /users/{user}/keys/tokens",
+    "POST /users/{user}/skills",
+    "POST /users/{user}/secrets",
+    "POST /organizations",
+    "POST /organizations/{organization}/groups",
+    "POST /organizations/{organization}/provisionerkeys",
+    "POST /chats/providers",
+    "POST /chats/model-configs",
+    "POST /authcheck",
+    "PUT /appearance",
+    "PUT /audit/retention",
+    "PUT /connectionlog/retention",
+    "PUT /debug/health/settings",
+    "PUT /notifications/settings",
+    "PUT /prebuilds/settings",
+  ];
+  const names = settings.map(({ name }) => name.replace("/api/v2", ""));
+  for (const name of [...names, ...others])
+    found.push(...(await refused(name, await send(admin, name, { organization: "default" }))));
+  expect(found).toEqual([]);
+});
+
+test("[HT-40] a template is made of the example of a version, once an archive was uploaded", async () => {
+  const file_id = await upload(admin, { "template.yaml": ECHO });
+  const path = { organization: "default" };
+  const version = await send(admin, "POST /organizations/{organization}/templateversions", path, { file_id });
+  const { id } = (await version.json()) as { id: string };
+  await followImport(admin, id);
+  const made = await send(admin, "POST /organizations/{organization}/templates", path, { template_version_id: id });
+  const { id: template } = (await made.json()) as { id: string };
+  const found: string[] = [];
+  for (const operation of [
+    "PATCH /templates/{template}",
+    "PATCH /templates/{template}/acl",
+    "POST /templates/{template}/versions/archive",
+  ])
+    found.push(...(await refused(operation, await send(admin, operation, { template }))));
+  expect([version.status, made.status, found]).toEqual([201, 201, []]);
+});
