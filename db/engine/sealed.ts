@@ -17,6 +17,7 @@ const SEALED = {
   "keys of model providers": ["model_providers", "sealed_api_key"],
   "linked accounts": ["external_auth_links", "sealed_tokens"],
   "secrets of MCP servers": ["mcp_servers", "sealed_secrets"],
+  "sessions at sign-in providers": ["oidc_sessions", "sealed_tokens"],
   "SSH keys": ["git_ssh_keys", "sealed_private_key"],
   "values of template variables": ["template_versions", "sealed_variable_values"],
   "secrets of people": ["user_secrets", "sealed_value"],

@@ -9,6 +9,7 @@ import step6 from "./0024_oauth2.sql" with { type: "text" };
 import step7 from "./0025_agents_latency.sql" with { type: "text" };
 import step8 from "./0026_parts.sql" with { type: "text" };
 import step9 from "./0027_key_origins.sql" with { type: "text" };
+import step10 from "./0028_oidc_sessions.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -21,4 +22,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0025_agents_latency", step7],
   ["0026_parts", step8],
   ["0027_key_origins", step9],
+  ["0028_oidc_sessions", step10],
 ];

@@ -1,13 +1,23 @@
 // Accounts at OpenID Connect providers that sign users in.
-import { sql } from "drizzle-orm";
+import { and, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { oidc_links } from "../schema/oidc-links.ts";
 
 /** {issuer, subject}. */
 export const findOidcLink = findBy(oidc_links, oidc_links.issuer, oidc_links.subject);
 
+export type OidcLink = typeof oidc_links.$inferSelect;
+
 /** Refused as `constraint` when somebody has this account already. */
 export const insertOidcLink = insertInto(oidc_links);
+
+/** Remembers what the provider calls the person. */
+export const updateOidcLink = statement<{ issuer: string; subject: string; username: string; name: string }>(
+  build
+    .update(oidc_links)
+    .set({ username: sql`${sql.placeholder("username")}`, name: sql`${sql.placeholder("name")}` })
+    .where(and(given(oidc_links.issuer), given(oidc_links.subject))),
+);
 
 /** One row when the user has a link at any issuer: {user_id}. */
 export const findAnyOidcLink = query(

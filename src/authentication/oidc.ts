@@ -9,10 +9,13 @@ import { OutboundError } from "#base/outbound.ts";
 export class OidcError extends Error {
   override readonly name = "OidcError";
   readonly kind: "denied" | "invalid" | "unavailable";
+  /** The error code of the protocol, such as `invalid_grant`; empty: none. */
+  readonly code: string;
 
-  constructor(kind: OidcError["kind"], message: string, cause?: unknown) {
+  constructor(kind: OidcError["kind"], message: string, cause?: unknown, code = "") {
     super(message, { cause });
     this.kind = kind;
+    this.code = code;
   }
 }
 
@@ -90,8 +93,31 @@ export class OidcClient {
     });
   }
 
+  /**
+   * Asks whether the sign-in that gave this refresh token still counts, and returns what the provider says now. The claims hold only `sub`
+   * where the provider says no more. Throws OidcError; its code is `invalid_grant` when the sign-in has ended.
+   */
+  async refresh({ refresh_token, subject }: { refresh_token: string; subject: string }): Promise<Completed> {
+    return this.#asking(async (library, config) => {
+      const tokens = await library.refreshTokenGrant(config, refresh_token);
+      const { id_token = "", access_token } = tokens;
+      const claims = await this.#allClaims(library, config, access_token, tokens.claims() ?? { sub: subject });
+      return { claims, id_token, refresh_token: tokens.refresh_token ?? refresh_token };
+    });
+  }
+
+  /** Returns where a browser ends the session at the provider and comes back from; undefined when the provider has no such place. */
+  async endSession(id_token: string, back: URL): Promise<URL | undefined> {
+    return this.#asking(async (library, config) => {
+      if (!config.serverMetadata().end_session_endpoint) return undefined;
+      const parameters = new URLSearchParams({ post_logout_redirect_uri: back.href });
+      if (id_token !== "") parameters.set("id_token_hint", id_token);
+      return library.buildEndSessionUrl(config, parameters);
+    });
+  }
+
   /** Most providers tell the address and the groups only at the userinfo endpoint. */
-  async #allClaims(library: Library, config: Configuration, access_token: string, claims: IDToken): Promise<Claims> {
+  async #allClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
     if (!config.serverMetadata().userinfo_endpoint) return claims;
     const more = await library.fetchUserInfo(config, access_token, claims.sub);
     return { ...more, ...claims };
@@ -150,7 +176,7 @@ export class OidcClient {
       return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
     }
     if (error instanceof library.ResponseBodyError && error.status < 500) {
-      return new OidcError("denied", `${this.name} did not agree (${codeIn(error.error)}).`, error);
+      return new OidcError("denied", `${this.name} did not agree (${codeIn(error.error)}).`, error, error.error);
     }
     if (cause instanceof OutboundError) return new OidcError("unavailable", `${this.name} cannot be asked now.`, cause);
     const { code } = error as { code?: unknown };

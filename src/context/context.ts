@@ -36,6 +36,7 @@ import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
+import { oidcRechecks } from "#domain/oidc/recheck.ts";
 import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
@@ -141,6 +142,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
   readonly auditRetention: Chore;
+  readonly oidcRechecks: Chore;
   readonly connections: ConnectionLogger;
   /** Keeps the connection log in order. */
   readonly connectionUpkeep: Chore;
@@ -292,6 +294,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.auditRetention = auditRetention({ store, clock, parts });
+    this.oidcRechecks = oidcRechecks(this, parts);
     this.connections = new ConnectionLogger({ store, clock, parts });
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RefusedChanges({ store, clock });
@@ -374,6 +377,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
+    await this.oidcRechecks.stop();
     await this.connectionUpkeep.stop();
     await this.connections.stop();
     await this.notifier.stop();
@@ -388,6 +392,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
     this.chatUpkeep.sweep();
     this.auditRetention.sweep();
+    this.oidcRechecks.sweep();
     this.connectionUpkeep.sweep();
     this.notifier.sweep();
   }

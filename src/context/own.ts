@@ -29,6 +29,7 @@ type Owning = Omit<ApiContext, "tasks"> & {
   readonly uses: Uses;
   readonly chatUpkeep: Chore;
   readonly auditRetention: Chore;
+  readonly oidcRechecks: Chore;
   readonly connectionUpkeep: Chore;
 };
 
@@ -114,6 +115,6 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   await work();
   if (!isFirst) return;
   // They rest by now; the next node begins them.
-  const chores = [ctx.chatUpkeep, ctx.auditRetention, ctx.connectionUpkeep, ctx.notifier];
+  const chores = [ctx.chatUpkeep, ctx.auditRetention, ctx.oidcRechecks, ctx.connectionUpkeep, ctx.notifier];
   await Promise.all([...chores.map((one) => one.idle()), ctx.scheduler.settled()]);
 };

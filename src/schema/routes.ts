@@ -1074,7 +1074,7 @@ export interface Routes {
       };
     };
     readonly logout: {
-      readonly POST: Route<Generic, undefined, never>;
+      readonly POST: Route<{ message: string; sign_out_url?: string }, undefined, never>;
     };
     readonly oidc: {
       readonly GET: Route<OidcProvider[], undefined, never>;
@@ -1207,6 +1207,9 @@ export interface Routes {
         readonly "{}": {
           readonly DELETE: Route<undefined, undefined, never>;
         };
+      };
+      readonly "oidc-links": {
+        readonly DELETE: Route<undefined, undefined, never>;
       };
       readonly organizations: {
         readonly GET: Route<Organization[], undefined, never>;

@@ -60,7 +60,9 @@ export const passkeySignIn = (ctx: ApiContext) =>
         // A passkey is what somebody has and, being unlocked, who they are.
         const everything = { password: true, factor: true };
         try {
-          const { token, cookie } = await openSession(ctx, user, request, everything, guards, begun?.first.login_type);
+          const { token, cookie } = await openSession(ctx, user, request, everything, guards, {
+            login_type: begun?.first.login_type ?? "password",
+          });
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });
         } catch (error) {

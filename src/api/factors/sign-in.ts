@@ -86,7 +86,9 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
       try {
         const proved = { password: first.isPasswordProved, factor: true };
         const guards = [still, ...used, ...first.changes];
-        const { token, cookie } = await openSession(ctx, user, request, proved, guards, first.login_type);
+        const { token, cookie } = await openSession(ctx, user, request, proved, guards, {
+          login_type: first.login_type,
+        });
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });
       } catch (error) {

@@ -5,6 +5,7 @@ import { notFound } from "#base/errors.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import { toIdentity, withoutRemarks } from "#domain/oidc/identity.ts";
 import { providerPath, redirectUri } from "#domain/oidc/providers.ts";
+import { keptSession } from "#domain/oidc/session.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
 import type { OidcClient } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
@@ -49,8 +50,8 @@ export const oidc = (ctx: ApiContext) => {
     if (state.trial_of !== undefined) return redirect(`${state.back}#${search}`, 307);
     const callback = redirectUri(setting.id, ctx.accessUrl);
     callback.search = search;
-    const { claims } = await client.complete(callback, state.checks);
-    const identity = toIdentity(client, claims);
+    const completed = await client.complete(callback, state.checks);
+    const identity = toIdentity(client, completed.claims);
     const { user, changes, methods } = await admitPerson(ctx, client, identity);
     const over = stateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
@@ -62,7 +63,10 @@ export const oidc = (ctx: ApiContext) => {
       return withCookies(redirect(page.pathname + page.search + page.hash, 307), over);
     }
     const proved = { password: user.login_type === "oidc", factor: false };
-    const { cookie } = await openSession(ctx, user, request, proved, changes, "oidc");
+    const { cookie } = await openSession(ctx, user, request, proved, changes, {
+      login_type: "oidc",
+      keeps: (key_id) => keptSession(ctx, client, user, key_id, completed),
+    });
     return withCookies(redirect(state.back, 307), cookie, over);
   };
 

@@ -4,6 +4,7 @@ import type { ApiContext } from "../context.ts";
 import { factors } from "../factors/index.ts";
 import { routes } from "../http/routes.ts";
 import { oidc } from "../oidc/index.ts";
+import { oidcLinks } from "../oidc/links.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
 import { userLooks } from "./looks.ts";
@@ -25,6 +26,7 @@ export const users = (ctx: ApiContext) =>
     .use(oidc(ctx))
     .use(userCollection(ctx))
     .use(oneUser(ctx))
+    .use(oidcLinks(ctx))
     .use(factors(ctx))
     .use(userPassword(ctx))
     .use(userRoles(ctx))

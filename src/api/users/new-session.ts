@@ -2,7 +2,7 @@
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
-import { type Proved, startSession } from "#domain/users/sign-in.ts";
+import { type NewSession, type Proved, startSession } from "#domain/users/sign-in.ts";
 import type { ApiContext } from "../context.ts";
 import { SESSION_COOKIE, seenOf } from "../http/identify.ts";
 
@@ -22,9 +22,15 @@ export const openSession = async (
   request: Request,
   proved: Proved,
   guards: readonly Statement[],
-  login_type: "password" | "oidc" = "password",
+  { login_type = "password", keeps }: Pick<NewSession, "login_type" | "keeps"> = {},
 ): Promise<{ token: string; cookie: string }> => {
-  const token = await startSession(ctx, user, { seen: seenOf(request, ctx.addresses), proved, guards, login_type });
+  const token = await startSession(ctx, user, {
+    seen: seenOf(request, ctx.addresses),
+    proved,
+    guards,
+    login_type,
+    keeps,
+  });
   if (login_type === "oidc") {
     // The batch may have changed what the person may do.
     ctx.topics.publish("access_changed", user.id, {});

@@ -2,16 +2,17 @@
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
+import { oidcSessionOf, providerSignOut } from "#domain/oidc/session.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
 import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
-import { LoginRequest, SessionToken } from "#schema/users/user.ts";
+import { LoginRequest, SessionToken, SignedOut } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { passkeySignIn } from "../factors/passkey-sign-in.ts";
 import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { fails, Generic } from "../http/responses.ts";
+import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { cookieOf, openSession } from "./new-session.ts";
 
@@ -76,13 +77,15 @@ export const session = (ctx: ApiContext) =>
     .post(
       "/logout",
       async ({ caller, set }) => {
+        const session = await oidcSessionOf(ctx, caller.key_id);
         await signOut(ctx, caller);
         set.headers["set-cookie"] = cookieOf(ctx, "");
-        return { message: "You are signed out." };
+        const url = await providerSignOut(ctx, session);
+        return { message: "You are signed out.", ...(url ? { sign_out_url: url.href } : {}) };
       },
       {
         enrolling: true,
-        response: { 200: Generic, ...fails(401) },
+        response: { 200: SignedOut, ...fails(401) },
         detail: {
           tags,
           operationId: "signOut",

@@ -10,7 +10,8 @@ import { findUser, findUserByEmail, findUserByName, insertUser, type User } from
 import type { DomainContext } from "../context.ts";
 import { userMade } from "../users/audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { checkUsername } from "../users/usernames.ts";
+import { isFreeName, toUsername } from "../users/usernames.ts";
+import { followed } from "./follow.ts";
 import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
 
 /** The user, and what has to be written for the sign-in to be theirs. */
@@ -24,7 +25,7 @@ export const personOf = async (ctx: DomainContext, provider: Provider, identity:
   if (link) {
     const user = await store.get(findUser({ id: link.user_id }));
     if (!user) throw refusedSignIn("The account that this sign-in belongs to was deleted.");
-    return { user: active(user), statements: [], isNew: false };
+    return { ...(await followed(ctx, provider, identity, { user: active(user), link })), isNew: false };
   }
   const known = await store.get(findUserByEmail({ email }));
   if (known) return linked(ctx, provider, identity, known);
@@ -49,7 +50,7 @@ const active = (user: User): User => {
 const linked = async (
   ctx: DomainContext,
   { setting, name }: Provider,
-  { subject, isVerified }: Identity,
+  identity: Identity,
   user: User,
 ): Promise<Person> => {
   if (await ctx.store.get(findAnyOidcLink({ user_id: user.id }))) {
@@ -61,7 +62,7 @@ const linked = async (
   if (user.id === PREBUILDS_USER_ID || !["oidc", "password"].includes(user.login_type)) {
     throw refusedSignIn("The account with your e-mail address cannot be signed in to.");
   }
-  if (!isVerified) {
+  if (!identity.isVerified) {
     throw refusedSignIn(
       "There is an account with your e-mail address.",
       `It is linked only when ${name} says that the address is verified. Ask an administrator for an invitation or for another address.`,
@@ -76,27 +77,27 @@ const linked = async (
     );
   }
   active(user);
-  const statements = [isUnlinkedStill({ user_id: user.id }), ...linkOf(ctx, setting.issuer, subject, user)];
+  const statements = [isUnlinkedStill({ user_id: user.id }), ...linkOf(ctx, setting.issuer, identity, user)];
   return { user, statements, isNew: false };
 };
 
 const linkOf = (
   ctx: DomainContext,
   issuer: string,
-  subject: string,
+  { subject, username, name }: Identity,
   user: Pick<User, "id" | "username">,
 ): Statement[] => {
   const now = ctx.clock.now();
   const { id: user_id, username: target } = user;
   const after = { issuer, user_id };
   return [
-    insertOidcLink({ issuer, subject, user_id, created_at: now }),
+    insertOidcLink({ issuer, subject, user_id, created_at: now, username, name }),
     audited({ now, action: "create", resource_type: "oidc_link", resource_id: user_id, target, after, user_id }),
   ];
 };
 
 const signedUp = async (ctx: DomainContext, issuer: string, identity: Identity): Promise<Person> => {
-  const { subject, email, name } = identity;
+  const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
   const username = await freeName(ctx, identity.username, email);
@@ -132,34 +133,17 @@ const signedUp = async (ctx: DomainContext, issuer: string, identity: Identity):
       insertUser(row),
       insertMember({ organization_id, user_id: row.id, roles: [], ...at }),
       userMade(row, now),
-      ...linkOf(ctx, issuer, subject, row),
+      ...linkOf(ctx, issuer, identity, row),
     ],
   };
 };
 
 /** A name as ours are, made of what the provider calls the person, that nobody has: `ann`, else `ann-2`, and so on. */
 const freeName = async (ctx: DomainContext, claim: string, email: string): Promise<string> => {
-  const base = nameOf((claim || email).split("@")[0] ?? "") || nameOf(email.split("@")[0] ?? "") || "user";
+  const base = toUsername((claim || email).split("@")[0] ?? "") || toUsername(email.split("@")[0] ?? "") || "user";
   for (let i = 1; i < 100; i++) {
     const name = i === 1 ? base : `${base.slice(0, 28)}-${i}`;
-    if (isAllowed(name) && !(await ctx.store.get(findUserByName({ username: name })))) return name;
+    if (isFreeName(name) && !(await ctx.store.get(findUserByName({ username: name })))) return name;
   }
   return `${base.slice(0, 23)}-${uuid().slice(0, 8)}`;
-};
-
-const nameOf = (text: string): string =>
-  text
-    .normalize("NFKD")
-    .replace(/[^a-zA-Z0-9]+/g, "-")
-    .replace(/^-+|-+$/g, "")
-    .slice(0, 28)
-    .replace(/-+$/, "");
-
-const isAllowed = (name: string): boolean => {
-  try {
-    checkUsername(name);
-    return true;
-  } catch {
-    return false;
-  }
 };

@@ -35,22 +35,24 @@ export const noteProof = (key_id: string, proved: Proved, now: number): Statemen
 const signInEntry = ({ id, username }: User, now: number, status_code: number): Statement =>
   audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
 
-type NewSession = {
+export type NewSession = {
   readonly seen: Seen;
   readonly proved: Proved;
   /** They come first in the batch. */
   readonly guards: readonly Statement[];
   readonly login_type?: "password" | "oidc";
+  /** What is kept with the session, by the id of its key. */
+  readonly keeps?: ((key_id: string) => readonly Statement[]) | undefined;
 };
 
 /** Makes the session of a sign-in and answers its token. Throws CommitError `stale` when a guard refuses. */
 export const startSession = async (
   { store, clock }: Deps,
   user: User,
-  { seen, proved, guards, login_type = "password" }: NewSession,
+  { seen, proved, guards, login_type = "password", keeps }: NewSession,
 ): Promise<string> => {
   const now = clock.now();
-  const { token, statements } = newKey({
+  const { id, token, statements } = newKey({
     user_id: user.id,
     login_type,
     lifetime_seconds: LOGIN_SECONDS,
@@ -61,6 +63,7 @@ export const startSession = async (
   await store.commit([
     ...guards,
     ...statements,
+    ...(keeps?.(id) ?? []),
     touchUser({ id: user.id, now }),
     ...rememberedAddress(user.id, seen.ip_address, now),
     signInEntry(user, now, 201),

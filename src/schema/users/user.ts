@@ -89,6 +89,13 @@ export const SessionToken = namedObject("SessionToken", {
 });
 export type SessionToken = Static<typeof SessionToken>;
 
+export const SignedOut = namedObject("SignedOut", {
+  message: t.String(),
+  sign_out_url: t.Optional(
+    t.String({ description: "Where a browser ends the session at the sign-in provider, too, and comes back from." }),
+  ),
+});
+
 export const CreateUserRequest = namedObject("CreateUserRequest", {
   email: t.Optional(
     t.Union([t.Literal(""), Email], { description: "Needed with login_type password; empty for service accounts." }),

@@ -184,6 +184,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${U}/confirm`]: "changes nothing but what the session may do for 15 minutes",
   [`PUT ${U}/factors/required`]: FACTORS,
   [`DELETE ${U}/factors`]: FACTORS,
+  [`DELETE ${U}/oidc-links`]: "shown by the stories of test/api/oidc",
   [`POST ${U}/factors/totp`]: "keeps nothing",
   [`POST ${U}/factors/totp/confirm`]: FACTORS,
   [`DELETE ${U}/factors/totp`]: FACTORS,

@@ -201,6 +201,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/users/roles": EVERY_USER,
   [`GET ${U}`]: PRIVATE,
   [`DELETE ${U}`]: { is: "401 401 401 404 404 403 200", fresh: "user" },
+  [`DELETE ${U}/oidc-links`]: { is: "401 401 401 404 404 403 409", why: "409: ada has no link" },
   [`PUT ${U}/profile`]: { is: PRIVATE, body: { username: "ada", name: "Ada" } },
   [`PUT ${U}/status/{status}`]: { is: "401 401 401 404 404 403 200", fresh: "user" },
   [`PUT ${U}/password`]: { is: PRIVATE_SOCKET, body: { password: "another-long-Secret", old_password: "x" }, why: "400: ada has no password" },

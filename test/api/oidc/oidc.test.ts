@@ -84,7 +84,7 @@ test("[OI-5] a name that is taken or not allowed gives way to another", async ()
   const second = await signIn({ ...ann, sub: "ann-2", email: "ann2@example.com" });
   expect((await second.client.get<User>("/api/v2/users/me")).username).toBe("ann-2");
   const odd = await signIn({ ...ann, sub: "odd", email: "odd@example.com", preferred_username: "../Jörg  Müller!" });
-  expect((await odd.client.get<User>("/api/v2/users/me")).username).toMatch(/^Jo-?rg-Mu-?ller$/);
+  expect((await odd.client.get<User>("/api/v2/users/me")).username).toBe("jorg-muller");
   const reserved = await signIn({ ...ann, sub: "me", email: "m@example.com", preferred_username: "me" });
   expect((await reserved.client.get<User>("/api/v2/users/me")).username).toBe("me-2");
 });

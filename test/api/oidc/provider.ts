@@ -15,6 +15,19 @@ export class OidcServer implements AsyncDisposable {
   /** Who signs in next; undefined: they say no. */
   who: Person | undefined;
   readonly #people = new Map<string, Person>();
+  /** Grant -> whose it is. */
+  readonly #grants = new Map<string, string>();
+
+  /** What the provider says of a person from now on, also without a sign-in. */
+  set(person: Person): void {
+    this.#people.set(person.sub, person);
+  }
+
+  /** Ends everything that this person was granted there: their refresh tokens count no more. */
+  async revoke(sub: string): Promise<void> {
+    for (const [id, grant] of this.#grants) if (grant === sub) await (await this.#provider?.Grant.find(id))?.destroy();
+  }
+
   /** Answers 500 to everything. */
   isBroken = false;
 
@@ -38,9 +51,20 @@ export class OidcServer implements AsyncDisposable {
   }
 
   /** Registers the client: its redirect URI is known once our server listens. */
-  register(redirect_uris: string[]): void {
+  register(redirect_uris: string[], post_logout_redirect_uris: string[] = []): void {
     this.#provider = new Provider(this.issuer, {
-      clients: [{ ...CLIENT, redirect_uris, response_types: ["code"], grant_types: ["authorization_code"] }],
+      clients: [
+        {
+          ...CLIENT,
+          redirect_uris,
+          post_logout_redirect_uris,
+          response_types: ["code"],
+          grant_types: ["authorization_code", "refresh_token"],
+        },
+      ],
+      // As most do, whatever the scopes are.
+      issueRefreshToken: async () => true,
+      scopes: ["openid", "offline_access", "email", "profile"],
       cookies: { keys: ["test"] },
       claims: {
         email: ["email", "email_verified"],
@@ -60,8 +84,8 @@ export class OidcServer implements AsyncDisposable {
       loadExistingGrant: async (context) => {
         const { provider, client, session, params } = context.oidc;
         const grant = new provider.Grant({ clientId: client?.clientId ?? "", accountId: session?.accountId ?? "" });
-        grant.addOIDCScope(String(params?.scope));
-        await grant.save();
+        grant.addOIDCScope(`${String(params?.scope)} offline_access`);
+        this.#grants.set(await grant.save(), session?.accountId ?? "");
         return grant;
       },
     });

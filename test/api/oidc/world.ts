@@ -48,7 +48,10 @@ export const openOidcWorld = async (
       ...env,
     },
   });
-  idp.register(providers.map(({ id }) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href));
+  idp.register(
+    providers.map(({ id }) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href),
+    [new URL("/login", server.url).href],
+  );
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const start = (id: string, query = ""): string => new URL(`/api/v2/users/oidc/${id}/start${query}`, server.url).href;
   const isOurs = (url: URL): boolean => url.host === server.url.host && !url.pathname.startsWith("/api/");

@@ -146,11 +146,11 @@ const lookWhose = (): void => {
 export const signOut = async (): Promise<void> => {
   const { forgetPushed } = await import("./web-push.ts");
   await forgetPushed();
-  await call("POST /users/logout").catch((error: unknown) => {
+  const answer = await call("POST /users/logout").catch((error: unknown) => {
     if (!(error instanceof Problem && error.status === 401))
       throw new Error(`You are still signed in. ${wordsOf(error)}`);
   });
   // Other tabs hear of this one: by now nobody is signed in.
   forgetPerson();
-  location.assign("/login");
+  location.assign(answer?.sign_out_url ?? "/login");
 };

@@ -118,6 +118,9 @@ const itemsOf = (user: User, again: () => Promise<void>, edit: PersonProps["edit
         { icon: "restart" as const, label: "Reset second factor", act: () => resetFactors(user) },
       ]
     : []),
+  ...(user.login_type === "oidc"
+    ? [{ icon: "key" as const, label: "Remove sign-in link", act: () => removeLinks(user) }]
+    : []),
   user.status === "suspended"
     ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", again) }
     : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", again) },
@@ -134,6 +137,11 @@ const setStatus = async (user: User, status: "activate" | "suspend", again: () =
 const resetFactors = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/factors", { path: { user: user.id } });
   say(`${user.username} signs in with the password alone`);
+};
+
+const removeLinks = async (user: User): Promise<void> => {
+  await call("DELETE /users/:user/oidc-links", { path: { user: user.id } });
+  say(`The next verified sign-in as ${user.email} gets this account`);
 };
 
 const remove = async (user: User, again: () => Promise<void>): Promise<void> =>

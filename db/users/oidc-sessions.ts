@@ -1,0 +1,40 @@
+// What the provider gave for a session that began there.
+import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
+import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { oidc_sessions } from "../schema/oidc-links.ts";
+import { api_keys } from "../schema/users.ts";
+
+export type OidcSession = typeof oidc_sessions.$inferSelect;
+
+/** {key_id}. */
+export const findOidcSession = findBy(oidc_sessions, oidc_sessions.key_id);
+
+export const insertOidcSession = insertInto(oidc_sessions);
+export const updateOidcSession = updateBy(oidc_sessions, oidc_sessions.key_id);
+
+/** Returns sessions with a refresh token that were used since the provider was last asked, oldest first: {before, now}. */
+export const listDueOidcSessions = query(
+  build
+    .select({ session: oidc_sessions, user_id: api_keys.user_id })
+    .from(oidc_sessions)
+    .innerJoin(api_keys, eq(api_keys.id, oidc_sessions.key_id))
+    .where(
+      and(
+        eq(oidc_sessions.has_refresh_token, true),
+        lt(oidc_sessions.checked_at, sql.placeholder("before")),
+        gt(api_keys.expires_at, sql.placeholder("now")),
+        gt(api_keys.last_used, oidc_sessions.checked_at),
+      ),
+    )
+    .orderBy(asc(oidc_sessions.checked_at))
+    .limit(50),
+);
+
+/** Takes a session for one check: refused as `stale` when another node took it. */
+export const takeOidcSession = statement<{ key_id: string; known_checked_at: number; now: number }>(
+  build
+    .update(oidc_sessions)
+    .set({ checked_at: sql.placeholder("now") as never })
+    .where(and(given(oidc_sessions.key_id), eq(oidc_sessions.checked_at, sql.placeholder("known_checked_at")))),
+  { expect: 1 },
+);

@@ -1,0 +1,30 @@
+// The accounts at providers that sign a user in, for people who look after the user.
+import { removeOidcLinks } from "#domain/oidc/unlink.ts";
+import { userAt, userPath } from "#domain/users/find.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+export const oidcLinks = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .delete(
+      "/:user/oidc-links",
+      async ({ caller, params, set }) => {
+        await removeOidcLinks(ctx, await userAt(ctx.store, params.user, caller), caller);
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: userPath,
+        response: { 204: NoContent, ...fails(401, 403, 404, 409) },
+        detail: {
+          tags: ["Users"],
+          operationId: "deleteOidcLinks",
+          summary: "Remove a user's sign-in links",
+          description:
+            "The next verified sign-in with the user's address may get the account, where the provider may link accounts. Ends the user's sign-ins. For owners, and for user-admins where the user has no role.",
+        },
+      },
+    );

@@ -1,0 +1,78 @@
+// What changes at the provider changes here: the address always, username and name when the provider calls the person otherwise than at the
+// last sign-in, so that a name chosen here stays until then (rule OI-10). What another account uses is left as it was, and the person is notified.
+import { log } from "#base/log.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { notified } from "#db/notifications/notifications.ts";
+import { type OidcLink, updateOidcLink } from "#db/users/oidc-links.ts";
+import { findUserByEmail, findUserByName, type User, updateUser } from "#db/users/users.ts";
+import type { DomainContext } from "../context.ts";
+import { userChanged } from "../users/audit.ts";
+import { isFreeName, toUsername } from "../users/usernames.ts";
+import type { Identity, Provider } from "./identity.ts";
+
+type Followed = { readonly user: User; readonly statements: readonly Statement[] };
+type Patch = { email?: string; username?: string; name?: string };
+
+/** Returns the user as the provider has them now. People with a password of ours keep what they have here. */
+export const followed = async (
+  ctx: DomainContext,
+  provider: Provider,
+  identity: Identity,
+  { user, link }: { user: User; link: OidcLink },
+): Promise<Followed> => {
+  const { issuer, subject, username: before, name: nameBefore } = link;
+  const { email, username, name } = identity;
+  const remembered =
+    before === username && nameBefore === name ? [] : [updateOidcLink({ issuer, subject, username, name })];
+  if (user.login_type !== "oidc") return { user, statements: remembered };
+  const patch: Patch = {};
+  const notices: Statement[] = [];
+  if (email !== user.email) {
+    const other = await ctx.store.get(findUserByEmail({ email }));
+    if (other && other.id !== user.id)
+      notices.push(kept(ctx, provider, user, { what: "e-mail address", value: email }));
+    else patch.email = email;
+  }
+  const wanted = toUsername(username.split("@")[0] ?? "");
+  if (before !== null && username !== before && wanted !== "" && wanted !== user.username) {
+    const other = await ctx.store.get(findUserByName({ username: wanted }));
+    const isFree = isFreeName(wanted) && (!other || other.id === user.id);
+    if (isFree) patch.username = wanted;
+    else notices.push(kept(ctx, provider, user, { what: "username", value: wanted }));
+  }
+  if (nameBefore !== null && name !== nameBefore && name !== "" && name !== user.name) patch.name = name;
+  if (Object.keys(patch).length === 0) return { user, statements: [...remembered, ...notices] };
+  const now = ctx.clock.now();
+  return {
+    user: { ...user, ...patch },
+    statements: [
+      updateUser(user.id, { ...patch, updated_at: now }),
+      userChanged(user, patch, now),
+      ...remembered,
+      ...notices,
+    ],
+  };
+};
+
+/** Tells the person, once for each value, that another account has what the provider says. */
+const kept = (
+  ctx: DomainContext,
+  { name: provider }: Provider,
+  user: User,
+  { what, value }: { what: "e-mail address" | "username"; value: string },
+): Statement => {
+  const present = what === "username" ? user.username : user.email;
+  log("http").warn("{provider} gives {username} the {what} of another account", {
+    provider,
+    username: user.username,
+    what,
+  });
+  return notified({
+    now: ctx.clock.now(),
+    user_id: user.id,
+    kind: "provider_change_kept",
+    values: { provider, what, value, kept: present },
+    path: "/account",
+    dedupe: `provider_change_kept:${what}:${value}`,
+  });
+};

@@ -1,0 +1,100 @@
+// Asks providers from time to time whether the people who signed in there still count: a session in use is refreshed every hour. A person
+// whom the provider no longer knows loses the session; changed names, roles and memberships are taken over (rule OI-13).
+import { PeriodicChore } from "#actors/runtime/chore.ts";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteKey } from "#db/users/api-keys.ts";
+import { listDueOidcSessions, type OidcSession, takeOidcSession, updateOidcSession } from "#db/users/oidc-sessions.ts";
+import { findUser } from "#db/users/users.ts";
+import { type Completed, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
+import { stopForbiddenLocal } from "../builds/local-limits.ts";
+import type { DomainContext } from "../context.ts";
+import { admitPerson } from "./admit.ts";
+import { toIdentity } from "./identity.ts";
+import { openTokens, tokenColumns } from "./session.ts";
+
+const SWEEP_MS = 60_000;
+const RECHECK_MS = 3_600_000;
+
+export const oidcRechecks = (ctx: DomainContext, parts: Pick<Parts, "isFirst">): PeriodicChore =>
+  new PeriodicChore({
+    clock: ctx.clock,
+    every_ms: SWEEP_MS,
+    parts,
+    work: async (now, isStopped) => {
+      const due = await ctx.store.all(listDueOidcSessions({ before: now - RECHECK_MS, now }));
+      for (const { session, user_id } of due) if (!isStopped()) await recheck(ctx, session, user_id);
+    },
+    failed: (error) => log("http").warn("sessions were not checked at their providers: {error}", { error }),
+  });
+
+const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string): Promise<void> => {
+  const { key_id, checked_at: known_checked_at, provider } = session;
+  const client = ctx.oidc.find(provider);
+  // The setting names it no longer: the session ends in its time.
+  if (!client) return;
+  const isTaken = await ctx.store
+    .commit([takeOidcSession({ key_id, known_checked_at, now: ctx.clock.now() })])
+    .then(() => true)
+    .catch((error) => {
+      if (error instanceof CommitError && error.reason === "stale") return false;
+      throw error;
+    });
+  if (!isTaken) return;
+  const { refresh_token = "", subject } = openTokens(ctx, session);
+  try {
+    const completed = await client.refresh({ refresh_token, subject });
+    await takeOver(ctx, client, session, user_id, completed);
+  } catch (error) {
+    const hasEnded = error instanceof OidcError && error.code === "invalid_grant";
+    if (hasEnded || (error instanceof AppError && ["forbidden", "unauthenticated"].includes(error.kind))) {
+      await endSession(ctx, session, user_id, error.message);
+    } else log("http").warn("a session was not checked at {provider}: {error}", { provider, error });
+  }
+};
+
+/** Writes what the provider says now. A provider that says only who it is has said enough. */
+const takeOver = async (
+  ctx: DomainContext,
+  client: OidcClient,
+  { key_id }: OidcSession,
+  user_id: string,
+  completed: Completed,
+): Promise<void> => {
+  const { claims } = completed;
+  const kept = updateOidcSession(key_id, tokenColumns(ctx, key_id, completed));
+  if (claims.email === undefined) {
+    await ctx.store.commit([kept]);
+    return;
+  }
+  const { user, changes } = await admitPerson(ctx, client, toIdentity(client, claims));
+  if (user.id !== user_id) throw new AppError("forbidden", "The provider names another person.");
+  await ctx.store.commit([kept, ...changes]);
+  if (changes.length === 0) return;
+  for (const topic of ["access_changed", "shown_changed", "notified"] as const) ctx.topics.publish(topic, user.id, {});
+  await stopForbiddenLocal(ctx, user.id);
+};
+
+const endSession = async (
+  ctx: DomainContext,
+  { key_id, provider }: OidcSession,
+  user_id: string,
+  reason: string,
+): Promise<void> => {
+  const user = await ctx.store.get(findUser({ id: user_id }));
+  await ctx.store.commit([
+    deleteKey(key_id),
+    audited({
+      now: ctx.clock.now(),
+      action: "logout",
+      resource_type: "api_key",
+      target: user?.username ?? "",
+      user_id,
+      additional: { provider, reason },
+    }),
+  ]);
+  ctx.topics.publish("key_gone", key_id, {});
+};

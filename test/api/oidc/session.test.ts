@@ -1,0 +1,140 @@
+// What happens after the sign-in: the account follows the provider, the session is checked there and ends there.
+import { expect, test } from "bun:test";
+import type { Inbox } from "#schema/notifications/notification.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+import type { Person } from "./provider.ts";
+import { openOidcWorld } from "./world.ts";
+
+const scopes = ["openid", "email", "profile", "offline_access"];
+const world = await forFile(
+  openOidcWorld([
+    { id: "open", display_name: "Acme", sign_up: true, link_accounts: true },
+    { id: "kept", sign_up: true, scopes, roles: { audit: ["auditor"] } },
+    { id: "ending", sign_up: true, sign_out_at_provider: true },
+  ]),
+);
+const { admin, clock, idp, signIn, me } = world;
+const HOUR_MS = 3_600_000;
+
+const person = (name: string, more: object = {}): Person => ({
+  sub: name,
+  email: `${name}@example.com`,
+  email_verified: true,
+  preferred_username: name,
+  name: name.toUpperCase(),
+  ...more,
+});
+
+test("[OI-10] address, username and name follow the provider", async () => {
+  const { id } = await me((await signIn(person("alice"))).client);
+  const changed = person("alice", {
+    email: "alice.new@example.com",
+    preferred_username: "Alice Möller",
+    name: "Alice New",
+  });
+  expect(await me((await signIn(changed)).client)).toMatchObject({
+    id,
+    email: "alice.new@example.com",
+    username: "alice-moller",
+    name: "Alice New",
+  });
+  // The old address is somebody else's to use.
+  const other = await signIn(person("alice2", { email: "alice@example.com" }));
+  expect((await me(other.client)).id).not.toBe(id);
+});
+
+test("[OI-10] a name chosen here stays until the provider changes its own", async () => {
+  const { client } = await signIn(person("bea"));
+  await client.put("/api/v2/users/me/profile", { username: "bea-here", name: "Bea Here" });
+  expect(await me((await signIn(person("bea"))).client)).toMatchObject({ username: "bea-here", name: "Bea Here" });
+  expect(await me((await signIn(person("bea", { preferred_username: "bea-there" }))).client)).toMatchObject({
+    username: "bea-there",
+    name: "Bea Here",
+  });
+});
+
+test("[OI-10] what another account uses is left as it was, and the person is notified once", async () => {
+  await signIn(person("cyd"));
+  await newPerson(admin, "taken");
+  const wanted = person("cyd", { email: "Taken@example.com", preferred_username: "taken" });
+  await signIn(wanted);
+  const { client } = await signIn(wanted);
+  expect(await me(client)).toMatchObject({ username: "cyd", email: "cyd@example.com" });
+  const { notifications } = await client.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications.map(({ title }) => title).sort()).toEqual([
+    "Your e-mail address was not changed",
+    "Your username was not changed",
+  ]);
+});
+
+test("[OI-10] an account with a password keeps its address and names", async () => {
+  await newPerson(admin, "pia");
+  await signIn(person("pia"));
+  const { client } = await signIn(person("pia", { email: "pia.new@example.com", preferred_username: "pia-new" }));
+  expect(await me(client)).toMatchObject({ username: "pia", email: "pia@example.com" });
+});
+
+/** An hour of a session that is used. */
+const useForAnHour = async (token: string | undefined): Promise<void> => {
+  clock.advance(HOUR_MS + 60_000);
+  await statusOf(admin.as(token), "GET", "/users/me");
+};
+
+test("[OI-13] a session in use takes over what the provider changes, without a sign-in", async () => {
+  const { token } = await signIn(person("dan", { groups: ["audit"] }), "kept");
+  expect((await me(admin.as(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
+  idp.set(person("dan", { name: "Dan D.", groups: [] }));
+  await useForAnHour(token);
+  await until(async () => {
+    clock.advance(60_000);
+    const now = await me(admin.as(token));
+    return now.name === "Dan D." && now.roles.length === 0;
+  });
+});
+
+test("[OI-13] a session ends when the provider says that the sign-in has ended, and stays while it cannot be asked", async () => {
+  const { token } = await signIn(person("eve"), "kept");
+  idp.isBroken = true;
+  await useForAnHour(token);
+  clock.advance(60_000);
+  expect(await statusOf(admin.as(token), "GET", "/users/me")).toBe(200);
+  idp.isBroken = false;
+  await idp.revoke("eve");
+  await useForAnHour(token);
+  await until(async () => {
+    clock.advance(60_000);
+    return (await statusOf(admin.as(token), "GET", "/users/me")) === 401;
+  });
+});
+
+test("[OI-14] signing out ends the session at the provider, too, where the setting says so", async () => {
+  const { client, browser } = await signIn(person("fil"), "ending");
+  const { sign_out_url } = await client.post<{ sign_out_url?: string }>("/api/v2/users/logout");
+  const url = new URL(sign_out_url ?? "");
+  expect(url.href.startsWith(idp.issuer)).toBe(true);
+  expect(url.searchParams.get("post_logout_redirect_uri")).toBe(new URL("/login", world.server.url).href);
+  expect(url.searchParams.get("id_token_hint")).toMatch(/^ey/);
+  const { response } = await browser.go(url.href);
+  expect(response?.status).toBe(200);
+  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  const other = await signIn(person("gil"));
+  expect(await other.client.post<object>("/api/v2/users/logout")).toEqual({ message: "You are signed out." });
+});
+
+test("[OI-15] an administrator removes the link of an account whose provider gave the person a new identity", async () => {
+  const { client } = await signIn(person("hal"));
+  const { id } = await me(client);
+  const next = person("hal", { sub: "hal-2" });
+  expect((await signIn(next)).token).toBeUndefined();
+  const { client: helper } = await newPerson(admin, "helper");
+  expect(await statusOf(helper, "DELETE", "/users/hal/oidc-links")).toBe(404);
+  await admin.post("/api/v2/users/me/confirm", { password: ADMIN.password });
+  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
+  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  expect((await me((await signIn(next)).client)).id).toBe(id);
+  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
+  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(409);
+});
