@@ -57,13 +57,14 @@ export const unsharePort = (
   return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), entry]);
 };
 
-/** Lowers what is shared more openly than the template allows by now (rule SH-12). */
+/** Lowers the ports that are shared more openly than the template now allows (rule SH-12). */
 export const lowerPorts = (
   state: WorkspaceState,
   { most, shares, now }: Pick<KnownPorts, "most" | "shares" | "now">,
 ): Decision => {
   const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
-  if (above.length === 0) return { kind: "stale" };
+  // An app of an agent inside another is capped where it is read; who has it open is looked at again.
+  if (above.length === 0) return unseen(state, []);
   const lowered = above.map((share) => ({ ...share, share_level: most }));
   const entry = lowered.map((share, i) => auditPort(state, above[i], share, now));
   return unseen(state, [savePortShare(lowered), ...entry]);

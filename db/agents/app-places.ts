@@ -3,6 +3,7 @@ import { and, asc, eq, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
+import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
@@ -22,9 +23,11 @@ export const findNamedWorkspace = query(
       started_at: jobs.started_at,
       completed_at: jobs.completed_at,
       error: jobs.error,
+      max_share_level: templates.max_port_share_level,
     })
     .from(users)
     .innerJoin(workspaces, eq(workspaces.owner_id, users.id))
+    .innerJoin(templates, eq(templates.id, workspaces.template_id))
     .leftJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .leftJoin(jobs, eq(jobs.id, workspace_builds.job_id))
     .where(
@@ -65,5 +68,15 @@ export const listAgentNames = query(
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
+);
+
+/** What the templates of several agents allow to be shared from inside a workspace; `agent_ids` is a JSON array. */
+export const listShareMaximums = query(
+  build
+    .select({ agent_id: agents.id, most: templates.max_port_share_level })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .innerJoin(templates, eq(templates.id, workspaces.template_id))
     .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
 );

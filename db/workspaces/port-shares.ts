@@ -1,8 +1,9 @@
 // Port shares: the key is workspace, agent name and port. Written by the workspace actor. What is read for callers is never more open
 // than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, exists, isNotNull, or, type SQL, sql } from "drizzle-orm";
 import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { build, deleteBy, findBy, given, query, statement } from "../engine/sql.ts";
+import { agent_apps, agents } from "../schema/agents.ts";
 import { port_shares } from "../schema/port-shares.ts";
 import { templates } from "../schema/templates.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -10,8 +11,9 @@ import { workspaces } from "../schema/workspaces.ts";
 export type PortShareRow = typeof port_shares.$inferSelect;
 
 /** Grows with openness: where the level's name stands in the list of all. */
-const rank = (level: typeof port_shares.share_level | typeof templates.max_port_share_level): SQL<number> =>
-  sql`instr(${sql.raw(`'${SHARE_LEVELS.join(",")}'`)}, ${level})`;
+const rank = (
+  level: typeof port_shares.share_level | typeof agent_apps.sharing_level | typeof templates.max_port_share_level,
+): SQL<number> => sql`instr(${sql.raw(`'${SHARE_LEVELS.join(",")}'`)}, ${level})`;
 
 const isAbove = sql`${rank(port_shares.share_level)} > ${rank(templates.max_port_share_level)}`;
 
@@ -38,14 +40,34 @@ export const listPortShares = query(
 /** As they are stored: {workspace_id}. */
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
-/** Workspaces that share a port more openly than their template allows: {template_id}, null for all. For `scan`. */
+/** Apps that agents inside others have declared more open than the template allows. */
+const hasAppAbove = exists(
+  build
+    .select({ one: sql`1` })
+    .from(agents)
+    .innerJoin(agent_apps, eq(agent_apps.agent_id, agents.id))
+    .where(
+      and(
+        eq(agents.build_id, workspaces.latest_build_id),
+        isNotNull(agents.parent_id),
+        sql`${rank(agent_apps.sharing_level)} > ${rank(templates.max_port_share_level)}`,
+      ),
+    ),
+);
+
+/** Workspaces that share a port or a declared app more openly than their template allows: {template_id}, null for all. For `scan`. */
 export const listWorkspacesAboveLevel = query(
   build
     .selectDistinct({ id: workspaces.id })
-    .from(port_shares)
-    .innerJoin(workspaces, eq(workspaces.id, port_shares.workspace_id))
+    .from(workspaces)
     .innerJoin(templates, eq(templates.id, workspaces.template_id))
-    .where(and(isAbove, sql`${templates.id} = coalesce(${sql.placeholder("template_id")}, ${templates.id})`))
+    .leftJoin(port_shares, eq(port_shares.workspace_id, workspaces.id))
+    .where(
+      and(
+        or(isAbove, hasAppAbove),
+        sql`${templates.id} = coalesce(${sql.placeholder("template_id")}, ${templates.id})`,
+      ),
+    )
     .limit(10_000),
 );
 

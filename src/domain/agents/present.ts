@@ -6,7 +6,7 @@ import type { Encryption } from "#base/encryption.ts";
 import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
-import { listAgentNames } from "#db/agents/app-places.ts";
+import { listAgentNames, listShareMaximums } from "#db/agents/app-places.ts";
 import { type AppStatusRow, listAppStatusesOf } from "#db/agents/app-statuses.ts";
 import { type AgentAppRow, listAgentAppsOf } from "#db/agents/apps.ts";
 import { type LogSourceRow, listLogSourcesOf } from "#db/agents/log-sources.ts";
@@ -16,6 +16,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
+import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { hasAppHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -71,11 +72,16 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   ]);
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
+  const isCapped = rows.some((row) => row.parent_id !== null && apps.has(row.id));
+  const maximums = isCapped
+    ? new Map((await store.all(listShareMaximums(of))).map(({ agent_id, most }) => [agent_id, most as ShareLevel]))
+    : undefined;
   return rows.map((row) =>
     presentAgent(
       row,
       {
         names: names?.get(row.id)?.[0],
+        share: { most: maximums?.get(row.id) ?? "public", isOfTemplate: row.parent_id === null },
         open: openSecretTexts(view.encryption, row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
@@ -95,6 +101,8 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
 type Deps = {
   /** What the hosts of its apps are made of; undefined where there are none. */
   names: Omit<AppName, "app"> | undefined;
+  /** What limits the sharing of its apps. */
+  share: Parameters<typeof effectiveLevel>[1];
   open: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
@@ -145,7 +153,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
   };
 };
 
-const presentApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses" | "names">): App => ({
+const presentApp = (app: AgentAppRow, { statuses, names, share }: Pick<Deps, "statuses" | "names" | "share">): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -165,7 +173,7 @@ const presentApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses"
     threshold: app.healthcheck_threshold,
   },
   open_in: app.open_in as App["open_in"],
-  sharing_level: app.sharing_level as App["sharing_level"],
+  sharing_level: effectiveLevel(app.sharing_level as ShareLevel, share),
   statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 

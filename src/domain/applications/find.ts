@@ -7,7 +7,7 @@ import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import type { ShareLevel } from "#schema/workspaces/port-share.ts";
+import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { isCovered, mayUseWorkspace } from "../access.ts";
 import { portIn } from "./names.ts";
 
@@ -54,7 +54,11 @@ export const findApp = async (
   const app = await store.get(findAgentApp({ agent_id: agent.id, slug: name.app }));
   const target = app ? targetOf(app) : await portOf(store, workspace.id, agent.name, name.app);
   if (!target) return isUser && app ? "no_address" : refused;
-  if (!mayOpen(target.level, caller, workspace)) return refused;
+  const level = effectiveLevel(target.level, {
+    most: workspace.max_share_level as ShareLevel,
+    isOfTemplate: app !== undefined && agent.parent_id === null,
+  });
+  if (!mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
   return { workspace_id: workspace.id, owner_id: workspace.owner_id, agent_id: agent.id, slug: app?.slug, ...rest };
 };
