@@ -294,7 +294,9 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   ctx.accessUrl = accessUrl(ctx.config, shownPort);
   allow(allowedHosts(ctx.config));
   const scrapes =
-    ctx.metrics && ctx.config.metrics_address && listenForScrapes(ctx.metrics, ctx.config.metrics_address);
+    ctx.metrics &&
+    ctx.config.metrics_address &&
+    listenForScrapes(ctx.metrics, ctx.config.metrics_address, allowedHosts(ctx.config));
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
   await ctx.started();
   active?.parts.onMoves({ adopt: (parts) => ctx.adopted(parts), leave: (parts) => ctx.leave(parts) });

@@ -41,6 +41,8 @@ export type OutboundOptions = {
   allowed: readonly string[];
   /** Whether loopback and private networks may be called all the same: where only people of this machine use the server. */
   reaches_private?: boolean;
+  /** The setting that names the allowed networks, for messages. */
+  setting?: string;
   resolve?: Resolve;
   /** Milliseconds until a request is given up. */
   timeout_ms?: number;
@@ -136,7 +138,7 @@ export class Outbound {
     if (bad === undefined) return first;
     throw new OutboundError(
       "refused",
-      `${host} is at ${bad}, which is not a public address. If it is yours, add its network to the setting allowed_private_networks.`,
+      `${host} is at ${bad}, which is not a public address. If it is yours, add its network to the setting ${this.#options.setting ?? "allowed_private_networks"}.`,
     );
   }
 

@@ -158,6 +158,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** This process as a node; undefined where there is one server. */
   readonly cluster: LivingNode | undefined;
   readonly outbound: Outbound;
+  readonly pushOutbound: Outbound;
   readonly mcpOutbound: Outbound;
   readonly links: Links;
   readonly oidc: OidcProviders;
@@ -243,9 +244,11 @@ export class Context implements ApiContext, AsyncDisposable {
     this.dryRuns = templates.dryRuns;
     this.readyTemplates = new ReadyTemplates(this);
     this.outbound = new Outbound({ clock, allowed });
+    const setting = "webpush_private_networks";
+    this.pushOutbound = new Outbound({ clock, allowed: config[setting], setting });
     this.oidc = new OidcProviders({ clock, settings: config.oidc_providers, outbound: this.outbound });
     this.mailer = new Mailer(config);
-    this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.outbound });
+    this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.pushOutbound });
     const reaches_private = onlyThisMachine(config);
     this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MOST_OF_MCP, reaches_private });
     const client = new OAuthClient(this.outbound);

@@ -84,6 +84,8 @@ export interface DomainContext {
   /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
+  /** Requests to push services, which browsers of members name. */
+  readonly pushOutbound: Outbound;
   /** Notes who was connected to which workspace. */
   readonly connections: ConnectionLogger;
   /** Who used what, for insights. */

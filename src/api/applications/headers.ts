@@ -27,8 +27,21 @@ const HOP_BY_HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+/** How often a request has passed a server like this one on its way. A port that leads back here would be asked again without end. */
+export const HOPS_HEADER = "slipway-hops";
+const MAX_HOPS = 4;
+
+const hopsOf = (headers: Headers): number => {
+  const hops = headers.get(HOPS_HEADER);
+  if (hops === null) return 0;
+  return /^\d$/.test(hops) ? Number(hops) : MAX_HOPS;
+};
+
+/** Whether a request comes back to us, as one that an app or a port has led here again and again. */
+export const isLoop = (headers: Headers): boolean => hopsOf(headers) >= MAX_HOPS;
+
 /** Said anew by us, or for us alone. */
-const NOT_FORWARDED = new Set(["forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
+const NOT_FORWARDED = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
 
 export type Forwarded = {
   /** The caller's address. */
@@ -56,6 +69,7 @@ export const requestHeaders = (from: Headers, { address, protocol, prefix }: For
   }
   sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
   sent.push(["x-forwarded-host", from.get("host") ?? ""]);
+  sent.push([HOPS_HEADER, String(hopsOf(from) + 1)]);
   if (prefix !== "") sent.push(["x-forwarded-prefix", prefix]);
   return sent;
 };

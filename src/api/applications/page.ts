@@ -18,7 +18,8 @@ export type Trouble =
   | "foreign"
   | "disabled"
   | "spent"
-  | "malformed";
+  | "malformed"
+  | "loop";
 
 type Words = { status: number; title: string; text: string };
 
@@ -52,6 +53,11 @@ const WORDS: Record<Trouble, Words> = {
     status: 400,
     title: "This link was used",
     text: "The sign-in link was used already or is too old. Open the app again.",
+  },
+  loop: {
+    status: 508,
+    title: "The app leads back to itself",
+    text: "The request came back to this server several times. Check where the port or the app forwards to.",
   },
   malformed: { status: 400, title: "The request is malformed", text: "It cannot be passed on to an app." },
 };

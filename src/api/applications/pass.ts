@@ -9,7 +9,7 @@ import { WireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
 import { AppBridge, MAX_MESSAGE } from "./bridge.ts";
 import { type Opened, whenAppLost } from "./ends.ts";
-import { requestHeaders, responseHeaders } from "./headers.ts";
+import { isLoop, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Trouble } from "./page.ts";
 
 /** An app that has said nothing of its answer by then is given up. */
@@ -35,6 +35,7 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
   // The runtime does not hand such a body over.
   if (hasBody && (method === "GET" || method === "HEAD")) return passing.trouble("malformed");
+  if (isLoop(headers)) return passing.trouble("loop");
   const flow = new Flow(ctx, request, passing);
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgraded(ctx, request, passing, flow);

@@ -1,8 +1,10 @@
 // The listener for Prometheus, on an address of its own (setting metrics_address) because it asks nobody who they are. Answers
 // `GET /metrics` and nothing else.
+import { isIP } from "node:net";
 import { type Address, address } from "#base/config/kinds.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
+import { hostName } from "#base/network/host-name.ts";
 
 /** The address cannot be had; the message says which and why. */
 export class MetricsAddressError extends Error {
@@ -11,21 +13,32 @@ export class MetricsAddressError extends Error {
 
 export type MetricsListener = { url: URL; stop(): Promise<void> };
 
-/** Listens until stopped; port 0 is any. Throws `MetricsAddressError`. */
-export const listenForScrapes = (metrics: Metrics, at: Address): MetricsListener => {
+/** Listens until stopped; port 0 is any. `names` are the hosts of this server (setting allowed_hosts). Throws `MetricsAddressError`. */
+export const listenForScrapes = (metrics: Metrics, at: Address, names: readonly string[]): MetricsListener => {
   try {
-    return listen(metrics, at);
+    return listen(metrics, at, new Set([...names, at.host.toLowerCase()]));
   } catch (error) {
     const code = String((error as { code?: unknown }).code);
     throw new MetricsAddressError(`metrics_address: ${address.print(at)} cannot be had (${code}); choose another`);
   }
 };
 
-const listen = (metrics: Metrics, { host, port }: Address): MetricsListener => {
+/** A page of another site can reach this address by a name of its own that leads here, but not by an address. */
+const isOurs = (host: string, names: ReadonlySet<string>): boolean => {
+  const name = hostName(host);
+  return name !== undefined && (names.has(name) || isIP(name.replace(/^\[|\]$/g, "")) !== 0);
+};
+
+const listen = (metrics: Metrics, { host, port }: Address, names: ReadonlySet<string>): MetricsListener => {
   const server = Bun.serve({
     hostname: host,
     port,
-    async fetch({ url, method }) {
+    async fetch({ url, method, headers: asked }) {
+      if (!isOurs(asked.get("host") ?? "", names)) {
+        const text =
+          "This listener does not answer to that host name. Add it to allowed_hosts, or scrape by address.\n";
+        return new Response(text, { status: 421 });
+      }
       if (new URL(url).pathname !== "/metrics")
         return new Response("Not found; the metrics are at /metrics\n", { status: 404 });
       if (method !== "GET" && method !== "HEAD")

@@ -8,10 +8,15 @@ import { registerCluster } from "./cluster.ts";
 import { listenForScrapes } from "./listen.ts";
 
 /** Shows them until disposed: then the address is free for the node's own listener, once it is active. Throws `MetricsAddressError`. */
-export const showSpare = (node: LivingNode, clock: Clock, at: Address): AsyncDisposable & { readonly url: URL } => {
+export const showSpare = (
+  node: LivingNode,
+  clock: Clock,
+  at: Address,
+  names: readonly string[],
+): AsyncDisposable & { readonly url: URL } => {
   const metrics = new Metrics(clock);
   presentProcess(metrics);
   registerCluster(metrics, node);
-  const { url, stop } = listenForScrapes(metrics, at);
+  const { url, stop } = listenForScrapes(metrics, at, names);
   return { url, [Symbol.asyncDispose]: stop };
 };

@@ -1,5 +1,5 @@
-// Settings of e-mail: without a host nothing is sent by it.
-import { choice, matching, text, whole } from "./kinds.ts";
+// Settings of how people are notified: e-mail, which is off without a host, and pushes to their browsers.
+import { choice, matching, networks, text, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 const group = "E-mail";
@@ -31,5 +31,9 @@ export const NOTIFICATION_SETTINGS = {
     help: "The password for smtp_username. Better given by the environment or a file.",
     absent: "none",
     secret: true,
+  }),
+  webpush_private_networks: setting(networks, [], {
+    group: "Notifications",
+    help: "Networks in which push services of browsers may be, though their addresses are not public. Browsers of members name these services, so list only networks where a request from the server does no harm. Empty: public addresses only, whatever allowed_private_networks says.",
   }),
 };

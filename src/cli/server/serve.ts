@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
-import { type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
+import { allowedHosts, type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
@@ -174,7 +174,9 @@ const standBy = async (
     const { port, node } = as;
     input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
     const figures =
-      spareFigures && config.metrics_address && spareFigures.showSpare(node, clock, config.metrics_address);
+      spareFigures &&
+      config.metrics_address &&
+      spareFigures.showSpare(node, clock, config.metrics_address, allowedHosts(config));
     if (figures) input.print(`Metrics: ${figures.url.href}`);
     const reads = readsAnswered?.answerReads(as, { config, clock });
     return {

@@ -19,7 +19,7 @@ const MOST = 10;
 
 /** The same address again takes the new keys. 400 for what cannot be pushed to, 409 for too many. */
 export const subscribe = async (
-  { store, clock, encryption, outbound }: DomainContext,
+  { store, clock, encryption, pushOutbound }: DomainContext,
   user_id: string,
   { endpoint, auth_key, p256dh_key }: WebpushSubscription,
 ): Promise<void> => {
@@ -28,7 +28,7 @@ export const subscribe = async (
     throw invalidField("endpoint", "must be an https URL");
   }
   if (!arePushKeys({ p256dh: p256dh_key, auth: auth_key })) throw invalidField("p256dh_key", "is no key of a browser");
-  const refused = await outbound.refusalOf(url);
+  const refused = await pushOutbound.refusalOf(url);
   if (refused !== undefined) throw invalidField("endpoint", refused);
   const endpoint_hash = sha256(endpoint);
   const known = await store.all(listSubscriptions({ user_id }));

@@ -44,6 +44,21 @@ describe("an app", () => {
     expect([based.status, based.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
   });
 
+  test("[AX-20] that leads back to the server is found after a few rounds", async () => {
+    const { port } = world.server.url;
+    const shared = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
+    await world.owner.post(`${world.cast.path}/port-share`, shared);
+    const before = world.server.context?.streams.size;
+    const answer = await world.at(port, "/x");
+    expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
+      508,
+      "The app leads back to itself.",
+    ]);
+    expect(world.server.context?.streams.size).toBe(before);
+    // What a client says of it does not lengthen the way.
+    expect((await world.at(port, "/x", { headers: { "slipway-hops": "-1" } })).status).toBe(508);
+  });
+
   test("[AX-3] that is a command, elsewhere, or unknown cannot be opened, and paths that are no app's lead nowhere", async () => {
     const { token } = world;
     for (const name of ["shell", "far", "none", "8", "65536"]) {

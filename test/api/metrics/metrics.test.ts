@@ -139,3 +139,11 @@ test("[OP-6] the reader of these tests notices what is not of the form", () => {
     expect(() => parseMetrics(wrong)).toThrow();
   }
 });
+
+test("[OP-6] figures answer by address and by the server's own names, and to no other name that leads here", async () => {
+  const statusFor = async (host: string): Promise<number> => (await fetch(metrics, { headers: { host } })).status;
+  expect(await statusFor("evil.example")).toBe(421);
+  expect(await statusFor("localhost.evil.example:9100")).toBe(421);
+  for (const host of [metrics.host, "localhost", "10.1.2.3:9100", "[::1]:9100"])
+    expect(await statusFor(host)).toBe(200);
+});
