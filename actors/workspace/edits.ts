@@ -17,6 +17,7 @@ export type WorkspaceEdit =
   | { readonly type: "rename"; readonly name: string }
   | { readonly type: "follow"; readonly automatic_updates: "always" | "never" }
   | { readonly type: "share"; readonly user_roles: RoleChanges; readonly group_roles: RoleChanges }
+  | { readonly type: "leave"; readonly user_id: string }
   | { readonly type: "unshare" };
 
 const STALE: Decision = { kind: "stale" };
@@ -43,6 +44,10 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         // Nothing slips past an organization that switches sharing off meanwhile.
         [guardSharing({ organization_id: workspace.organization_id })],
       );
+    case "leave": {
+      const { [edit.user_id]: _, ...user_acl } = workspace.user_acl;
+      return withAcl(state, user_acl, workspace.group_acl, now, []);
+    }
     case "unshare":
       return withAcl(state, {}, {}, now, []);
   }

@@ -31,9 +31,17 @@ export const workspaceNotices = (
       dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
     });
   }
-  if (!before.workspace.deleted && workspace.deleted && build.reason === "autodelete") {
-    drafts.push({ kind: "workspace_deleted", values: about, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
+  const reason = deletedBecause(build, workspace.owner_id);
+  if (!before.workspace.deleted && workspace.deleted && reason !== "") {
+    const values = { ...about, reason };
+    drafts.push({ kind: "workspace_deleted", values, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
   return drafts.map((one) => notified({ ...common, ...one }));
+};
+
+/** Why the workspace was deleted; empty when its owner did it. */
+const deletedBecause = ({ reason, initiator_id }: WorkspaceState["build"], owner_id: string): string => {
+  if (reason === "autodelete") return "The server deleted it because it was dormant for too long.";
+  return initiator_id === owner_id ? "" : "An administrator deleted it. The audit log says who did.";
 };

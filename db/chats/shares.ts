@@ -69,6 +69,15 @@ const sharedIn = query(
     .where(given(chats.organization_id))
     .limit(10_000),
 );
+/** Returns chats of the organization that name this person or group: {organization_id, subject}. For `scan`. */
+export const listChatsSharedWith = query(
+  build
+    .selectDistinct({ id: chats.id })
+    .from(chat_shares)
+    .innerJoin(chats, eq(chats.key, chat_shares.chat))
+    .where(and(given(chats.organization_id), given(chat_shares.subject)))
+    .limit(10_000),
+);
 const allOrganizations = query(build.select({ id: organizations.id }).from(organizations));
 
 /** Chats that are shared where they may not be; null looks everywhere. */

@@ -184,5 +184,20 @@ export const setTemplateAccess = (
   next: { readonly user_acl: Acl; readonly group_acl: Acl; readonly updated_at: number },
 ): Statement => writeAccess({ id, user_before: user_acl, group_before: group_acl, ...next });
 
+/** Returns templates of the organization whose list names the person: {organization_id, user_id}. For `scan`. */
+export const listTemplatesGivenTo = query(
+  build
+    .select({ id: templates.id })
+    .from(templates)
+    .where(
+      and(
+        given(templates.organization_id),
+        alive,
+        sql`exists (select 1 from json_each(${templates.user_acl}) e where e.key = ${sql.placeholder("user_id")})`,
+      ),
+    )
+    .limit(10_000),
+);
+
 export const insertTemplate = insertInto(templates);
 export const updateTemplate = updateBy(templates, templates.id);

@@ -45,6 +45,23 @@ export const guardSharing = statement<{ organization_id: string }>(
   { expect: 1, alone: "sharing" },
 );
 
+/** Returns workspaces of the organization that name the person themselves: {organization_id, user_id}. For `scan`. */
+export const listWorkspacesSharedWith = query(
+  build
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(
+      and(
+        given(workspaces.organization_id),
+        eq(workspaces.deleted, false),
+        // Word by word as the index `workspaces_shared` has it.
+        sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,
+        sql`exists (select 1 from json_each(${workspaces.user_acl}) e where e.key = ${sql.placeholder("user_id")})`,
+      ),
+    )
+    .limit(10_000),
+);
+
 /** Workspaces that are shared where they may not be: {organization_id}, null for everywhere. For `scan`. */
 export const listForbiddenSharing = query(
   build

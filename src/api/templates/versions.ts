@@ -3,6 +3,7 @@ import { t } from "elysia";
 import { kindOf, notFound } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
+import { mayPromote } from "#domain/template-versions/promote.ts";
 import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
@@ -111,6 +112,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
       "",
       async ({ caller, params, body }) => {
         const { template } = await managedTemplateAt(ctx, params.template, caller);
+        await mayPromote(ctx, caller, body.id.toLowerCase());
         await ctx.versions.ask(body.id.toLowerCase(), "activate", { template_id: template.id });
         return { message: "The version is active: new workspaces are made from it." };
       },

@@ -8,6 +8,7 @@ import { endMembership, insertMember, listMemberships, updateMember } from "#db/
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
+import { endSharesWith } from "../organizations/end-shares.ts";
 import { userChanged } from "../users/audit.ts";
 import type { Identity, Provider } from "./identity.ts";
 
@@ -92,6 +93,8 @@ const mappedMemberships = async (
       const before = { ...pair, username: user.username, roles: known };
       statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {
+      // A former member gets nothing of what was shared with them before.
+      if (!isNew) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
       statements.push(
         insertMember({ ...pair, roles, created_at: now, updated_at: now }),

@@ -10,6 +10,7 @@ import { findUser, findUserByEmail, findUserByName, insertUser, type User } from
 import type { DomainContext } from "../context.ts";
 import { userMade } from "../users/audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { userCreatedNotices } from "../users/notices.ts";
 import { isFreeName, toUsername } from "../users/usernames.ts";
 import { followed } from "./follow.ts";
 import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
@@ -35,7 +36,7 @@ export const personOf = async (ctx: DomainContext, provider: Provider, identity:
       "Ask an administrator to create one with your e-mail address.",
     );
   }
-  return signedUp(ctx, issuer, identity);
+  return signedUp(ctx, provider, identity);
 };
 
 const active = (user: User): User => {
@@ -96,7 +97,11 @@ const linkOf = (
   ];
 };
 
-const signedUp = async (ctx: DomainContext, issuer: string, identity: Identity): Promise<Person> => {
+const signedUp = async (
+  ctx: DomainContext,
+  { setting: { issuer }, name: provider }: Provider,
+  identity: Identity,
+): Promise<Person> => {
   const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
@@ -134,6 +139,7 @@ const signedUp = async (ctx: DomainContext, issuer: string, identity: Identity):
       insertMember({ organization_id, user_id: row.id, roles: [], ...at }),
       userMade(row, now),
       ...linkOf(ctx, issuer, identity, row),
+      ...(await userCreatedNotices({ store: ctx.store, now }, row, { name: `a sign-in at ${provider}` })),
     ],
   };
 };

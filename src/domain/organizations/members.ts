@@ -1,6 +1,7 @@
 // Members of an organization, and what they may do there (facts/platform 9.3 and 3.8).
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
+import { log } from "#base/log.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import {
@@ -21,6 +22,7 @@ import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { organizationRoles } from "../users/site-roles.ts";
+import { endSharesWith } from "./end-shares.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
 
@@ -79,7 +81,7 @@ export const listVisibleMembers = async (
 
 /** 403, 404, 409 for somebody who is one already. */
 export const addMember = async (
-  { store, clock, topics }: DomainContext,
+  ctx: DomainContext,
   organization_id: string,
   user: string,
   caller: UserCaller,
@@ -87,9 +89,12 @@ export const addMember = async (
   if (!mayManageMembers(caller, organization_id)) {
     throw forbidden("You may not add members to this organization.");
   }
+  const { store, clock, topics } = ctx;
   const found = await anyUserAt(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const now = clock.now();
+  // What a crash left from an earlier membership must not count again.
+  if (!(await store.get(findMemberWithUser(pair)))) await endSharesWith(ctx, pair);
   await store
     .commit([
       guardUser({ id: found.id }),
@@ -104,7 +109,7 @@ export const addMember = async (
   return memberOf(store, pair);
 };
 
-/** Their workspaces stay. 400 for oneself, 403, 404. */
+/** Removes a member. Their workspaces stay; what was shared with them there ends (rule SH-13). 400 for oneself, 403, 404. */
 export const removeMember = async (
   ctx: DomainContext,
   organization_id: string,
@@ -119,6 +124,9 @@ export const removeMember = async (
     entryOf(pair, username, { action: "delete", before, now: ctx.clock.now() }),
   ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
+  await endSharesWith(ctx, pair).catch((error) => {
+    log("http").warn("what was shared with a former member is ended when they come back: {error}", { error });
+  });
 };
 
 /** Replaces all roles there. 400 for oneself, 403, 404. */

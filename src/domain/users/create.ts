@@ -2,18 +2,17 @@
 import type { Static } from "@sinclair/typebox";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { notified } from "#db/notifications/notifications.ts";
 import { insertMember } from "#db/users/members.ts";
 import { findOrganization } from "#db/users/organizations.ts";
-import { findUser, insertUser, listUserAdmins, type User } from "#db/users/users.ts";
+import { findUser, insertUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
 import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userMade } from "./audit.ts";
 import { defaultOrganization } from "./first-user.ts";
+import { userCreatedNotices } from "./notices.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
@@ -54,7 +53,7 @@ export const createUser = async (
       insertUser(row),
       ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
       userMade(row, now),
-      ...(await noticesOf({ store, now }, caller, row)),
+      ...(await userCreatedNotices({ store, now }, row, { name: caller.username, user_id: caller.user_id })),
     ])
     .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
   topics.publish("notified", id, {});
@@ -62,26 +61,6 @@ export const createUser = async (
   if (!user) throw new Error("a user that was just made is gone");
   return { user, organizations };
 };
-
-/** Those who look after people hear of it, but whoever did it. */
-const noticesOf = async (
-  { store, now }: { readonly store: Store; readonly now: number },
-  caller: UserCaller,
-  { id, username }: Pick<User, "id" | "username">,
-): Promise<Statement[]> =>
-  (await store.all(listUserAdmins()))
-    .filter((one) => one.id !== caller.user_id)
-    .map((one) =>
-      notified({
-        now,
-        user_id: one.id,
-        kind: "user_created",
-        values: { user: username, initiator: caller.username },
-        targets: [id],
-        path: "/admin/users",
-        dedupe: `user_created:${id}`,
-      }),
-    );
 
 type SignIn = { readonly login_type: User["login_type"]; readonly email: string };
 

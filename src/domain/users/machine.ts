@@ -17,6 +17,7 @@ import { keyChanged, userChanged, userMade } from "./audit.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
+import { userCreatedNotices } from "./notices.ts";
 import { Passwords } from "./passwords.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
@@ -79,11 +80,14 @@ export class MachineAccounts {
     const at = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
     const { username, email } = user;
     const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
+    const deps = { store: this.#store, now: at.created_at };
+    const notices = await userCreatedNotices(deps, row, { name: "the command line on the server" });
     await this.#store
       .commit([
         insertUser(row),
         insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
         atMachine(() => userMade(row, at.created_at)),
+        ...notices,
       ])
       .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
     return id;

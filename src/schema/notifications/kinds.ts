@@ -59,7 +59,7 @@ export const NOTICE_KINDS = {
     group: WORKSPACES,
     mail: true,
     title: "Workspace {workspace} was deleted",
-    body: "The server deleted it because it was dormant for too long.",
+    body: "{reason}",
     action: "See the workspaces",
   },
   chat_needs_you: {
@@ -95,7 +95,7 @@ export const NOTICE_KINDS = {
     group: ADMINISTRATION,
     mail: false,
     title: "User {user} was created",
-    body: "The account was made by {initiator}.",
+    body: "The account was created by {initiator}.",
     action: "See the users",
   },
   rights_taken: {

@@ -54,6 +54,19 @@ test("[CS-1] who is named reads the chat, its messages, prompts and stream; the 
   expect(await statusOf(eve.client, "GET", pathOf(id))).toBe(404);
 });
 
+test("[SH-13] a chat shared with a member is not theirs when they come back to the organization", async () => {
+  await using world = await openChatWorld();
+  const bob = await addPerson(world);
+  const { id } = await createChat(world, "hello");
+  await share(world, id, { [bob.user_id]: "read" });
+  const admin = await adminOf(world);
+  const member = `/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`;
+  await admin.delete(member);
+  expect((await world.owner.get<ChatAcl>(`${pathOf(id)}/acl`)).users).toEqual([]);
+  await admin.post(member);
+  expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
+});
+
 test("[CS-2] who reads along changes nothing: 403, and 404 for strangers; the owner's read cursor stays", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];

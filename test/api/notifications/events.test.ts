@@ -7,7 +7,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
 const titlesOf = async (client: Client): Promise<string[]> =>
   (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ title }) => title);
@@ -27,6 +27,27 @@ test("[NO-1] [NO-3] a build that fails is told of once, with its error", async (
     actions: [{ label: "See the build", url: `/workspaces/${id}` }],
   });
   expect(notifications[0]?.content).toContain("no room left");
+});
+
+test("[NO-3] the owner is notified when somebody else deletes the workspace, and not when they do", async () => {
+  await using server = await startTestServer();
+  const { template_id, organization_id } = await seedTemplate(server);
+  const { token } = await seedUser(server, { organization_id });
+  const ada = new Client(server.url, token);
+  const admin = await ada.as(undefined).signIn(ADMIN.email, ADMIN.password);
+  for (const [name, by] of [
+    ["own", ada],
+    ["taken", admin],
+  ] as const) {
+    const { id } = await createWorkspace(ada, template_id, name);
+    await awaitBuild(ada, id);
+    await createBuild(by, id, "delete");
+    await awaitBuild(admin, id);
+  }
+  const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications.map(({ title, content }) => [title, content])).toEqual([
+    ["Workspace taken was deleted", "An administrator deleted it. The audit log says who did."],
+  ]);
 });
 
 test("[NO-4] a deadline that comes near is told of once, and again when it was moved", async () => {

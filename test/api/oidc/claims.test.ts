@@ -107,6 +107,14 @@ test("[OI-7] somebody whose groups give less than before is told what they have 
   expect((await titles())[0]).toContain("the organization crew");
 });
 
+test("[NO-6] owners are notified of somebody who came by a provider", async () => {
+  await signIn(person("neu"));
+  const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications.find(({ title }) => title === "User neu was created")?.content).toBe(
+    "The account was created by a sign-in at Acme.",
+  );
+});
+
 /** What the page of a trial does: begins, follows the browser to the provider and back, and completes it. */
 const trial = async (id: string, who: Person | undefined) => {
   idp.who = who;

@@ -82,6 +82,23 @@ test("[SH-2] a role that is none, one's own, the owner's, a stranger's and an un
   expect(contextOf(server).workspaces.size).toBeGreaterThan(0);
 });
 
+test("[SH-13] somebody who comes back to the organization finds nothing of what was shared with them before", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, template_id } = cast;
+  const { "site owner": admin, "shared use": uma } = cast.clients;
+  await admin.patch(`/api/v2/templates/${template_id}/acl`, { user_perms: { [idOf("uma")]: "admin" } });
+  const members = "/api/v2/organizations/default/members";
+  const parts = async () => [
+    (await clients.owner.get<WorkspaceAcl>(`${path}/acl`)).users.map(({ username }) => username),
+    (await admin.get<{ users: unknown[] }>(`/api/v2/templates/${template_id}/acl`)).users.length,
+  ];
+  expect(await parts()).toEqual([["amy", "uma"], 1]);
+  await admin.delete(`${members}/${idOf("uma")}`);
+  expect(await parts()).toEqual([["amy"], 0]);
+  await admin.post(`${members}/${idOf("uma")}`);
+  expect((await refusal(uma.get(path))).status).toBe(404);
+});
+
 test("[SH-3] the organization's own id shares with all of its members, and who leaves it has no part in it any more", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id } = cast;

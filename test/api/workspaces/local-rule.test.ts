@@ -72,6 +72,24 @@ test("[LP-9] an owner cannot make one for a member, and starts no version that s
   expect(started.message).toContain("only from versions that an owner has made");
 });
 
+test("[LP-16] nobody promotes a local version whose starts would be refused", async () => {
+  await using world = await openLocal();
+  const { admin, local, server } = world;
+  const { organization_id } = local;
+  const template = await makeTemplate(admin);
+  const { token, user_id } = await seedUser(server, { organization_id });
+  const lead = admin.as(token);
+  await admin.patch(`/api/v2/templates/${template.id}/acl`, { user_perms: { [user_id]: "admin" } });
+  const files = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+  const theirs = await importVersion(lead, files, { template_id: template.id });
+  for (const by of [lead, admin]) {
+    const { status, message } = await refusal(by.patch(`/api/v2/templates/${template.id}/versions`, { id: theirs.id }));
+    expect([status, message.includes("allow_local_provisioner_for_members")]).toEqual([403, true]);
+  }
+  const own = await importVersion(admin, files, { template_id: template.id });
+  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: own.id });
+});
+
 test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no local workspace any more and says why; stop and delete still work", async () => {
   using place = tempDirectory();
   const directory = place.path;

@@ -1,0 +1,41 @@
+// Ends what was shared with a person in an organization that they leave, so that nothing of it is theirs when they come back (rule SH-13).
+import { listChatsSharedWith } from "#db/chats/shares.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { findTemplate, listTemplatesGivenTo, setTemplateAccess } from "#db/templates/templates.ts";
+import { listWorkspacesSharedWith } from "#db/workspaces/sharing.ts";
+import type { DomainContext } from "../context.ts";
+import { groupAclOf } from "../templates/access-list.ts";
+
+type Pair = { readonly organization_id: string; readonly user_id: string };
+type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
+
+/** Somebody else may change a template's list at the same moment; each try reads it again. */
+const TRIES = 5;
+
+/** Rejects when one of them cannot be ended: the caller adds the person only afterwards. */
+export const endSharesWith = async (ctx: Deps, pair: Pair): Promise<void> => {
+  const { organization_id, user_id } = pair;
+  for (const { id } of await ctx.store.scan(listWorkspacesSharedWith(pair))) {
+    await ctx.workspaces.ask(id, "edit", { type: "leave", user_id });
+  }
+  for (const { id } of await ctx.store.scan(listChatsSharedWith({ organization_id, subject: user_id }))) {
+    await ctx.chats.ask(id, "share", { changes: [{ subject: user_id, kind: "user", role: null }] });
+  }
+  for (const { id } of await ctx.store.scan(listTemplatesGivenTo(pair))) await leaveTemplate(ctx, id, user_id);
+};
+
+const leaveTemplate = async ({ store, clock, topics }: Deps, id: string, user_id: string): Promise<void> => {
+  for (let left = TRIES; ; left -= 1) {
+    const template = await store.get(findTemplate({ id }));
+    if (!template || !(user_id in template.user_acl)) return;
+    const { [user_id]: _, ...user_acl } = template.user_acl;
+    const group_acl = groupAclOf(template);
+    try {
+      await store.commit([setTemplateAccess(template, { user_acl, group_acl, updated_at: clock.now() })]);
+      topics.publish("shown_changed", id, {});
+      return;
+    } catch (error) {
+      if (left <= 1 || !(error instanceof CommitError) || error.reason !== "stale") throw error;
+    }
+  }
+};
