@@ -13,6 +13,7 @@ import { within } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import { agentProgramFiles } from "./api/agents/programs.ts";
+import { AiGateway, isGatewayPath } from "./api/ai/gateway.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf } from "./api/audit/origin.ts";
 import { type Attempt, rememberBody } from "./api/audit/refused.ts";
@@ -194,6 +195,7 @@ const handlerOf = (
       const appName = apps.nameOf(request);
       if (appName) return await ctx.requests.run(request, () => apps.onHost(request, appName));
       checkHost(request, hosts);
+      if (isGatewayPath(pathOf(request.url))) return await gateway.answer(request);
       if (isAppPath(pathOf(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
       const credential = credentialOf(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
@@ -225,6 +227,7 @@ const handlerOf = (
   };
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
+  const gateway = new AiGateway(ctx, who);
   const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);

@@ -25,6 +25,7 @@ import {
 } from "#db/models/models.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import type { Events } from "../runtime/events.ts";
 
 type Deps = {
@@ -205,10 +206,17 @@ export class ModelSettings {
   }
 
   async #tell(): Promise<void> {
-    const { encryption, models } = this.#deps;
-    const all = await this.list();
-    models.replace(
-      all.providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
+    const { providers, models } = await this.catalog();
+    this.#deps.models.replace(providers, models);
+  }
+
+  /** Returns all providers and models as callers of models use them. Keys are opened when they are asked for. */
+  async catalog(): Promise<{ readonly providers: ConfiguredProvider[]; readonly models: ConfiguredModel[] }> {
+    const { encryption } = this.#deps;
+    const { providers, models } = await this.list();
+    return {
+      models,
+      providers: providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
         id,
         provider,
         display_name,
@@ -217,8 +225,7 @@ export class ModelSettings {
         has_api_key: sealed_api_key !== "",
         key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, placeOf(id))),
       })),
-      all.models,
-    );
+    };
   }
 
   /** The keys of all providers in the clear; what cannot be read is left out. */

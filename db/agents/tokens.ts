@@ -2,6 +2,7 @@
 import { and, desc, eq, isNotNull } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
+import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { agentIdentity } from "./agents.ts";
 import { isSignedIn } from "./signed-in.ts";
@@ -20,10 +21,26 @@ export const findAgentByToken = query(
     .where(and(given(agents.token_hash), isSignedIn)),
 );
 
+/** The workspace, the template and the owner of an agent that counts: {id}. */
+export const findSignedInAgent = query(
+  build
+    .select({
+      workspace_id: agents.workspace_id,
+      owner_id: workspaces.owner_id,
+      template_id: workspaces.template_id,
+      api_key_scope: agents.api_key_scope,
+      owner_status: users.status,
+    })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .where(and(given(agents.id), eq(users.deleted, false), isSignedIn)),
+);
+
 /** Digests of the tokens of a workspace's newest agents: {workspace_id}. */
 export const listTokenHashes = query(
   build
-    .select({ token_hash: agents.token_hash })
+    .select({ id: agents.id, token_hash: agents.token_hash })
     .from(agents)
     .where(and(given(agents.workspace_id), isNotNull(agents.token_hash)))
     .orderBy(desc(agents.key))

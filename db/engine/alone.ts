@@ -21,6 +21,8 @@ export const ALONE = [
   "users",
   /** An address links an account that has no link; whoever links another one meanwhile looks for the first. */
   "links",
+  /** What the open model calls of one person may cost together. */
+  "spending",
 ] as const;
 
 export type Alone = (typeof ALONE)[number];

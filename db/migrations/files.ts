@@ -10,6 +10,7 @@ import step7 from "./0025_agents_latency.sql" with { type: "text" };
 import step8 from "./0026_parts.sql" with { type: "text" };
 import step9 from "./0027_key_origins.sql" with { type: "text" };
 import step10 from "./0028_oidc_sessions.sql" with { type: "text" };
+import step11 from "./0029_model_gateway.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -23,4 +24,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0026_parts", step8],
   ["0027_key_origins", step9],
   ["0028_oidc_sessions", step10],
+  ["0029_model_gateway", step11],
 ];

@@ -3,6 +3,7 @@ import type { AnyElysia } from "elysia";
 import { administration } from "./administration/index.ts";
 import { agents } from "./agents/index.ts";
 import { initScripts } from "./agents/programs.ts";
+import { ai } from "./ai/index.ts";
 import { applications } from "./applications/index.ts";
 import { audit } from "./audit/index.ts";
 import { buildinfo } from "./buildinfo.ts";
@@ -79,6 +80,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   organizationModels,
   chats,
   hooks,
+  ai,
 ];
 
 /** All routes under /api/v2. The types of their handlers end here: nobody asks for them, and the chain of all is too deep for the compiler. */

@@ -152,6 +152,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly refused: RefusedChanges;
   readonly models: LanguageModels;
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
+  readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
@@ -261,9 +262,10 @@ export class Context implements ApiContext, AsyncDisposable {
       client,
       elsewhere: far && farRefreshes(far, clock),
     });
-    const { models, modelSettings } = openModels({ ...base, blobs, metrics, models: options.models });
+    const { models, modelSettings, modelFetch } = openModels({ ...base, blobs, metrics, models: options.models });
     this.models = models;
     this.modelSettings = modelSettings;
+    this.modelFetch = modelFetch;
     const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });

@@ -10,6 +10,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
 import { countedModels } from "#src/api/metrics/models.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
+import { guardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Base } from "./base.ts";
 import type { Far } from "./far-actors.ts";
@@ -26,9 +27,10 @@ const MODELS = "models";
 const LOADED_MS = 2_000;
 
 export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: Parts) => {
+  const mayReach = { private: onlyThisMachine(config), hosts: config.model_hosts ?? [] };
   const configured = new ConfiguredModels({
     clock,
-    mayReach: { private: onlyThisMachine(config), hosts: config.model_hosts ?? [] },
+    mayReach,
     attachments: (id) => readAttachment({ store, blobs }, id),
   });
   const asked = models ?? configured;
@@ -36,7 +38,8 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
   const tellNodes = far && (() => tell(far, clock));
   const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
   far?.links.serve(MODELS, () => modelSettings.load());
-  return { models: new MeteredModels({ store, clock, models: counted }), modelSettings };
+  const modelFetch = guardedFetch(mayReach);
+  return { models: new MeteredModels({ store, clock, models: counted }), modelSettings, modelFetch };
 };
 
 const tell = async ({ parts, links }: Far, clock: Clock): Promise<void> => {

@@ -15,6 +15,7 @@ import { log } from "#base/log.ts";
 import { FIRST_PART, ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
+import { settleLostCalls } from "#domain/ai/ledger.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import type { ReadyTemplates } from "#domain/templates/starter.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
@@ -40,6 +41,7 @@ const LEAVE_MS = 3_000;
 export const prepareFirst = async ({ store, clock, accounts, config, encryption }: Owning): Promise<void> => {
   accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
   await sealReadableVariables(store, encryption);
+  await settleLostCalls({ store, clock });
 };
 
 /** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */

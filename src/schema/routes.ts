@@ -11,6 +11,7 @@ import type { UploadedAgentFile } from "./agents/agent-upload.ts";
 import type { AgentConnectionInfo } from "./agents/derp-map.ts";
 import type { CreateLogSource, LogSource } from "./agents/log-source.ts";
 import type { ReinitEvent } from "./agents/reinit.ts";
+import type { AiUsage, GatewayCalls, GatewaySettings } from "./ai/gateway.ts";
 import type { AuditLog, AuditRetention } from "./audit.ts";
 import type {
   Chat,
@@ -161,6 +162,18 @@ export type Bytes = string | Uint8Array | ReadableStream;
 
 /** The routes below /api/v2, by the segments of their paths; `{}` stands for any one. */
 export interface Routes {
+  readonly ai: {
+    readonly calls: {
+      readonly GET: Route<GatewayCalls, undefined, "user_id" | "workspace_id" | "before" | "limit">;
+    };
+    readonly settings: {
+      readonly GET: Route<GatewaySettings, undefined, never>;
+      readonly PUT: Route<undefined, GatewaySettings, never>;
+    };
+    readonly usage: {
+      readonly GET: Route<AiUsage, undefined, "by" | "user_id" | "start_date" | "end_date" | "month">;
+    };
+  };
   readonly appearance: {
     readonly GET: Route<Appearance, undefined, never>;
     readonly PUT: Route<Appearance, UpdateAppearance | undefined, never>;

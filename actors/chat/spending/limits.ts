@@ -1,6 +1,7 @@
 // How much somebody may spend on models, and how much they have: the own limit, else the lowest of their groups, else everybody's
 // (rule SP-5).
 import type { Clock } from "#base/clock.ts";
+import { type SpendingLimit, sumReserved } from "#db/chats/reservations.ts";
 import { sumCost } from "#db/chats/spend.ts";
 import { readLimitsOn } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -35,10 +36,17 @@ const spendingWithin = async ({ store, clock }: Deps, user_id: string, { limit, 
   return { period, limit, spent: found?.spent ?? 0, from, to };
 };
 
+/** Returns the limit on somebody's calls that begin now; undefined: there is none. */
+export const spendingLimitOf = async (deps: Deps, user_id: string): Promise<SpendingLimit | undefined> => {
+  const { limit, period } = await limitOn(deps.store, user_id);
+  return limit === null ? undefined : { limit, ...periodAt(period, deps.clock.now()) };
+};
+
 /** Undefined while they may spend. Calls of models without a price are in no sum, which is spared where nobody has set a limit. */
 export const exceededBy = async (deps: Deps, user_id: string): Promise<(Spending & { limit: number }) | undefined> => {
   const { limit, period } = await limitOn(deps.store, user_id);
   if (limit === null) return undefined;
   const spending = await spendingWithin(deps, user_id, { limit, period });
-  return spending.spent >= limit ? { ...spending, limit } : undefined;
+  const open = await deps.store.get(sumReserved({ user_id }));
+  return spending.spent + (open?.reserved ?? 0) >= limit ? { ...spending, limit } : undefined;
 };

@@ -63,6 +63,9 @@ const RULES: readonly Rule[] = [
   ["insights/**", reads("template:view_insights")],
   ["templates/*/daus", reads("template:view_insights")],
 
+  ["ai/settings", updates("chat_config")],
+  ["ai/**", reads("chat:read")],
+
   ["chats/config/**", updates("chat_config")],
   ["chats/models", reads("chat_config:read")],
   ["chats/model-configs/**", updates("chat_config")],

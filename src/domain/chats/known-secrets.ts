@@ -4,6 +4,7 @@ import { listTokenHashes } from "#db/agents/tokens.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { KnownSecrets } from "#src/tools/mask.ts";
+import { workspaceToken } from "../ai/workspace-token.ts";
 import type { DomainContext } from "../context.ts";
 import { openSecrets } from "../users/secrets.ts";
 
@@ -26,7 +27,12 @@ export const knownSecrets = async (
     Promise.all(people.map((user_id) => openSecrets({ store, encryption }, user_id))),
   ]);
   return {
-    texts: [...kept.flat().map(({ value }) => value), ...linked.flat(), ...providers],
+    texts: [
+      ...kept.flat().map(({ value }) => value),
+      ...linked.flat(),
+      ...providers,
+      ...tokens.map(({ id }) => workspaceToken(encryption, id)),
+    ],
     agent_tokens: new Set(tokens.flatMap(({ token_hash }) => (token_hash === null ? [] : [token_hash]))),
     keys: new Map(keys.flat().map(({ id, secret_hash }) => [id, secret_hash])),
   };

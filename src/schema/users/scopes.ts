@@ -4,6 +4,7 @@
 
 /** What may be done to each kind of thing. */
 const ACTIONS = {
+  ai: ["use"],
   api_key: ["create", "read", "update", "delete"],
   audit_log: ["read"],
   chat: ["create", "read", "update", "delete", "share"],

@@ -78,7 +78,7 @@ describe("values of template variables", () => {
     expect(agent?.environment_variables).toEqual(env);
     expect(agent?.scripts.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(agent?.metadata.map(({ description }) => description.script)).toEqual([SECRET]);
-    const manifest = await manifestOf(contextOf(world.server), agent?.id ?? "");
+    const manifest = await manifestOf(contextOf(world.server), agent?.id ?? "", world.server.url);
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);

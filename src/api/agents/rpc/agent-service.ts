@@ -38,9 +38,9 @@ const bannerOf = ({ enabled, message, background_color }: Banner) => ({
 
 export const agentService = (
   ctx: ApiContext,
-  { agent_id, api_version }: { agent_id: string; api_version: string },
+  { agent_id, api_version, server }: { agent_id: string; api_version: string; server: URL },
 ): Partial<AgentHandlers> => ({
-  getManifest: () => manifestOf(ctx, agent_id),
+  getManifest: () => manifestOf(ctx, agent_id, server),
   ...subAgentService(ctx, agent_id),
   ...contextService(ctx, agent_id),
   async getServiceBanner() {

@@ -26,6 +26,8 @@ export type AgentConnectionOptions = {
   speaks: boolean;
   /** It is a daemon of ours, which opens a tunnel, too. */
   has_tunnel: boolean;
+  /** The address at which the agent reaches this server. */
+  server: URL;
 };
 
 export class AgentConnection extends YamuxConnection {

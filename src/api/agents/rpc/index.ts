@@ -18,6 +18,7 @@ export const agentRpc = (ctx: ApiContext) =>
           api_version: checkVersion(query.version ?? "2.0"),
           speaks: (query.role ?? "agent") === "agent",
           has_tunnel: !caller.compat,
+          server: reachedAt(ctx, request),
         });
         const agent = (query.role ?? "agent") === "agent";
         return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });
@@ -44,6 +45,13 @@ export const agentRpc = (ctx: ApiContext) =>
         },
       },
     );
+
+/** Returns the address at which the agent reaches this server: containers know it by another name than people do. */
+const reachedAt = ({ accessUrl }: ApiContext, request: Request): URL => {
+  const host = request.headers.get("host");
+  const isOther = host !== null && host !== accessUrl.host && URL.canParse(`http://${host}`);
+  return isOther ? new URL(`${new URL(request.url).protocol}//${host}`) : accessUrl;
+};
 
 /** Answers the version. 400, in words that genuine agents compare, for any major but 2. */
 const checkVersion = (version: string): string => {

@@ -7,6 +7,7 @@ import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
+import { gatewayEnvironment } from "#domain/ai/environment.ts";
 import { AppHosts } from "#domain/applications/names.ts";
 import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
@@ -18,10 +19,11 @@ import { numberOf } from "./translate.ts";
 
 type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption" | "config">;
 
-/** The manifest of this agent. 404 when it has gone. */
+/** Returns the manifest of an agent that reaches the server at `server`. 404 when it is gone. */
 export const manifestOf = async (
   { store, accessUrl, links, encryption, config }: Deps,
   agent_id: string,
+  server: URL,
 ): Promise<ManifestInit> => {
   const [agent, place, apps, scripts, metadata] = await Promise.all([
     store.get(findAgent({ id: agent_id })),
@@ -33,6 +35,8 @@ export const manifestOf = async (
   if (!agent || !place) throw notFound();
   const open = openSecretTexts(encryption, agent_id);
   // An agent that may have nothing of its owner has no secrets either.
+  const mayCall = agent.api_key_scope === "all";
+  const offered = mayCall ? await gatewayEnvironment({ store, encryption }, agent_id, server) : {};
   const secrets = agent.api_key_scope === "all" ? await openSecrets({ store, encryption }, place.owner_id) : [];
   return {
     agentId: uuidBytes(agent_id),
@@ -44,7 +48,8 @@ export const manifestOf = async (
     workspaceName: place.workspace_name,
     // Whether git is to ask for passwords here: genuine agents set that up only then.
     gitAuthConfigs: links.providers.size,
-    environmentVariables: changeValues(agent.environment_variables, open),
+    // What the template sets counts before what we offer.
+    environmentVariables: { ...offered, ...changeValues(agent.environment_variables, open) },
     directory: agent.directory,
     vsCodePortProxyUri: portAddress(new AppHosts(config.wildcard_access_url, accessUrl), agent.name, place),
     motdPath: agent.motd_file,

@@ -1,0 +1,115 @@
+// What is read from the ledger of model calls: the calls of the gateway, newest first, and sums over all calls. Sums are for `store.scan`.
+import type { GatewayCall, UsageDimension } from "#schema/ai/gateway.ts";
+import type { Query, Value } from "../engine/sql.ts";
+import type { SpendSums } from "./spend.ts";
+
+export type CallRow = Omit<GatewayCall, "created_at"> & { readonly created_at: number };
+
+const text = (value: Value | undefined): string => String(value ?? "");
+const numberOrNull = (value: Value | undefined): number | null =>
+  value === null || value === undefined ? null : Number(value);
+
+export type CallFilter = {
+  readonly user_id: string | undefined;
+  readonly workspace_id: string | undefined;
+  /** Only calls with a lower id. */
+  readonly before: number | undefined;
+  readonly limit: number;
+};
+
+/** The calls of the gateway, the newest first. */
+export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter): Query<CallRow> => ({
+  sql: `select s.key, s.user_id, coalesce(u.username, ''), s.workspace_id, coalesce(w.name, ''), s.provider_id,
+      coalesce(p.display_name, ''), s.asked_model, s.model, s.outcome, s.is_estimated, s.input_tokens, s.output_tokens,
+      s.cache_read_tokens, s.cache_creation_tokens, s.cost_micros, s.first_byte_ms, s.duration_ms, s.provider_request_id, s.created_at
+    from model_spend s left join users u on u.id = s.user_id left join workspaces w on w.id = s.workspace_id
+      left join model_providers p on p.id = s.provider_id
+    where s.kind = 'gateway' and s.key < ?1 and (?2 = '' or s.user_id = ?2) and (?3 = '' or s.workspace_id = ?3)
+    order by s.key desc limit ?4`,
+  params: [before ?? Number.MAX_SAFE_INTEGER, user_id ?? "", workspace_id ?? "", limit],
+  map: (row) => ({
+    id: Number(row[0]),
+    user_id: text(row[1]),
+    username: text(row[2]),
+    workspace_id: text(row[3]) || null,
+    workspace_name: text(row[4]),
+    provider_id: text(row[5]),
+    provider_name: text(row[6]),
+    asked_model: text(row[7]),
+    model: text(row[8]),
+    outcome: text(row[9]) as CallRow["outcome"],
+    is_estimated: Number(row[10]) === 1,
+    input_tokens: Number(row[11]),
+    output_tokens: Number(row[12]),
+    cache_read_tokens: Number(row[13]),
+    cache_creation_tokens: Number(row[14]),
+    cost_micros: numberOrNull(row[15]),
+    first_byte_ms: numberOrNull(row[16]),
+    duration_ms: numberOrNull(row[17]),
+    provider_request_id: text(row[18]),
+    created_at: Number(row[19]),
+  }),
+});
+
+/** What rows are summed by, and what each is called. */
+const DIMENSIONS: Readonly<
+  Record<UsageDimension, { readonly key: string; readonly name: string; readonly joins: string }>
+> = {
+  user: { key: "s.user_id", name: "coalesce(max(u.username), '')", joins: "left join users u on u.id = s.user_id" },
+  workspace: {
+    key: "s.workspace_id",
+    name: "coalesce(max(w.name), '')",
+    joins: "left join workspaces w on w.id = s.workspace_id",
+  },
+  template: {
+    key: "coalesce(w.template_id, '')",
+    name: "coalesce(max(t.name), '')",
+    joins: "left join workspaces w on w.id = s.workspace_id left join templates t on t.id = w.template_id",
+  },
+  model: {
+    key: "coalesce(nullif(s.model, ''), c.model, '')",
+    name: "coalesce(max(c.display_name), '')",
+    joins: "left join model_configs c on c.id = s.model_config_id",
+  },
+  provider: {
+    key: "coalesce(nullif(s.provider_id, ''), c.provider_id, '')",
+    name: "coalesce(max(p.display_name), '')",
+    joins: `left join model_configs c on c.id = s.model_config_id
+      left join model_providers p on p.id = coalesce(nullif(s.provider_id, ''), c.provider_id)`,
+  },
+  day: { key: "strftime('%Y-%m-%d', s.created_at / 1000, 'unixepoch')", name: "''", joins: "" },
+  kind: { key: "s.kind", name: "''", joins: "" },
+};
+
+const MAX_ROWS = 1_000;
+
+export type UsageRow = SpendSums & { readonly key: string; readonly name: string };
+
+/** All model calls of a range, of chats and of the gateway, summed up by one dimension. Times in milliseconds since 1970. */
+export const sumUsage = (
+  by: UsageDimension,
+  { from, to }: { readonly from: number; readonly to: number },
+  user_id: string | undefined,
+): Query<UsageRow> => {
+  const { key, name, joins } = DIMENSIONS[by];
+  return {
+    sql: `select ${key}, ${name}, coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros),
+        coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0), coalesce(sum(s.cache_read_tokens), 0),
+        coalesce(sum(s.cache_creation_tokens), 0)
+      from model_spend s ${joins}
+      where s.created_at >= ?1 and s.created_at < ?2 and (?3 = '' or s.user_id = ?3)
+      group by 1 order by ${by === "day" ? "1" : "3 desc, 1"} limit ${MAX_ROWS}`,
+    params: [from, to, user_id ?? ""],
+    map: ([id, called, cost, requests, unpriced, input, output, read, creation]) => ({
+      key: text(id),
+      name: text(called),
+      total_cost_micros: Number(cost),
+      request_count: Number(requests),
+      unpriced_request_count: Number(unpriced),
+      input_tokens: Number(input),
+      output_tokens: Number(output),
+      cache_read_tokens: Number(read),
+      cache_creation_tokens: Number(creation),
+    }),
+  };
+};

@@ -1,0 +1,61 @@
+// Who calls the gateway: the programs of a workspace with its token, or a person with an API key that has the scope `ai:use`.
+import { AppError } from "#base/errors.ts";
+import { findSignedInAgent } from "#db/agents/tokens.ts";
+import { readMemberships } from "#db/users/members.ts";
+import type { Payer } from "#domain/ai/ledger.ts";
+import type { Asker } from "#domain/ai/names.ts";
+import { agentOfToken, isWorkspaceToken } from "#domain/ai/workspace-token.ts";
+import { allows } from "#schema/users/scopes.ts";
+import type { Refusal } from "#src/llm/gateway/refusal.ts";
+import { identify, type Who } from "../http/identify.ts";
+import { presentedToken } from "./headers.ts";
+
+/** What a key must be allowed to do. */
+export const GATEWAY_SCOPE = "ai:use";
+
+export type GatewayCaller = { readonly payer: Payer; readonly asker: Asker };
+
+const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
+
+/** Returns the caller, or why the request is refused. */
+export const gatewayCaller = async (request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
+  const token = presentedToken(request);
+  if (token === undefined) {
+    return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
+  }
+  return isWorkspaceToken(token) ? workspaceCaller(token, who) : personCaller(token, request, who);
+};
+
+const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
+  const agent_id = agentOfToken(who.encryption, token);
+  const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
+  if (!agent) return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
+  if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
+  if (agent.api_key_scope !== "all") {
+    return { status: 403, code: "permission_denied", message: "The template gives this agent no access to models." };
+  }
+  const { groups } = await readMemberships(who.store, agent.owner_id);
+  return {
+    payer: { user_id: agent.owner_id, workspace_id: agent.workspace_id, key_id: "" },
+    asker: { groups, template_id: agent.template_id },
+  };
+};
+
+const personCaller = async (token: string, request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
+  const identity = await identify({ token, place: "header", compat: false }, request, who);
+  if (identity instanceof AppError) {
+    const words = [identity.message, identity.detail].filter((part) => part !== "").join(" ");
+    return identity.kind === "unauthenticated"
+      ? unknown(words)
+      : { status: 403, code: "permission_denied", message: words };
+  }
+  if (identity.kind === "agent") return unknown("The agent's own token cannot call models. Use the workspace's token.");
+  if (!allows(identity.scopes, GATEWAY_SCOPE)) {
+    const message = `This API key cannot call models. Create one with the scope ${GATEWAY_SCOPE}.`;
+    return { status: 403, code: "permission_denied", message };
+  }
+  return {
+    payer: { user_id: identity.user_id, workspace_id: "", key_id: identity.key_id },
+    asker: { groups: identity.groups, template_id: undefined },
+  };
+};

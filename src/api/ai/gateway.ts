@@ -1,0 +1,352 @@
+// The model gateway: forwards calls in the dialects of Anthropic, OpenAI and Gemini to the providers that an administrator has set up. Bytes pass
+// as they are; the provider's key is added here and is nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
+import { rfc3339 } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { ReservationRow } from "#db/chats/reservations.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { readGatewaySettings } from "#db/models/gateway.ts";
+import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
+import { type Catalog, namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
+import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
+import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
+import { type Refusal, refusalResponse } from "#src/llm/gateway/refusal.ts";
+import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
+import { ModelError } from "#src/llm/model.ts";
+import { withoutSecrets } from "#src/llm/secrets.ts";
+import type { ApiContext } from "../context.ts";
+import { readBytes } from "../http/body/body.ts";
+import { pathOf } from "../http/errors.ts";
+import type { Who } from "../http/identify.ts";
+import { type GatewayCaller, gatewayCaller } from "./caller.ts";
+import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
+import { modelList } from "./model-list.ts";
+
+export const GATEWAY_PREFIX = "/api/v2/ai/";
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/** Bytes of a provider's error that are read and passed on. */
+const MAX_ERROR_BYTES = 256 * 1024;
+/** Calls of one person, and of all, that may be under way. */
+const MAX_OPEN_OF_USER = 100;
+const MAX_OPEN = 2_000;
+const TRY_AGAIN_S = 5;
+
+/** Statuses after which the next provider is asked, if there is one. */
+const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+/** Returns the dialect and the rest of the path, for a request to the gateway; undefined for another one. */
+const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefined => {
+  if (!path.startsWith(GATEWAY_PREFIX)) return undefined;
+  const [, name, rest = ""] = /^([a-z]+)(\/.*)?$/.exec(path.slice(GATEWAY_PREFIX.length)) ?? [];
+  const dialect = DIALECTS.find((one) => one === name);
+  return dialect && { dialect, rest };
+};
+
+/** Whether a request is for the gateway, and not for the routes beside it. */
+export const isGatewayPath = (path: string): boolean => gatewayPath(path) !== undefined;
+
+/** An answer of a provider, and what is to be remembered of the call. */
+type Asked = {
+  readonly target: Target;
+  readonly response: Response;
+  readonly key: string;
+  readonly hidesUsage: boolean;
+};
+
+export class AiGateway {
+  readonly #ctx: ApiContext;
+  readonly #who: Who;
+  readonly #open = new Map<string, number>();
+  #openCount = 0;
+
+  constructor(ctx: ApiContext, who: Who) {
+    this.#ctx = ctx;
+    this.#who = who;
+  }
+
+  /** Answers a request to the gateway, in the words of its dialect whatever happens. */
+  async answer(request: Request): Promise<Response> {
+    const { dialect, rest } = gatewayPath(pathOf(request.url)) as { dialect: Dialect; rest: string };
+    try {
+      const endpoint = findEndpoint(dialect, request.method, rest);
+      if (endpoint?.kind === "probe") return new Response(null, { status: 200 });
+      return await this.#ctx.requests.run(request, async () => {
+        const answered = await this.#answer(request, dialect, endpoint);
+        return answered instanceof Response ? answered : refusalResponse(dialect, answered);
+      });
+    } catch (error) {
+      return refusalResponse(dialect, toRefusal(error, request));
+    }
+  }
+
+  async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
+    const caller = await gatewayCaller(request, this.#who);
+    if ("status" in caller) return caller;
+    const settings = await readGatewaySettings(this.#ctx.store);
+    if (!settings.enabled)
+      return { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the model gateway." };
+    if (!endpoint)
+      return {
+        status: 404,
+        code: "unknown_url",
+        message: `The gateway does not forward ${request.method} requests to this path.`,
+      };
+    const catalog: Catalog = { settings, ...(await this.#ctx.modelSettings.catalog()) };
+    if (endpoint.kind === "models") return Response.json(modelList(dialect, namesFor(catalog, dialect, caller.asker)));
+    const body = readCallBody(endpoint, await readBytes(request, MAX_BODY_BYTES));
+    const targets = targetsFor(catalog, dialect, body.model, caller.asker);
+    if (targets.length === 0) {
+      const message = `The model "${body.model.slice(0, 100)}" is not available through this gateway. GET models lists the names you can use.`;
+      return { status: 404, code: "model_not_found", message };
+    }
+    return this.#counted(caller.payer.user_id, (release) =>
+      this.#call({ request, endpoint, caller, body, targets, release }),
+    );
+  }
+
+  /** Bounds the calls that are under way. `release` gives the place back, once. */
+  async #counted(
+    user_id: string,
+    run: (release: () => void) => Promise<Response | Refusal>,
+  ): Promise<Response | Refusal> {
+    const own = this.#open.get(user_id) ?? 0;
+    if (own >= MAX_OPEN_OF_USER || this.#openCount >= MAX_OPEN) {
+      const message = "Too many model calls are open. Try again when one of them has ended.";
+      return { status: 429, code: "too_many_calls", message, retry_after: TRY_AGAIN_S };
+    }
+    this.#open.set(user_id, own + 1);
+    this.#openCount++;
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#openCount--;
+      const left = (this.#open.get(user_id) ?? 1) - 1;
+      if (left > 0) this.#open.set(user_id, left);
+      else this.#open.delete(user_id);
+    };
+    try {
+      const answered = await run(release);
+      if (!(answered instanceof Response) || answered.body === null) release();
+      return answered;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #call(call: Call): Promise<Response | Refusal> {
+    const { request, endpoint, caller, body, targets } = call;
+    const { clock } = this.#ctx;
+    const [first] = targets as [Target, ...Target[]];
+    const begun = clock.monotonic();
+    const reserved = endpoint.kind === "count" ? undefined : await openCall(this.#ctx, caller.payer, first, body);
+    if (reserved && "resets_at" in reserved) {
+      const message = `Your spend limit is reached. It resets at ${rfc3339(reserved.resets_at)}. Ask an administrator to raise it.`;
+      return { status: 429, code: "budget_exceeded", message };
+    }
+    // From here on the call lasts as long as the model takes.
+    this.#ctx.requests.exempt(request);
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    request.signal.addEventListener("abort", stop);
+    const record = this.#recorder(call, reserved, first, begun);
+    try {
+      const asked = await this.#ask(call, abort.signal);
+      if ("status" in asked) {
+        await record(first, { outcome: "failed" });
+        return asked;
+      }
+      if (asked.response.status >= 400) return await this.#failed(asked, record);
+      return this.#passed(call, asked, { record, abort, begun });
+    } catch (error) {
+      await record(first, { outcome: request.signal.aborted ? "aborted" : "failed" });
+      throw error;
+    }
+  }
+
+  /** Asks one provider after the other until one answers with more than that it cannot now. */
+  async #ask({ request, endpoint, body, targets }: Call, signal: AbortSignal): Promise<Asked | Refusal> {
+    let unreachable: Refusal | undefined;
+    for (const [index, target] of targets.entries()) {
+      const isLast = index === targets.length - 1;
+      const { provider, model } = target;
+      const key = provider.key();
+      const url = providerUrl(provider, {
+        defaultUrl: DEFAULT_BASE_URL[provider.provider] ?? "",
+        path: endpoint.path,
+        model,
+        query: new URL(request.url).searchParams,
+      });
+      const headers = providerHeaders(request.headers, endpoint.dialect, key);
+      const send = (bytes: Uint8Array) =>
+        this.#ctx.modelFetch(url, { method: request.method, headers, body: bytes as Uint8Array<ArrayBuffer>, signal });
+      try {
+        let response = await send(body.bytesFor(model));
+        let hidesUsage = body.hidesUsage;
+        if (hidesUsage && response.status === 400 && (await refusesUsage(response.clone() as Response))) {
+          // An older server: the call goes out as it came, and its usage is estimated.
+          await response.body?.cancel();
+          response = await send(body.bytesWithoutUsage(model));
+          hidesUsage = false;
+        }
+        if (isLast || !isTransient(response.status)) return { target, response, key, hidesUsage };
+        await response.body?.cancel();
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const reason = error instanceof ModelError ? error.message : "it cannot be reached";
+        log("models").warn("the provider {provider} did not answer a call of the gateway: {error}", {
+          provider: provider.display_name || provider.provider,
+          error: withoutSecrets(String(error), key),
+        });
+        const message = `The model provider ${provider.display_name || provider.provider} did not answer: ${reason}.`;
+        unreachable = { status: 502, code: "provider_unreachable", message };
+        if (isLast) return unreachable;
+      }
+    }
+    return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
+  }
+
+  /** The error of a provider, without anything that looks like its key. */
+  async #failed({ target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
+    const text = await readText(response, MAX_ERROR_BYTES);
+    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers) });
+    if (response.status === 401) {
+      const name = target.provider.display_name || target.provider.provider;
+      const message = `The model provider ${name} refused the server's credentials. Ask an administrator to check its API key.`;
+      return { status: 502, code: "provider_credentials", message };
+    }
+    return new Response(withoutSecrets(text, key), {
+      status: response.status,
+      headers: callerHeaders(response.headers),
+    });
+  }
+
+  /** The answer of a provider on its way to the caller: nothing is read from the provider before the caller has taken what came before. */
+  #passed(call: Call, { target, response, hidesUsage }: Asked, { record, abort, begun }: Passing): Response {
+    const { clock } = this.#ctx;
+    const headers = callerHeaders(response.headers);
+    const tap = new UsageTap({
+      format: call.endpoint.usage,
+      type: response.headers.get("content-type") ?? "",
+      hidesUsage,
+    });
+    const provider_request_id = providerRequestId(response.headers);
+    let first_byte_ms: number | null = null;
+    const end = (outcome: Ended["outcome"]): Promise<void> => {
+      const { usage, bytes, failed } = tap.tapped;
+      const reached = outcome === "ok" && failed ? "failed" : outcome;
+      return record(target, { outcome: reached, usage, bytes, first_byte_ms, provider_request_id });
+    };
+    const reader = response.body?.getReader();
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            for (;;) {
+              const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+              if (done) {
+                const rest = tap.end();
+                if (rest.length > 0) controller.enqueue(rest);
+                // The caller learns that the answer is whole once the ledger has it.
+                await end("ok");
+                controller.close();
+                return;
+              }
+              first_byte_ms ??= Math.round(clock.monotonic() - begun);
+              const passed = tap.read(value);
+              if (passed.length === 0) continue;
+              controller.enqueue(passed);
+              return;
+            }
+          } catch (error) {
+            await end(call.request.signal.aborted ? "aborted" : "failed");
+            controller.error(error);
+          }
+        },
+        async cancel() {
+          abort.abort();
+          await end("aborted");
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(stream, { status: response.status, headers });
+  }
+
+  /** Returns what settles the call, once, and gives its place back. */
+  #recorder({ body, release }: Call, reserved: ReservationRow | undefined, first: Target, begun: number): Recorder {
+    let isSettled = false;
+    return async (target, ended) => {
+      if (isSettled) return;
+      isSettled = true;
+      release();
+      if (!reserved) return;
+      const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
+      const whole: Ended = {
+        usage: undefined,
+        bytes: 0,
+        first_byte_ms: null,
+        provider_request_id: "",
+        duration_ms,
+        ...ended,
+      };
+      try {
+        await endCall(this.#ctx, reserved, target ?? first, body, whole);
+      } catch (error) {
+        // The reservation stays and counts until the next start settles it: never less than what was used.
+        log("models").error("a model call could not be written into the ledger: {error}", { error });
+      }
+    };
+  }
+}
+
+type Call = {
+  readonly request: Request;
+  readonly endpoint: Endpoint;
+  readonly caller: GatewayCaller;
+  readonly body: CallBody;
+  readonly targets: readonly Target[];
+  readonly release: () => void;
+};
+type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
+type Recorder = (target: Target, ended: Partial<Ended> & Pick<Ended, "outcome">) => Promise<void>;
+
+const toRefusal = (error: unknown, request: Request): Refusal => {
+  if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };
+  if (error instanceof AppError && error.kind === "too_large") {
+    return { status: 413, code: "request_too_large", message: `The request is larger than ${MAX_BODY_BYTES} bytes.` };
+  }
+  if (error instanceof AppError && error.kind === "overloaded") {
+    return { status: 503, code: "unavailable", message: error.message, retry_after: 1 };
+  }
+  if (error instanceof CommitError) {
+    return {
+      status: 503,
+      code: "unavailable",
+      message: "The call could not be written into the ledger. Try again.",
+      retry_after: 1,
+    };
+  }
+  if (!request.signal.aborted) log("models").error("a call of the gateway failed: {error}", { error });
+  return { status: 500, code: "internal_error", message: "The gateway failed. Try again." };
+};
+
+/** Whether a provider refuses to tell the usage of a stream. */
+const refusesUsage = async (response: { readonly body: ReadableStream<Uint8Array> | null }): Promise<boolean> =>
+  /stream_options|include_usage/.test(await readText(response, MAX_ERROR_BYTES));
+
+const readText = async (
+  response: { readonly body: ReadableStream<Uint8Array> | null },
+  limit: number,
+): Promise<string> => {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size >= limit) break;
+  }
+  return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, limit));
+};

@@ -1,0 +1,103 @@
+// Which headers a model call takes to its provider, and which come back. The caller's credentials stay here, and the provider's name nothing of
+// the account that the key belongs to. Pure.
+import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
+import type { Dialect } from "#src/llm/gateway/endpoint.ts";
+
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+/** Credentials, what describes the way to us, and whose account a call is for. */
+const NOT_SENT = new Set([
+  ...HOP_BY_HOP,
+  ...[
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "x-goog-api-key",
+    "x-goog-user-project",
+    "api-key",
+    "cookie",
+  ],
+  ...["service-session-token", "coder-session-token", "openai-organization", "openai-project"],
+  ...["host", "content-length", "accept-encoding", "expect", "forwarded", "via", "x-real-ip", "origin", "referer"],
+]);
+const NOT_SENT_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
+
+const NOT_RETURNED = new Set([
+  ...HOP_BY_HOP,
+  ...[
+    "content-length",
+    "content-encoding",
+    "set-cookie",
+    "strict-transport-security",
+    "alt-svc",
+    "server",
+    "via",
+    "nel",
+    "report-to",
+  ],
+  ...["openai-organization", "openai-project", "anthropic-organization-id"],
+  ...["access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials"],
+]);
+
+/** Anthropic's API refuses a call that names no version. */
+const ANTHROPIC_VERSION = "2023-06-01";
+
+/** Returns the headers for the provider, with its key. */
+export const providerHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
+  const sent = new Headers();
+  const named = new Set((from.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  for (const [name, value] of from) {
+    if (!NOT_SENT.has(name) && !NOT_SENT_PREFIX.test(name) && !named.has(name)) sent.append(name, value);
+  }
+  // What the answer has used is read while it passes.
+  sent.set("accept-encoding", "identity");
+  if (dialect === "anthropic" && !sent.has("anthropic-version")) sent.set("anthropic-version", ANTHROPIC_VERSION);
+  if (key === "") return sent;
+  if (dialect === "anthropic") sent.set("x-api-key", key);
+  else if (dialect === "google") sent.set("x-goog-api-key", key);
+  else sent.set("authorization", `Bearer ${key}`);
+  return sent;
+};
+
+/** Returns the headers for the caller. */
+export const callerHeaders = (from: Headers): Headers => {
+  const returned = new Headers();
+  for (const [name, value] of from) {
+    if (!NOT_RETURNED.has(name) && !name.startsWith("cf-")) returned.append(name, value);
+  }
+  return returned;
+};
+
+/** Returns the provider's own id of a request; empty where it names none. */
+export const providerRequestId = (from: Headers): string =>
+  (from.get("request-id") ?? from.get("x-request-id") ?? "").slice(0, 200);
+
+/** Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: there is none. */
+export const presentedToken = (request: Request): string | undefined => {
+  const { headers } = request;
+  const bearer = /^bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  const given = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
+  return (given ?? new URL(request.url).searchParams.get("key") ?? undefined)?.trim() || undefined;
+};
+
+/** Returns where a call goes: the provider's address, the path of the endpoint and the caller's query without credentials. */
+export const providerUrl = (
+  { base_url }: Pick<ConfiguredProvider, "base_url">,
+  { defaultUrl, path, model, query }: { defaultUrl: string; path: string; model: string; query: URLSearchParams },
+): URL => {
+  const url = new URL(
+    `${(base_url || defaultUrl).replace(/\/+$/, "")}${path.replace("{model}", encodeURIComponent(model))}`,
+  );
+  for (const [name, value] of query)
+    if (name !== "key" && name !== "access_token") url.searchParams.append(name, value);
+  return url;
+};

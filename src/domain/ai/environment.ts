@@ -1,0 +1,28 @@
+// What programs of a workspace find in their environment, so that coding agents and SDKs use the gateway without being set up.
+import type { Encryption } from "#base/encryption.ts";
+import type { Store } from "#db/engine/store.ts";
+import { readGatewaySettings } from "#db/models/gateway.ts";
+import { workspaceToken } from "./workspace-token.ts";
+
+/**
+ * Returns the variables for an agent that reaches the server at `server`. Empty unless an administrator has enabled the gateway in
+ * workspaces. Names are those that the providers' own SDKs and agents read.
+ */
+export const gatewayEnvironment = async (
+  { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
+  agent_id: string,
+  server: URL,
+): Promise<Record<string, string>> => {
+  const { enabled, in_workspaces } = await readGatewaySettings(store);
+  if (!enabled || !in_workspaces) return {};
+  const token = workspaceToken(encryption, agent_id);
+  const at = (path: string): string => new URL(`/api/v2/ai/${path}`, server).href;
+  return {
+    ANTHROPIC_BASE_URL: at("anthropic"),
+    ANTHROPIC_AUTH_TOKEN: token,
+    OPENAI_BASE_URL: at("openai/v1"),
+    OPENAI_API_KEY: token,
+    GOOGLE_GEMINI_BASE_URL: at("google"),
+    GEMINI_API_KEY: token,
+  };
+};

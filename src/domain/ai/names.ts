@@ -1,0 +1,84 @@
+// From the name of a model that a caller asks for to where the call goes. Pure.
+import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
+import { type Dialect, KINDS_OF } from "#src/llm/gateway/endpoint.ts";
+
+/** Where a call may go. */
+export type Target = {
+  readonly provider: ConfiguredProvider;
+  readonly model: string;
+  /** The model as chats have it, for its price; undefined: chats do not have it. */
+  readonly config: ConfiguredModel | undefined;
+};
+
+/** Who asks, as far as names are concerned. */
+export type Asker = {
+  readonly groups: readonly string[];
+  /** The template of the workspace that asks; undefined for the token of a person. */
+  readonly template_id: string | undefined;
+};
+
+export type Catalog = {
+  readonly settings: GatewaySettings;
+  readonly providers: readonly ConfiguredProvider[];
+  readonly models: readonly ConfiguredModel[];
+};
+
+/**
+ * Returns where a call of this model goes, the first choice first. Empty: no name fits, or the caller may not use it, which is told apart
+ * from nothing so that names of others stay unknown.
+ */
+export const targetsFor = (catalog: Catalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+  const direct = lookUp(catalog, dialect, model, asker);
+  const fallback = catalog.settings.default_names[dialect];
+  return direct.length > 0 || fallback === undefined ? direct : lookUp(catalog, dialect, fallback, asker);
+};
+
+const lookUp = (catalog: Catalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+  const named = catalog.settings.names.find((one) => fits(one.name, model));
+  // A name that an administrator has mapped and restricted must not be open by another way.
+  if (named) return isAllowed(named, asker) ? mapped(catalog, dialect, named, model) : [];
+  return catalog.models.flatMap((config) => {
+    const provider =
+      config.enabled && config.model === model ? usable(catalog, dialect, config.provider_id) : undefined;
+    return provider ? [{ provider, model, config }] : [];
+  });
+};
+
+const mapped = (catalog: Catalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
+  targets.flatMap(({ provider_id, model = asked }) => {
+    const provider = usable(catalog, dialect, provider_id);
+    const config = catalog.models.find((one) => one.provider_id === provider_id && one.model === model);
+    return provider ? [{ provider, model, config }] : [];
+  });
+
+const usable = ({ providers }: Catalog, dialect: Dialect, id: string): ConfiguredProvider | undefined =>
+  providers.find((one) => one.id === id && one.enabled && KINDS_OF[dialect].includes(one.provider));
+
+const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_id }: Asker): boolean =>
+  (group_ids === undefined || group_ids.some((id) => groups.includes(id))) &&
+  (template_ids === undefined || (template_id !== undefined && template_ids.includes(template_id)));
+
+/** Whether a name with `*` in it fits what was asked for. */
+export const fits = (pattern: string, model: string): boolean => {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return pattern === model;
+  const last = rest.pop() ?? "";
+  if (!model.startsWith(first) || !model.endsWith(last) || model.length < first.length + last.length) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = model.indexOf(part, at);
+    if (found < 0 || found + part.length > model.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+};
+
+/** Returns the names that a caller may ask for, those with `*` as they are, without duplicates. */
+export const namesFor = (catalog: Catalog, dialect: Dialect, asker: Asker): string[] => {
+  const names = catalog.settings.names.filter(
+    (one) => isAllowed(one, asker) && mapped(catalog, dialect, one, one.name).length > 0,
+  );
+  const own = catalog.models.filter(({ model }) => lookUp(catalog, dialect, model, asker).length > 0);
+  return [...new Set([...names.map(({ name }) => name), ...own.map(({ model }) => model)])];
+};

@@ -1,0 +1,95 @@
+// What administrators set for the model gateway, and what they and everyone else see of its ledger.
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, invalid, type Validation } from "#base/errors.ts";
+import { FIRST_PART } from "#base/parts.ts";
+import { listCalls, sumUsage, type UsageRow } from "#db/chats/ledger.ts";
+import { NOTHING_SPENT } from "#db/chats/spend.ts";
+import { putGatewaySettings, readGatewaySettings } from "#db/models/gateway.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { AiUsage, GatewayCalls, GatewaySettings, UsageDimension } from "#schema/ai/gateway.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayConfigureChats } from "../access.ts";
+import type { CostRange } from "../chats/cost-range.ts";
+import type { DomainContext } from "../context.ts";
+
+const checkAdmin = (caller: UserCaller): void => {
+  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment manage the model gateway.");
+};
+
+/** Returns the settings. 403 for everyone but owners. */
+export const gatewaySettings = async ({ store }: DomainContext, caller: UserCaller): Promise<GatewaySettings> => {
+  checkAdmin(caller);
+  return readGatewaySettings(store);
+};
+
+/** Replaces the settings. 403; 400 for a provider that does not exist. */
+export const setGatewaySettings = async (
+  { store, clock, modelSettings }: DomainContext,
+  caller: UserCaller,
+  after: GatewaySettings,
+): Promise<void> => {
+  checkAdmin(caller);
+  const { providers } = await modelSettings.list();
+  const broken = after.names.flatMap(({ targets }, name): Validation[] =>
+    targets.flatMap(({ provider_id }, target) =>
+      providers.some(({ id }) => id === provider_id)
+        ? []
+        : [{ field: `names[${name}].targets[${target}].provider_id`, detail: "is not the ID of a model provider" }],
+    ),
+  );
+  if (broken.length > 0) throw invalid("Validation failed.", broken);
+  const before = await readGatewaySettings(store);
+  const about = { now: clock.now(), action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
+  await store.commit([putGatewaySettings(after), audited({ ...about, before, after })], undefined, FIRST_PART);
+};
+
+export type CallsAsked = {
+  readonly user_id: string | undefined;
+  readonly workspace_id: string | undefined;
+  readonly before: number | undefined;
+  readonly limit: number;
+};
+
+/** Returns calls of the gateway: one's own, or with `user_id` absent and as an owner everyone's. 403 for the calls of others. */
+export const gatewayCalls = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  asked: CallsAsked,
+): Promise<GatewayCalls> => {
+  const user_id = ownOrAll(caller, asked.user_id);
+  const rows = await store.scan(listCalls({ ...asked, user_id, limit: asked.limit + 1 }));
+  const calls = rows.slice(0, asked.limit).map((row) => ({ ...row, created_at: rfc3339(row.created_at) }));
+  const last = rows.length > asked.limit ? calls.at(-1) : undefined;
+  return { calls, ...(last ? { next_before: last.id } : {}) };
+};
+
+/** Returns sums over all model calls of a range, of chats and of the gateway. 403 for the calls of others. */
+export const aiUsage = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  {
+    by,
+    range,
+    user_id,
+  }: { readonly by: UsageDimension; readonly range: CostRange; readonly user_id: string | undefined },
+): Promise<AiUsage> => {
+  const rows = await store.scan(sumUsage(by, range, ownOrAll(caller, user_id)));
+  const total = rows.reduce((sum, row) => added(sum, row), NOTHING_SPENT);
+  return { start_date: rfc3339(range.from), end_date: rfc3339(range.to), by, total, rows };
+};
+
+const added = (sum: typeof NOTHING_SPENT, row: UsageRow): typeof NOTHING_SPENT => ({
+  total_cost_micros: sum.total_cost_micros + row.total_cost_micros,
+  request_count: sum.request_count + row.request_count,
+  unpriced_request_count: sum.unpriced_request_count + row.unpriced_request_count,
+  input_tokens: sum.input_tokens + row.input_tokens,
+  output_tokens: sum.output_tokens + row.output_tokens,
+  cache_read_tokens: sum.cache_read_tokens + row.cache_read_tokens,
+  cache_creation_tokens: sum.cache_creation_tokens + row.cache_creation_tokens,
+});
+
+const ownOrAll = (caller: UserCaller, user_id: string | undefined): string | undefined => {
+  if (mayConfigureChats(caller)) return user_id;
+  if (user_id === undefined || user_id === caller.user_id) return caller.user_id;
+  throw forbidden("Only owners of the deployment see the model calls of others.");
+};

@@ -1,0 +1,95 @@
+// The endpoints of model APIs that the gateway forwards, by dialect. What is not listed is refused: a provider keeps files, batches and stored
+// answers of everyone who uses its key, and callers of the gateway share that key. Pure.
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+
+export const DIALECTS = ["anthropic", "openai", "google"] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** Kinds of providers that speak a dialect. */
+export const KINDS_OF: Readonly<Record<Dialect, readonly ProviderKind[]>> = {
+  anthropic: ["anthropic"],
+  openai: ["openai", "openai-compat"],
+  google: ["google"],
+};
+
+/** Where the API of a provider begins when its address is not configured. */
+export const DEFAULT_BASE_URL: Readonly<Partial<Record<ProviderKind, string>>> = {
+  anthropic: "https://api.anthropic.com/v1",
+  openai: "https://api.openai.com/v1",
+  google: "https://generativelanguage.googleapis.com/v1beta",
+};
+
+/**
+ * generate: a model answers, and the answer costs. embed: the same for embeddings. count: counts the tokens of a prompt, for free. models: the
+ * names that callers may use, answered by the gateway. probe: whether anything answers here.
+ */
+export type EndpointKind = "generate" | "embed" | "count" | "models" | "probe";
+
+/** How an answer tells what it used. */
+export type UsageFormat = "anthropic" | "openai_chat" | "openai_responses" | "openai_embeddings" | "google";
+
+export type Endpoint = {
+  readonly dialect: Dialect;
+  readonly kind: EndpointKind;
+  /** The path behind the provider's base URL. `{model}` stands for the model where the dialect has it in the path. */
+  readonly path: string;
+  readonly usage?: UsageFormat;
+  /** The model in the path. Dialects without one have it in the body. */
+  readonly model?: string;
+  /** Whether the answer is a stream, where the path says so. Elsewhere the body does. */
+  readonly streams?: boolean;
+};
+
+type Row = readonly [method: string, path: string, kind: EndpointKind, usage?: UsageFormat];
+
+const TABLE: Readonly<Record<Exclude<Dialect, "google">, readonly Row[]>> = {
+  anthropic: [
+    ["POST", "/messages", "generate", "anthropic"],
+    ["POST", "/messages/count_tokens", "count"],
+    ["GET", "/models", "models"],
+  ],
+  openai: [
+    ["POST", "/chat/completions", "generate", "openai_chat"],
+    ["POST", "/responses", "generate", "openai_responses"],
+    ["POST", "/embeddings", "embed", "openai_embeddings"],
+    ["GET", "/models", "models"],
+  ],
+};
+
+const GOOGLE: Readonly<Record<string, readonly [kind: EndpointKind, streams: boolean]>> = {
+  generateContent: ["generate", false],
+  streamGenerateContent: ["generate", true],
+  countTokens: ["count", false],
+  embedContent: ["embed", false],
+  batchEmbedContents: ["embed", false],
+};
+
+/** Returns the endpoint that a request asks for, by its path behind `/ai/<dialect>`; undefined: the gateway does not forward it. */
+export const findEndpoint = (dialect: Dialect, method: string, path: string): Endpoint | undefined => {
+  const plain = path.replace(/\/+$/, "");
+  if (plain === "" && (method === "HEAD" || method === "GET")) return { dialect, kind: "probe", path: "" };
+  // The SDKs put the version before each path, or expect it in the base URL.
+  const rest = plain.replace(/^\/v1(?:beta|alpha)?(?=\/|$)/, "");
+  if (dialect === "google") return findGoogle(method, rest);
+  const row = TABLE[dialect].find(([of, at]) => of === method && at === rest);
+  return row && { dialect, kind: row[2], path: row[1], ...(row[3] ? { usage: row[3] } : {}) };
+};
+
+const findGoogle = (method: string, rest: string): Endpoint | undefined => {
+  if (method === "GET" && rest === "/models") return { dialect: "google", kind: "models", path: "/models" };
+  const [, model, verb = ""] = /^\/models\/([^/:]+):(\w+)$/.exec(rest) ?? [];
+  const found = GOOGLE[verb];
+  const name = model === undefined ? undefined : decoded(model);
+  if (method !== "POST" || name === undefined || !found) return undefined;
+  const [kind, streams] = found;
+  const path = `/models/{model}:${verb}`;
+  return { dialect: "google", kind, path, usage: "google", model: name, streams };
+};
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+};

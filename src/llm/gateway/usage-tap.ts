@@ -1,0 +1,247 @@
+// Reads what an answer has used while its bytes pass: server-sent events, a JSON text, or Gemini's stream of a JSON array. Reads nothing else and
+// changes nothing, but takes out the chunk that tells the usage of a stream when only the gateway has asked for it. Memory is bounded.
+import type { ModelUsage } from "../model.ts";
+import type { UsageFormat } from "./endpoint.ts";
+
+/** Bytes of one event, or of an answer that is no stream, that are looked at. What is longer passes unread. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+
+type Json = { readonly [name: string]: unknown };
+type Counts = Json | null | undefined;
+
+export type Tapped = {
+  /** Undefined: the answer has not told it. */
+  readonly usage: ModelUsage | undefined;
+  /** The model that answered, by the answer's own words; empty where it names none. */
+  readonly model: string;
+  /** Bytes of the answer, to estimate what a broken stream has used. */
+  readonly bytes: number;
+  /** Whether a stream has told an error after its beginning. */
+  readonly failed: boolean;
+};
+
+export class UsageTap {
+  readonly #format: UsageFormat | undefined;
+  readonly #isEvents: boolean;
+  readonly #hidesUsage: boolean;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #isOver = false;
+  #bytes = 0;
+  #model = "";
+  #failed = false;
+  #usage: ModelUsage | undefined;
+
+  constructor(options: {
+    readonly format: UsageFormat | undefined;
+    /** Content type of the answer. */
+    readonly type: string;
+    readonly hidesUsage: boolean;
+  }) {
+    this.#format = options.format;
+    this.#isEvents = options.type.startsWith("text/event-stream");
+    this.#hidesUsage = options.hidesUsage && this.#isEvents;
+  }
+
+  get tapped(): Tapped {
+    return { usage: this.#usage, model: this.#model, bytes: this.#bytes, failed: this.#failed };
+  }
+
+  /** Looks at a piece of the answer and returns what the caller gets of it: the same bytes, unless a usage chunk is hidden. */
+  read(piece: Uint8Array): Uint8Array {
+    this.#bytes += piece.length;
+    if (this.#format === undefined) return piece;
+    if (this.#isEvents) return this.#readEvents(piece);
+    this.#hold(piece);
+    return piece;
+  }
+
+  /** Returns what is still held back at the end of the answer, and looks at it. */
+  end(): Uint8Array {
+    const rest = this.#takeHeld();
+    if (!this.#isEvents) this.#readWhole(rest);
+    else if (rest.length > 0) this.#readEvent(rest);
+    return this.#hidesUsage ? rest : new Uint8Array();
+  }
+
+  /** Events end with a blank line. What is hidden must be whole before anything of it passes. */
+  #readEvents(piece: Uint8Array): Uint8Array {
+    const passed: Uint8Array[] = [];
+    let from = 0;
+    for (let at = 0; at < piece.length; at++) {
+      if (piece[at] !== LINE_FEED || !this.#endsEvent(piece, at)) continue;
+      this.#hold(piece.subarray(from, at + 1));
+      from = at + 1;
+      const event = this.#takeHeld();
+      const isHidden = this.#readEvent(event) && this.#hidesUsage;
+      if (!isHidden) passed.push(event);
+    }
+    this.#hold(piece.subarray(from));
+    return this.#hidesUsage ? join(passed) : piece;
+  }
+
+  /** Whether the line feed at this place is the second one in a row, carriage returns left aside. */
+  #endsEvent(piece: Uint8Array, at: number): boolean {
+    let back = at - 1;
+    if (this.#byteAt(piece, back) === CARRIAGE_RETURN) back--;
+    return this.#byteAt(piece, back) === LINE_FEED;
+  }
+
+  #byteAt(piece: Uint8Array, at: number): number | undefined {
+    if (at >= 0) return piece[at];
+    const last = this.#held.at(-1);
+    return last?.at(at) ?? this.#held.at(-2)?.at(at + (last?.length ?? 0));
+  }
+
+  #hold(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    if (this.#heldBytes + bytes.length > MAX_TEXT_BYTES && !this.#hidesUsage) {
+      // Too long to be looked at: an event passes unread, an answer keeps its end, where the usage stands.
+      this.#isOver = true;
+      this.#held = this.#held.slice(-1);
+      this.#heldBytes = this.#held[0]?.length ?? 0;
+    }
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+  }
+
+  #takeHeld(): Uint8Array {
+    const held = this.#held.length === 1 ? (this.#held[0] as Uint8Array) : join(this.#held);
+    this.#held = [];
+    this.#heldBytes = 0;
+    return held;
+  }
+
+  /** Reads one event; returns whether it tells nothing but the usage of a stream of chat completions. */
+  #readEvent(event: Uint8Array): boolean {
+    const text = new TextDecoder().decode(event);
+    const data = [...text.matchAll(/^data:[^\S\r\n]?([^\r\n]*)/gm)].map(([, line]) => line).join("\n");
+    const json = parsed(data);
+    if (!json) return false;
+    this.#readJson(json);
+    return Array.isArray(json.choices) && json.choices.length === 0 && isObject(json.usage);
+  }
+
+  #readWhole(bytes: Uint8Array): void {
+    if (this.#format === undefined || bytes.length === 0) return;
+    const text = new TextDecoder().decode(bytes);
+    const json = this.#isOver ? undefined : parsedAny(text);
+    if (Array.isArray(json)) for (const one of json) this.#readJson(one as Json);
+    else if (isObject(json)) this.#readJson(json);
+    else {
+      // A text that was cut off, by its end or because it is long: the last usage in it counts.
+      const last = [...text.matchAll(/"(?:usage|usageMetadata)"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g)].at(-1);
+      const usage = last?.[1] === undefined ? undefined : parsed(last[1]);
+      if (usage) this.#readJson({ usage, usageMetadata: usage });
+    }
+  }
+
+  #readJson(json: Json): void {
+    if (json.type === "error" || isObject(json.error)) this.#failed = true;
+    const inner = [json.response, json.message].find(isObject);
+    const model = [json.model, json.modelVersion, inner?.model].find((one) => typeof one === "string" && one !== "");
+    if (typeof model === "string") this.#model = model;
+    if (this.#format === undefined) return;
+    const found = READERS[this.#format](json, inner);
+    if (!found) return;
+    // Later reports of a stream complete or replace those before them.
+    this.#usage = { ...this.#usage, ...found };
+  }
+}
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.trunc(value) : undefined;
+
+const parsedAny = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+const parsed = (text: string): Json | undefined => {
+  const json = text === "" || text === "[DONE]" ? undefined : parsedAny(text);
+  return isObject(json) ? json : undefined;
+};
+
+const join = (pieces: readonly Uint8Array[]): Uint8Array => {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+};
+
+/** Members without a value are left out, so that they replace nothing. */
+const known = (usage: ModelUsage): ModelUsage | undefined => {
+  const entries = Object.entries(usage).filter(([, value]) => value !== undefined);
+  return entries.length > 0 ? (Object.fromEntries(entries) as ModelUsage) : undefined;
+};
+
+/** Prompts of OpenAI and Google count what came from a cache; ours do not. */
+const without = (all: unknown, cached: number | undefined): number | undefined => {
+  const whole = count(all);
+  return whole === undefined ? undefined : Math.max(0, whole - (cached ?? 0));
+};
+
+const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined) => ModelUsage | undefined>> = {
+  anthropic(json, inner) {
+    const usage = (json.usage ?? inner?.usage) as Counts;
+    return (
+      (usage &&
+        known({
+          input_tokens: count(usage.input_tokens),
+          output_tokens: count(usage.output_tokens),
+          cache_read_tokens: count(usage.cache_read_input_tokens),
+          cache_creation_tokens: count(usage.cache_creation_input_tokens),
+        })) ||
+      undefined
+    );
+  },
+  openai_chat(json) {
+    const usage = json.usage as Counts;
+    if (!usage) return undefined;
+    const cached = count((usage.prompt_tokens_details as Counts)?.cached_tokens ?? usage.prompt_cache_hit_tokens);
+    return known({
+      input_tokens: without(usage.prompt_tokens, cached),
+      output_tokens: count(usage.completion_tokens),
+      cache_read_tokens: cached,
+    });
+  },
+  openai_responses(json, inner) {
+    const usage = (inner?.usage ?? json.usage) as Counts;
+    if (!usage) return undefined;
+    const cached = count((usage.input_tokens_details as Counts)?.cached_tokens);
+    return known({
+      input_tokens: without(usage.input_tokens, cached),
+      output_tokens: count(usage.output_tokens),
+      cache_read_tokens: cached,
+    });
+  },
+  openai_embeddings(json) {
+    const usage = json.usage as Counts;
+    return usage ? known({ input_tokens: count(usage.prompt_tokens) }) : undefined;
+  },
+  google(json) {
+    const usage = json.usageMetadata as Counts;
+    if (!usage) return undefined;
+    const cached = count(usage.cachedContentTokenCount);
+    const answered = count(usage.candidatesTokenCount);
+    const thought = count(usage.thoughtsTokenCount);
+    const asked = count(usage.promptTokenCount);
+    const tools = count(usage.toolUsePromptTokenCount) ?? 0;
+    const output = answered === undefined && thought === undefined ? undefined : (answered ?? 0) + (thought ?? 0);
+    return known({
+      input_tokens: asked === undefined ? undefined : Math.max(0, asked + tools - (cached ?? 0)),
+      output_tokens: output,
+      cache_read_tokens: cached,
+    });
+  },
+};

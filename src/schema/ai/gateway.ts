@@ -1,0 +1,132 @@
+// Wire shapes of the model gateway: what administrators set, and the ledger of its calls.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+import { lineText } from "../text.ts";
+
+export const CALL_OUTCOMES = ["ok", "failed", "aborted", "lost"] as const;
+
+const MAX_NAMES = 200;
+const MAX_TARGETS = 8;
+const MAX_IDS = 100;
+
+const Target = strictObject({
+  provider_id: t.String({ format: "uuid" }),
+  model: t.Optional(
+    lineText({
+      maxLength: 256,
+      description: "The provider's name for the model. Absent: the name that was asked for.",
+    }),
+  ),
+});
+
+const Name = strictObject({
+  name: lineText({
+    maxLength: 256,
+    description: "The name that callers ask for, such as `claude-sonnet-4-5`. `*` stands for any text: `claude-*`.",
+  }),
+  targets: t.Array(Target, {
+    minItems: 1,
+    maxItems: MAX_TARGETS,
+    description:
+      "Where calls go. The next one is asked when a provider cannot be reached, is overloaded or limits its rate.",
+  }),
+  group_ids: t.Optional(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: MAX_IDS,
+      description: "Only members of these groups may use the name. Absent: everyone.",
+    }),
+  ),
+  template_ids: t.Optional(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: MAX_IDS,
+      description:
+        "Only workspaces of these templates may use the name. Absent: every workspace, and tokens of people.",
+    }),
+  ),
+});
+
+const defaultName = t.Optional(lineText({ maxLength: 256, description: "Used instead of a name that nothing fits." }));
+
+const fields = {
+  enabled: t.Boolean({ description: "Whether the gateway answers." }),
+  in_workspaces: t.Boolean({
+    description:
+      "Whether agents find addresses and a token of the gateway in the environment of their workspace. Counts from a workspace's next start.",
+  }),
+  names: t.Array(Name, {
+    maxItems: MAX_NAMES,
+    description:
+      "Names that callers may use, in order: the first one that fits counts. Enabled models of chats can always be used by their own names.",
+  }),
+  default_names: strictObject({ anthropic: defaultName, openai: defaultName, google: defaultName }),
+};
+
+export const GatewaySettings = named("GatewaySettings", strictObject(fields));
+export type GatewaySettings = Static<typeof GatewaySettings>;
+export type GatewayName = GatewaySettings["names"][number];
+
+const counts = {
+  request_count: t.Integer(),
+  unpriced_request_count: t.Integer({ description: "Calls of models without a price. They cost 0 in the sum." }),
+  total_cost_micros: t.Integer({ description: "Millionths of a US dollar." }),
+  input_tokens: t.Integer({ description: "Without those that came from or went into a cache." }),
+  output_tokens: t.Integer(),
+  cache_read_tokens: t.Integer(),
+  cache_creation_tokens: t.Integer(),
+};
+
+export const GatewayCall = namedObject("GatewayCall", {
+  id: t.Integer({ description: "Ascends." }),
+  user_id: t.String({ format: "uuid" }),
+  username: t.String(),
+  workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
+    description: "The workspace whose token called; null for a person's token.",
+  }),
+  workspace_name: t.String(),
+  provider_id: t.String(),
+  provider_name: t.String(),
+  asked_model: t.String(),
+  model: t.String({ description: "The model that was used." }),
+  outcome: oneOf(CALL_OUTCOMES, "`lost`: the server ended during the call; the cost is what was reserved."),
+  is_estimated: t.Boolean({ description: "Whether the provider did not report the usage, so that it was estimated." }),
+  input_tokens: t.Integer(),
+  output_tokens: t.Integer(),
+  cache_read_tokens: t.Integer(),
+  cache_creation_tokens: t.Integer(),
+  cost_micros: t.Union([t.Integer(), t.Null()], { description: "Null: the model has no price." }),
+  first_byte_ms: t.Union([t.Integer(), t.Null()]),
+  duration_ms: t.Union([t.Integer(), t.Null()]),
+  provider_request_id: t.String({ description: "The provider's id of the request; empty where it names none." }),
+  created_at: t.String({ format: "date-time", description: "When the call ended." }),
+});
+export type GatewayCall = Static<typeof GatewayCall>;
+
+export const GatewayCalls = namedObject("GatewayCalls", {
+  calls: t.Array(GatewayCall, { description: "The newest first." }),
+  next_before: t.Optional(t.Integer({ description: "Send it as `before` for the next page. Absent on the last one." })),
+});
+export type GatewayCalls = Static<typeof GatewayCalls>;
+
+/** What usage is summed by. */
+export const USAGE_DIMENSIONS = ["user", "workspace", "template", "model", "provider", "day", "kind"] as const;
+export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+
+export const AiUsage = namedObject("AiUsage", {
+  start_date: t.String({ format: "date-time" }),
+  end_date: t.String({ format: "date-time" }),
+  by: oneOf(USAGE_DIMENSIONS),
+  total: t.Object(counts),
+  rows: t.Array(
+    t.Object({
+      key: t.String({
+        description: "The id of the user, workspace, template or provider; the model; the day; the kind.",
+      }),
+      name: t.String(),
+      ...counts,
+    }),
+    { description: "The most expensive first; days in their order. 1,000 at most." },
+  ),
+});
+export type AiUsage = Static<typeof AiUsage>;

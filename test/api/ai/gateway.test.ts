@@ -1,0 +1,413 @@
+// The model gateway as its callers use it: through the SDKs that the providers themselves publish, and by plain HTTP where those are too polite.
+import { describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import OpenAI from "openai";
+import type { AiUsage } from "#schema/ai/gateway.ts";
+import { Client } from "#src/client.ts";
+import { gatewayCalls, gatewayToken, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
+import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { until } from "#test/support/until.ts";
+
+type World = Awaited<ReturnType<typeof openGatewayWorld>>;
+
+const openai = ({ base, token }: Pick<World, "base" | "token">) =>
+  new OpenAI({ baseURL: `${base}/openai/v1`, apiKey: token, maxRetries: 0 });
+const anthropic = ({ base, token }: Pick<World, "base" | "token">) =>
+  new Anthropic({ baseURL: `${base}/anthropic`, authToken: token, apiKey: null, maxRetries: 0 });
+
+const USAGE = {
+  prompt_tokens: 12,
+  completion_tokens: 3,
+  total_tokens: 15,
+  prompt_tokens_details: { cached_tokens: 8 },
+};
+const chunk = (more: object): string =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "test-model", ...more })}\n\n`;
+const delta = (content: string): string => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
+
+describe("SDKs", () => {
+  test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has what they used", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai", PRICE);
+    const asked = openai(world).chat.completions.create({
+      model: "test-model",
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+    });
+    const call = await world.upstream.next();
+    expect(call.headers.get("authorization")).toBe(`Bearer ${MODEL_KEY}`);
+    expect(call.body).toMatchObject({ model: "test-model", stream_options: { include_usage: true } });
+    call.raw(delta("Hel")).raw(delta("lo"));
+    const stream = await asked;
+    const texts: string[] = [];
+    call.raw(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
+    call
+      .raw(chunk({ choices: [], usage: USAGE }))
+      .raw("data: [DONE]\n\n")
+      .end();
+    for await (const part of stream) {
+      expect(part.choices).toHaveLength(1);
+      texts.push(part.choices[0]?.delta.content ?? "");
+    }
+    expect(texts.join("")).toBe("Hello");
+    expect(await gatewayCalls(world.owner)).toMatchObject([
+      {
+        outcome: "ok",
+        is_estimated: false,
+        asked_model: "test-model",
+        model: "test-model",
+        provider_name: "My openai",
+        workspace_id: null,
+        input_tokens: 4,
+        output_tokens: 3,
+        cache_read_tokens: 8,
+        cost_micros: 42,
+      },
+    ]);
+  });
+
+  test("[GW-2] a caller that asks for the usage of its stream gets every byte of the provider's", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai-compat");
+    const body = { model: "test-model", stream: true, stream_options: { include_usage: true }, odd: [1], messages: [] };
+    const asked = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", "x-custom": "kept" },
+      body: JSON.stringify(body),
+    });
+    const call = await world.upstream.next();
+    expect(call.body).toEqual(body);
+    expect(call.path).toBe("/v1/chat/completions?beta=1");
+    expect(call.headers.get("x-custom")).toBe("kept");
+    const sent = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
+    call.raw(sent).end();
+    expect(await (await asked).text()).toBe(sent);
+  });
+
+  test("[GW-2] Anthropic's streams messages and counts tokens; betas and unknown members pass", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "anthropic", PRICE);
+    const client = anthropic(world);
+    const asked = client.messages.create(
+      {
+        model: "test-model",
+        max_tokens: 64,
+        messages: [{ role: "user", content: "hello" }],
+        metadata: { user_id: "x" },
+      },
+      { headers: { "anthropic-beta": "context-1m" } },
+    );
+    const call = await world.upstream.next();
+    expect(call.headers.get("x-api-key")).toBe(MODEL_KEY);
+    expect(call.headers.get("authorization")).toBeUndefined();
+    expect(call.headers.get("anthropic-beta")).toBe("context-1m");
+    call.answer(
+      200,
+      {
+        id: "msg",
+        type: "message",
+        role: "assistant",
+        model: "test-model-1",
+        content: [{ type: "text", text: "hi" }],
+        usage: { input_tokens: 5, output_tokens: 2 },
+      },
+      {
+        "request-id": "req_77",
+        "anthropic-organization-id": "org-secret",
+        "anthropic-ratelimit-requests-remaining": "9",
+      },
+    );
+    const { data, response } = await asked.withResponse();
+    expect(data.content).toMatchObject([{ type: "text", text: "hi" }]);
+    expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("9");
+    expect(response.headers.get("anthropic-organization-id")).toBeNull();
+    const counted = client.messages.countTokens({
+      model: "test-model",
+      messages: [{ role: "user", content: "hello" }],
+    });
+    (await world.upstream.next()).answer(200, { input_tokens: 11 });
+    expect((await counted).input_tokens).toBe(11);
+    expect(await gatewayCalls(world.owner)).toMatchObject([
+      { model: "test-model", input_tokens: 5, output_tokens: 2, cost_micros: 25, provider_request_id: "req_77" },
+    ]);
+  });
+
+  test("[GW-1] Google's generates content with the key of its own header", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "google");
+    const client = new GoogleGenAI({ apiKey: world.token, httpOptions: { baseUrl: `${world.base}/google` } });
+    const asked = client.models.generateContent({ model: "test-model", contents: "hello" });
+    const call = await world.upstream.next();
+    expect(call.path).toBe("/google/v1beta/models/test-model:generateContent");
+    expect(call.headers.get("x-goog-api-key")).toBe(MODEL_KEY);
+    call.answer(200, {
+      candidates: [{ content: { role: "model", parts: [{ text: "hi" }] }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 6 },
+    });
+    expect((await asked).text).toBe("hi");
+    expect(await gatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
+  });
+
+  test("[GW-4] each lists the names that its caller may use", async () => {
+    await using world = await openGatewayWorld();
+    const { provider } = await addModel(world, "openai");
+    await setGateway(world.owner, {
+      names: [
+        { name: "fast", targets: [{ provider_id: provider.id, model: "gpt-x" }] },
+        { name: "any-*", targets: [{ provider_id: provider.id }] },
+      ],
+    });
+    const { data } = await openai(world).models.list();
+    expect(data.map(({ id }) => id)).toEqual(["fast", "test-model"]);
+    expect((await anthropic(world).models.list()).data).toEqual([]);
+  });
+});
+
+describe("who may call", () => {
+  const post = (world: World, headers: Record<string, string>, path = "/anthropic/v1/messages") =>
+    fetch(`${world.base}${path}`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ model: "test-model", messages: [] }),
+    });
+
+  test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in the words of each dialect", async () => {
+    await using world = await openGatewayWorld();
+    const narrow = await gatewayToken(world.owner, ["workspace:read"]);
+    const none = await post(world, {});
+    expect([none.status, await none.json()]).toMatchObject([
+      401,
+      { type: "error", error: { type: "authentication_error" } },
+    ]);
+    const wrong = await post(
+      world,
+      { authorization: "Bearer abcdefghij-abcdefghijklmnopqrstuv" },
+      "/openai/v1/responses",
+    );
+    expect([wrong.status, await wrong.json()]).toMatchObject([
+      401,
+      { error: { code: "invalid_api_key", type: "invalid_request_error" } },
+    ]);
+    const limited = await post(world, { "x-goog-api-key": narrow }, "/google/v1beta/models/x:generateContent");
+    expect([limited.status, await limited.json()]).toMatchObject([
+      403,
+      { error: { code: 403, status: "PERMISSION_DENIED" } },
+    ]);
+    const cookie = await post(world, { cookie: `service_session_token=${world.token}` });
+    expect(cookie.status).toBe(401);
+    const agent = await post(world, { "x-api-key": crypto.randomUUID() });
+    expect(agent.status).toBe(401);
+    expect(await gatewayCalls(world.owner)).toEqual([]);
+    expect(world.upstream.connections).toBe(0);
+  });
+
+  test("[GW-1] a key for models alone may do nothing else", async () => {
+    await using world = await openGatewayWorld();
+    const client = new Client(world.server.url, world.token);
+    expect((await client.fetch("GET", "/api/v2/workspaces")).status).toBe(403);
+    expect((await client.fetch("GET", "/api/v2/ai/settings")).status).toBe(403);
+  });
+
+  test("[GW-4] [GW-8] while it is disabled, for a name that leads nowhere and for a path that is not forwarded nothing is asked", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai");
+    const client = openai(world);
+    const create = (model: string) => client.chat.completions.create({ model, messages: [] });
+    const refusal = (asked: PromiseLike<unknown>) =>
+      asked.then(
+        () => undefined,
+        (error) => error as object,
+      );
+    expect(await refusal(create("gpt-unknown"))).toMatchObject({ status: 404, code: "model_not_found" });
+    const stored = client.responses.retrieve("resp_1");
+    expect(await refusal(stored)).toMatchObject({ status: 404, code: "unknown_url" });
+    await setGateway(world.owner, { enabled: false });
+    expect(await refusal(create("test-model"))).toMatchObject({ status: 403, code: "gateway_disabled" });
+    expect(world.upstream.connections).toBe(0);
+  });
+
+  test("[GW-10] only owners set it up and see all calls", async () => {
+    await using world = await openGatewayWorld();
+    const { owner, server, organization_id } = world;
+    await addModel(world, "openai");
+    const body = {
+      email: "m@example.com",
+      username: "mia",
+      password: "correct-horse-battery",
+      organization_ids: [organization_id],
+    };
+    await owner.post("/api/v2/users", body);
+    const mia = await new Client(server.url).signIn(body.email, body.password);
+    for (const method of ["GET", "PUT"]) {
+      const given = method === "PUT" ? { enabled: true, in_workspaces: true, names: [], default_names: {} } : undefined;
+      expect((await mia.fetch(method, "/api/v2/ai/settings", given)).status).toBe(403);
+    }
+    void world.upstream.answerAll((call) => call.answer(200, { model: "test-model", usage: USAGE }));
+    const token = await gatewayToken(mia);
+    await openai({ base: world.base, token }).chat.completions.create({ model: "test-model", messages: [] });
+    await openai(world).chat.completions.create({ model: "test-model", messages: [] });
+    expect((await gatewayCalls(mia)).map(({ username }) => username)).toEqual(["mia"]);
+    expect((await gatewayCalls(owner)).map(({ username }) => username)).toHaveLength(2);
+    const [own] = await gatewayCalls(owner);
+    expect((await mia.fetch("GET", `/api/v2/ai/calls?user_id=${own?.user_id}`)).status).toBe(403);
+    const usage = await owner.get<AiUsage>("/api/v2/ai/usage?by=user");
+    expect(usage.total).toMatchObject({ request_count: 2, input_tokens: 8, output_tokens: 6 });
+    expect(usage.rows.map(({ name }) => name).sort()).toContain("mia");
+    const bad = {
+      enabled: true,
+      in_workspaces: true,
+      default_names: {},
+      names: [{ name: "x", targets: [{ provider_id: crypto.randomUUID() }] }],
+    };
+    expect(await (await owner.fetch("PUT", "/api/v2/ai/settings", bad)).text()).toContain(
+      "names[0].targets[0].provider_id",
+    );
+  });
+});
+
+describe("providers that fail", () => {
+  test("[GW-4] the next target is asked when one is overloaded or away, and the ledger names the one that answered", async () => {
+    await using world = await openGatewayWorld();
+    const { provider } = await addModel(world, "openai");
+    const away = await world.owner.post<{ id: string }>("/api/v2/chats/providers", {
+      provider: "openai",
+      display_name: "Away",
+      base_url: "http://127.0.0.1:9/v1",
+      api_key: "k-away-0123456789",
+    });
+    const targets = [
+      { provider_id: away.id, model: "a" },
+      { provider_id: provider.id, model: "b" },
+      { provider_id: provider.id, model: "c" },
+    ];
+    await setGateway(world.owner, { names: [{ name: "best", targets }] });
+    const asked = openai(world).chat.completions.create({ model: "best", messages: [] });
+    const second = await world.upstream.next();
+    expect(second.body.model).toBe("b");
+    second.answer(529, { error: { message: "overloaded" } });
+    const third = await world.upstream.next();
+    expect(third.body.model).toBe("c");
+    third.answer(200, { model: "c", choices: [], usage: USAGE });
+    expect((await asked).usage).toMatchObject(USAGE);
+    expect(await gatewayCalls(world.owner)).toMatchObject([
+      { asked_model: "best", model: "c", outcome: "ok", output_tokens: 3 },
+    ]);
+  });
+
+  test("[GW-3] errors pass with their status and without the key; refused credentials become the server's problem", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai");
+    const client = openai(world);
+    const bad = client.chat.completions.create({ model: "test-model", messages: [] });
+    (await world.upstream.next()).answer(
+      400,
+      { error: { message: `no such thing for ${MODEL_KEY}`, code: "bad" } },
+      { "retry-after": "7" },
+    );
+    const refused = await bad.catch((error) => error as { status: number; message: string; headers: Headers });
+    expect(refused).toMatchObject({ status: 400 });
+    expect(JSON.stringify(refused)).not.toContain(MODEL_KEY);
+    const unauthorized = client.chat.completions.create({ model: "test-model", messages: [] });
+    (await world.upstream.next()).answer(401, { error: { message: `Incorrect API key provided: ${MODEL_KEY}` } });
+    const error = await unauthorized.catch((one) => one as { status: number; message: string });
+    expect(error).toMatchObject({ status: 502, code: "provider_credentials" });
+    expect(JSON.stringify(error)).not.toContain(MODEL_KEY);
+    expect((await gatewayCalls(world.owner)).map(({ outcome, cost_micros }) => [outcome, cost_micros])).toEqual([
+      ["failed", 0],
+      ["failed", 0],
+    ]);
+  });
+
+  test("[GW-2] a server that refuses to tell usage is asked as the caller asked, and the use is estimated", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai-compat");
+    const asked = openai(world).chat.completions.create({ model: "test-model", stream: true, messages: [] });
+    (await world.upstream.next()).answer(400, { detail: "Extra inputs are not permitted: stream_options" });
+    const call = await world.upstream.next();
+    expect(call.body.stream_options).toBeUndefined();
+    call.raw(delta("some words of an answer")).raw("data: [DONE]\n\n").end();
+    for await (const part of await asked) expect(part.choices).toHaveLength(1);
+    const [row] = await gatewayCalls(world.owner);
+    expect(row).toMatchObject({ outcome: "ok", is_estimated: true });
+    expect(row?.output_tokens).toBeGreaterThan(0);
+  });
+
+  test("[GW-5] a caller that leaves ends the provider's stream and is charged what was told until then", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "anthropic", PRICE);
+    const leaving = new AbortController();
+    const asked = fetch(`${world.base}/anthropic/v1/messages`, {
+      method: "POST",
+      signal: leaving.signal,
+      headers: { "x-api-key": world.token },
+      body: JSON.stringify({ model: "test-model", stream: true, max_tokens: 9, messages: [] }),
+    });
+    const call = await world.upstream.next();
+    call.raw(
+      `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
+    );
+    await (await asked).body?.getReader().read();
+    leaving.abort();
+    await call.gone;
+    const row = await until(async () => (await gatewayCalls(world.owner))[0]);
+    expect(row).toMatchObject({ outcome: "aborted", input_tokens: 50, is_estimated: false });
+  });
+
+  test("[GW-5] a stream that breaks off ends the caller's, too, and counts as failed", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai", PRICE);
+    const asked = openai(world).chat.completions.create({ model: "test-model", stream: true, messages: [] });
+    const call = await world.upstream.next();
+    call.raw(delta("half an ans"));
+    const reading = (async () => {
+      for await (const part of await asked) expect(part.choices).toHaveLength(1);
+    })();
+    call.tear();
+    await reading.catch(() => {});
+    const row = await until(async () => (await gatewayCalls(world.owner))[0]);
+    expect(row?.outcome).toBe("failed");
+  });
+});
+
+describe("limits", () => {
+  const limit = (world: World, micros: number) =>
+    world.owner.put("/api/v2/chats/usage-limits", { spend_limit_micros: micros, period: "month" });
+
+  test("[GW-6] of twenty calls at once only as many begin as the limit carries, and at most one goes beyond it", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai", PRICE);
+    await limit(world, 1_000);
+    void world.upstream.answerAll((call) =>
+      call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens: 30 } }),
+    );
+    const client = openai(world);
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, () =>
+        client.chat.completions.create({ model: "test-model", max_tokens: 30, messages: [] }),
+      ),
+    );
+    const refused = results
+      .filter((one) => one.status === "rejected")
+      .map((one) => one.reason as { status: number; code: string });
+    expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(["429 budget_exceeded"]));
+    const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
+    expect(total.request_count).toBe(20 - refused.length);
+    // A call costs 300 and reserves some more.
+    expect(total.total_cost_micros).toBeGreaterThan(0);
+    expect(total.total_cost_micros).toBeLessThanOrEqual(1_000 + 330);
+  });
+
+  test("[GW-9] a body that is too large is refused before a provider is asked", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "anthropic");
+    const response = await fetch(`${world.base}/anthropic/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": world.token },
+      body: new Uint8Array(65 * 1024 * 1024),
+    });
+    expect([response.status, await response.json()]).toMatchObject([413, { error: { type: "request_too_large" } }]);
+    expect(world.upstream.connections).toBe(0);
+  });
+});

@@ -1,0 +1,115 @@
+// The model gateway inside workspaces: what programs find there, and how long it counts.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { knownSecrets } from "#domain/chats/known-secrets.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { testInside } from "#test/support/inside.ts";
+import { gatewayCalls, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
+import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { storedTexts } from "#test/support/stored.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+
+setDefaultTimeout(60_000);
+
+const TOKEN = "6a1c9a3e-2d7f-4a70-9d6a-3c8f0c1f0e11";
+const MANIFEST = {
+  ...ECHO,
+  resources: [
+    {
+      name: "main",
+      agents: [
+        {
+          name: "dev",
+          os: "linux" as const,
+          arch: "amd64" as const,
+          token: TOKEN,
+          env: { OPENAI_BASE_URL: "https://own.example/v1" },
+        },
+      ],
+    },
+  ],
+};
+
+const openWorkspace = async () => {
+  const world = await openGatewayWorld();
+  await addModel(world, "anthropic");
+  const { template_id } = await seedTemplate(world.server, MANIFEST);
+  const { id } = await createWorkspace(world.owner, template_id);
+  const workspace = await awaitBuild(world.owner, id);
+  const environment = async (): Promise<Record<string, string>> => {
+    await using connected = await connectAgent(world.server, TOKEN);
+    return (await connected.agent.getManifest({})).environmentVariables;
+  };
+  return Object.assign(world, { workspace, template_id, environment });
+};
+
+const ask = (base: string | undefined, token: string | undefined) =>
+  fetch(`${base}/v1/messages`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [] }),
+  });
+
+testInside("[GW-7] its programs find addresses and a token that works, and what the template sets stays", async () => {
+  await using world = await openWorkspace();
+  const found = await world.environment();
+  const token = found.ANTHROPIC_AUTH_TOKEN ?? "";
+  expect(token).toStartWith("slipway-ai.");
+  expect(found).toEqual({
+    ANTHROPIC_BASE_URL: `${world.base}/anthropic`,
+    ANTHROPIC_AUTH_TOKEN: token,
+    GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
+    GEMINI_API_KEY: token,
+    OPENAI_BASE_URL: "https://own.example/v1",
+    OPENAI_API_KEY: token,
+  });
+  const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
+  (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
+  expect((await asked).status).toBe(200);
+  expect(await gatewayCalls(world.owner)).toMatchObject([{ workspace_id: world.workspace.id, workspace_name: "dev" }]);
+  expect(await gatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
+});
+
+testInside("[GW-7] the token ends with the build; it is stored nowhere and hidden from chats", async () => {
+  await using world = await openWorkspace();
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.environment();
+  expect(token.length).toBeGreaterThan(60);
+  expect(
+    (await storedTexts(contextOf(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
+  ).toBe(false);
+  const of = { owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
+  const mask = new SecretMask(await knownSecrets(contextOf(world.server), of));
+  expect(mask.text(`ANTHROPIC_AUTH_TOKEN=${token}`)).toBe("ANTHROPIC_AUTH_TOKEN=[hidden]");
+  const altered = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
+  expect((await ask(base, altered)).status).toBe(401);
+  await createBuild(world.owner, world.workspace.id, "stop");
+  await awaitBuild(world.owner, world.workspace.id);
+  const ended = await ask(base, token);
+  expect([ended.status, await ended.json()]).toMatchObject([
+    401,
+    { error: { message: expect.stringContaining("Restart") } },
+  ]);
+  expect(world.upstream.connections).toBe(0);
+});
+
+testInside("[GW-3] [GW-7] nothing of it is there while it is disabled, and the provider's key never is", async () => {
+  await using world = await openWorkspace();
+  expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
+  await setGateway(world.owner, { in_workspaces: false });
+  expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+  await setGateway(world.owner, { enabled: false });
+  expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+});
+
+test("[GW-4] a name for one template is there for its workspaces and for no token of a person", async () => {
+  await using world = await openWorkspace();
+  const [provider] = await world.owner.get<{ id: string }[]>("/api/v2/chats/providers");
+  const name = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };
+  await setGateway(world.owner, { names: [Object.assign(name, { template_ids: [world.template_id] })] });
+  expect((await ask(`${world.base}/anthropic`, world.token)).status).toBe(404);
+  const { ANTHROPIC_AUTH_TOKEN } = await world.environment();
+  const asked = ask(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
+  (await world.upstream.next()).answer(200, {});
+  expect((await asked).status).toBe(200);
+});

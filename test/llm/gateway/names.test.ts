@@ -1,0 +1,154 @@
+// Endpoints and names of the gateway, as pure functions.
+import { describe, expect, test } from "bun:test";
+import { type Asker, type Catalog, fits, namesFor, targetsFor } from "#domain/ai/names.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
+import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
+import { findEndpoint } from "#src/llm/gateway/endpoint.ts";
+
+const provider = (id: string, kind: ConfiguredProvider["provider"], enabled = true): ConfiguredProvider => ({
+  id,
+  provider: kind,
+  display_name: id,
+  base_url: "",
+  enabled,
+  has_api_key: true,
+  key: () => "k",
+});
+const model = (provider_id: string, name: string, enabled = true): ConfiguredModel => ({
+  id: `${provider_id}/${name}`,
+  provider_id,
+  model: name,
+  display_name: name,
+  enabled,
+  is_default: false,
+  context_limit: 1,
+  compression_threshold: null,
+  model_config: {},
+});
+
+const catalog: Catalog = {
+  providers: [
+    provider("a", "anthropic"),
+    provider("b", "anthropic"),
+    provider("o", "openai"),
+    provider("off", "anthropic", false),
+  ],
+  models: [model("a", "claude-1"), model("a", "claude-off", false), model("off", "claude-2"), model("o", "gpt-1")],
+  settings: {
+    enabled: true,
+    in_workspaces: true,
+    names: [
+      { name: "opus*[1m]", targets: [{ provider_id: "a", model: "claude-1" }, { provider_id: "b" }] },
+      { name: "secret-*", targets: [{ provider_id: "a" }], group_ids: ["g"] },
+      { name: "lab", targets: [{ provider_id: "b", model: "x" }], template_ids: ["t"] },
+      { name: "gpt-*", targets: [{ provider_id: "a" }, { provider_id: "off" }] },
+    ],
+    default_names: { openai: "gpt-1" },
+  },
+};
+const nobody: Asker = { groups: [], template_id: undefined };
+const where = (dialect: "anthropic" | "openai", name: string, asker = nobody): string[] =>
+  targetsFor(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
+
+describe("names", () => {
+  test("[GW-4] lead to the first entry that fits, its targets in order, else to an enabled model of that name", () => {
+    expect(where("anthropic", "opus-4-8[1m]")).toEqual(["a:claude-1", "b:opus-4-8[1m]"]);
+    expect(where("anthropic", "claude-1")).toEqual(["a:claude-1"]);
+    expect(where("anthropic", "claude-off")).toEqual([]);
+    expect(where("anthropic", "claude-2")).toEqual([]);
+    expect(where("anthropic", "gpt-1")).toEqual(["a:gpt-1"]);
+  });
+
+  test("[GW-4] of another dialect lead nowhere, and an unknown one to the dialect's default where there is one", () => {
+    expect(where("anthropic", "what")).toEqual([]);
+    expect(where("openai", "claude-1")).toEqual([]);
+  });
+
+  test("[GW-4] that are for a group or a template do not exist for others, and not in their list either", () => {
+    expect(where("anthropic", "secret-1")).toEqual([]);
+    expect(where("anthropic", "secret-1", { groups: ["g"], template_id: undefined })).toEqual(["a:secret-1"]);
+    expect(where("anthropic", "lab")).toEqual([]);
+    expect(where("anthropic", "lab", { groups: [], template_id: "t" })).toEqual(["b:x"]);
+    expect(namesFor(catalog, "anthropic", nobody)).toEqual(["opus*[1m]", "gpt-*", "claude-1", "gpt-1"]);
+    expect(namesFor(catalog, "anthropic", { groups: [], template_id: "t" })).toContain("lab");
+  });
+
+  test.each([
+    ["claude-*", "claude-", true],
+    ["claude-*", "claude", false],
+    ["*-mini", "gpt-5-mini", true],
+    ["a*b*c", "a1b2c", true],
+    ["a*b*c", "abc", true],
+    ["ab*ba", "aba", false],
+    ["a*b*b", "ab", false],
+    ["*", "", true],
+    ["a.c", "abc", false],
+  ])("[GW-4] %s and %s: %p", (pattern, name, is) => {
+    expect(fits(pattern, name)).toBe(is);
+  });
+});
+
+describe("endpoints", () => {
+  test.each([
+    ["anthropic", "POST", "/v1/messages", "generate"],
+    ["anthropic", "POST", "/messages/", "generate"],
+    ["anthropic", "POST", "/v1/messages/count_tokens", "count"],
+    ["anthropic", "HEAD", "/", "probe"],
+    ["openai", "POST", "/v1/responses", "generate"],
+    ["openai", "POST", "/v1/embeddings", "embed"],
+    ["openai", "GET", "/v1/models", "models"],
+    ["google", "POST", "/v1beta/models/gemini-3:streamGenerateContent", "generate"],
+    ["google", "POST", "/v1/models/gemini-3:countTokens", "count"],
+  ] as const)("[GW-8] %s %s %s is %s", (dialect, method, path, kind) => {
+    expect(findEndpoint(dialect, method, path)?.kind).toBe(kind);
+  });
+
+  test.each([
+    ["openai", "GET", "/v1/responses/resp_1"],
+    ["openai", "GET", "/v1/files"],
+    ["openai", "POST", "/v1/batches"],
+    ["openai", "POST", "/v1/chat/completions/../files"],
+    ["anthropic", "POST", "/v1/messages/batches"],
+    ["google", "POST", "/v1beta/models/x:batchGenerateContent"],
+    ["google", "POST", "/v1beta/models/../files:generateContent"],
+    ["google", "GET", "/v1beta/files"],
+    ["google", "POST", "/v1beta/models/%ZZ:generateContent"],
+  ] as const)("[GW-8] %s %s %s is not forwarded", (dialect, method, path) => {
+    expect(findEndpoint(dialect, method, path)).toBeUndefined();
+  });
+});
+
+describe("bodies", () => {
+  const endpoint = (path: string) =>
+    findEndpoint("openai", "POST", path) as NonNullable<ReturnType<typeof findEndpoint>>;
+  const bytes = (value: unknown) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
+
+  test("[GW-2] pass as they came unless a name is mapped or a stream would not tell its usage", () => {
+    const body = bytes('{"model": "m",  "unknown": [1.50], "messages": []}');
+    expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
+    const mapped = JSON.parse(
+      new TextDecoder().decode(readCallBody(endpoint("/chat/completions"), body).bytesFor("n")),
+    );
+    expect(mapped).toEqual({ model: "n", unknown: [1.5], messages: [] });
+    const stream = readCallBody(
+      endpoint("/chat/completions"),
+      bytes({ model: "m", stream: true, stream_options: { x: 1 } }),
+    );
+    expect(stream).toMatchObject({ hidesUsage: true, streams: true });
+    expect(JSON.parse(new TextDecoder().decode(stream.bytesFor("m"))).stream_options).toEqual({
+      x: 1,
+      include_usage: true,
+    });
+    expect(readCallBody(endpoint("/responses"), bytes({ model: "m", stream: true })).hidesUsage).toBe(false);
+  });
+
+  test.each([
+    ["no JSON", "{"],
+    ["a list", "[]"],
+    ["no model", { messages: [] }],
+    ["a model that is no text", { model: 1 }],
+    ["a response in the background", { model: "m", background: true }],
+  ])("[GW-2] %s is refused", (_, value) => {
+    expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
+  });
+});

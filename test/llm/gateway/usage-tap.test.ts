@@ -1,0 +1,170 @@
+// What the gateway reads in answers while they pass: usage in every form, however the bytes are cut, without changing one of them.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { UsageFormat } from "#src/llm/gateway/endpoint.ts";
+import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
+import type { ModelUsage } from "#src/llm/model.ts";
+
+const events = (...data: unknown[]): string =>
+  data.map((one) => `data: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");
+
+const EVENTS = "text/event-stream; charset=utf-8";
+const JSON_TYPE = "application/json";
+
+/** A form, its content type, an answer, and what it has used. */
+const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsage])[] = [
+  [
+    "a stream of Anthropic",
+    "anthropic",
+    EVENTS,
+    `event: message_start\r\n${events({
+      type: "message_start",
+      message: {
+        model: "m-1",
+        usage: { input_tokens: 10, cache_read_input_tokens: 4, cache_creation_input_tokens: 3, output_tokens: 1 },
+      },
+    })}${events({ type: "content_block_delta", delta: { text: "é" } }, { type: "message_delta", usage: { output_tokens: 25 } }, { type: "message_stop" })}`,
+    { input_tokens: 10, output_tokens: 25, cache_read_tokens: 4, cache_creation_tokens: 3 },
+  ],
+  [
+    "a whole answer of Anthropic",
+    "anthropic",
+    JSON_TYPE,
+    JSON.stringify({ model: "m-1", usage: { input_tokens: 7, output_tokens: 9, cache_read_input_tokens: null } }),
+    { input_tokens: 7, output_tokens: 9 },
+  ],
+  [
+    "a stream of chat completions",
+    "openai_chat",
+    EVENTS,
+    events(
+      { model: "m-1", choices: [{ delta: { content: "a" } }], usage: null },
+      {
+        model: "m-1",
+        choices: [],
+        usage: { prompt_tokens: 12, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 8 } },
+      },
+      "[DONE]",
+    ),
+    { input_tokens: 4, output_tokens: 3, cache_read_tokens: 8 },
+  ],
+  [
+    "a stream of responses",
+    "openai_responses",
+    EVENTS,
+    events(
+      { type: "response.created", response: { model: "m-1", usage: null } },
+      {
+        type: "response.completed",
+        response: {
+          model: "m-1",
+          usage: { input_tokens: 20, output_tokens: 5, input_tokens_details: { cached_tokens: 6 } },
+        },
+      },
+    ),
+    { input_tokens: 14, output_tokens: 5, cache_read_tokens: 6 },
+  ],
+  [
+    "embeddings",
+    "openai_embeddings",
+    JSON_TYPE,
+    JSON.stringify({ model: "m-1", data: [], usage: { prompt_tokens: 6 } }),
+    { input_tokens: 6 },
+  ],
+  [
+    "a stream of Gemini",
+    "google",
+    EVENTS,
+    events(
+      { modelVersion: "m-1", usageMetadata: { promptTokenCount: 9 } },
+      {
+        modelVersion: "m-1",
+        usageMetadata: {
+          promptTokenCount: 9,
+          candidatesTokenCount: 4,
+          thoughtsTokenCount: 2,
+          cachedContentTokenCount: 5,
+        },
+      },
+    ),
+    { input_tokens: 4, output_tokens: 6, cache_read_tokens: 5 },
+  ],
+  [
+    "Gemini's stream as one array",
+    "google",
+    JSON_TYPE,
+    JSON.stringify([
+      { usageMetadata: { promptTokenCount: 9 } },
+      { modelVersion: "m-1", usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 4 } },
+    ]),
+    { input_tokens: 9, output_tokens: 4 },
+  ],
+];
+
+/** Passes the text in pieces that end at these places. */
+const passed = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
+  const bytes = new TextEncoder().encode(text);
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  const pieces = [...places, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : places[i - 1], end));
+  const out = pieces.map((piece) => tap.read(piece));
+  return new TextDecoder().decode(Buffer.concat([...out, tap.end()]));
+};
+
+describe("what an answer has used", () => {
+  test.each(ANSWERS)(
+    "[GW-5] is read from %s, wherever its bytes are cut, and the bytes pass as they are",
+    (_, format, type, text, usage) => {
+      fc.assert(
+        fc.property(fc.array(fc.nat(4_000), { maxLength: 12 }), (cuts) => {
+          const tap = new UsageTap({ format, type, hidesUsage: false });
+          expect(passed(tap, text, cuts)).toBe(text);
+          expect(tap.tapped).toMatchObject({
+            usage,
+            failed: false,
+            model: format === "openai_embeddings" ? "m-1" : "m-1",
+          });
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test("[GW-2] the usage of a stream that only the gateway has asked for is taken out, and nothing else", () => {
+    const before = events({ choices: [{ delta: { content: "a" } }] }, { choices: [{ finish_reason: "stop" }] });
+    const hidden = events({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    fc.assert(
+      fc.property(fc.array(fc.nat(400), { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), (cuts, end) => {
+        const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
+        const all = (before + hidden + events("[DONE]")).replaceAll("\n", end);
+        expect(passed(tap, all, cuts)).toBe((before + events("[DONE]")).replaceAll("\n", end));
+        expect(tap.tapped.usage).toEqual({ input_tokens: 1, output_tokens: 2 });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("[GW-5] an error in the middle of a stream is seen, and an answer that was cut off still tells what it had", () => {
+    const broken = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
+    passed(
+      broken,
+      events(
+        { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
+        { type: "error", error: { type: "overloaded_error" } },
+      ),
+      [5],
+    );
+    expect(broken.tapped).toMatchObject({ usage: { input_tokens: 3, output_tokens: 1 }, failed: true });
+    const cut = new UsageTap({ format: "google", type: JSON_TYPE, hidesUsage: false });
+    passed(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
+    expect(cut.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
+  });
+
+  test("[GW-9] what is held of an answer is bounded; a usage at its end is still read", () => {
+    const tap = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
+    const piece = new Uint8Array(4 * 1024 * 1024).fill(0x61);
+    for (let i = 0; i < 12; i++) tap.read(piece);
+    tap.read(new TextEncoder().encode('", "usage": {"prompt_tokens": 5, "completion_tokens": 6}}'));
+    tap.end();
+    expect(tap.tapped).toMatchObject({ usage: { input_tokens: 5, output_tokens: 6 }, bytes: 12 * piece.length + 57 });
+  });
+});

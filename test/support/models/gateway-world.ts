@@ -1,0 +1,32 @@
+// A server with the model gateway enabled, and tokens that may call it.
+
+import type { GatewayCalls, GatewaySettings } from "#schema/ai/gateway.ts";
+import type { Client } from "#src/client.ts";
+import type { TestServerOptions } from "../server.ts";
+import { type ModelWorld, openModelWorld } from "./model-world.ts";
+
+export const SETTINGS = "/api/v2/ai/settings";
+
+/** Replaces what is given of the gateway's settings. */
+export const setGateway = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
+  const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
+  await owner.put(SETTINGS, Object.assign(settings, more));
+};
+
+/** Returns a new API key that may call models, and nothing else unless scopes say so. */
+export const gatewayToken = async (client: Client, scopes: readonly string[] = ["ai:use"]): Promise<string> => {
+  const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
+  return key;
+};
+
+export const gatewayCalls = async (client: Client, query = ""): Promise<GatewayCalls["calls"]> =>
+  (await client.get<GatewayCalls>(`/api/v2/ai/calls${query}`)).calls;
+
+export const openGatewayWorld = async (
+  options: TestServerOptions = {},
+): Promise<ModelWorld & { readonly token: string; readonly base: string }> => {
+  const world = await openModelWorld(options);
+  await setGateway(world.owner);
+  const token = await gatewayToken(world.owner);
+  return Object.assign(world, { token, base: new URL("/api/v2/ai", world.server.url).href });
+};
