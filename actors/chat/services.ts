@@ -7,6 +7,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/http.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
@@ -66,6 +67,7 @@ type Deps = {
   /** How the organization's MCP servers are reached. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
+  readonly mcpLimits: CallLimits;
   /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
   readonly hookService: HookService;
 };
@@ -88,12 +90,13 @@ export const openChats = ({
   elsewhere,
   mcpAccess,
   mcpFetch,
+  mcpLimits,
   hookService,
 }: Deps): ChatServices => {
   const { hooks } = hookService;
   const pool = new McpPool({ clock, fetch: mcpFetch });
   const warnings = new ChatWarnings((chat_id, texts) => topics.publish("chat_warnings", chat_id, { warnings: texts }));
-  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings });
+  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess, warnings, limits: mcpLimits });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
   const subagents = (of: SubagentsOf) =>

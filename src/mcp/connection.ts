@@ -3,31 +3,48 @@
 // servers of an organization, and by the daemon for those of a workspace.
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { contentOf, type McpAnswer } from "./content.ts";
+import { McpError, toMcpError } from "./failure.ts";
 
-/** Milliseconds until a server that is being connected to, or a call, is given up (facts/chats 5.5). */
+/** Milliseconds until a server that is being connected to is given up (facts/chats 5.5). */
 export const CONNECT_MS = 30_000;
-export const CALL_MS = 60_000;
-const MOST_TOOLS = 200;
-const MOST_SCHEMA = 65_536;
-const MOST_DESCRIPTION = 8_192;
+const MAX_TOOLS = 200;
+const MAX_SCHEMA = 65_536;
+const MAX_DESCRIPTION = 8_192;
+/** A step of a turn waits so long for a list that has changed. */
+const RELIST_MS = 3_000;
+/** So many calls in a row without an answer, and the connection is no longer trusted. */
+const MAX_SILENT_CALLS = 2;
 
-/** The server cannot be reached, or does not keep to the protocol. Words for logs and people, without secrets. */
-export class McpError extends Error {
-  override readonly name = "McpError";
-}
+/** How long a call may take. `silence_ms`: without an answer or a sign of progress. `total_ms`: in any case. */
+export type CallLimits = { readonly silence_ms: number; readonly total_ms: number };
+
+export type OpenOptions = {
+  readonly signal?: AbortSignal;
+  readonly connect_ms?: number;
+  /** The server's list of tools has changed; `freshTools` has the new one. */
+  readonly onToolsChanged?: () => void;
+};
 
 export class McpConnection {
   readonly #client: Client;
-  /** By the names the server gives them. */
-  readonly tools: readonly StoredTool[];
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  #tools: readonly StoredTool[];
+  #relisted: Promise<void> | undefined;
+  #isStale = false;
   #isOpen = true;
+  #running = 0;
+  #silent = 0;
 
-  private constructor(client: Client, tools: readonly StoredTool[]) {
+  private constructor(clock: Clock, client: Client, transport: Transport, tools: readonly StoredTool[]) {
+    this.#clock = clock;
     this.#client = client;
-    this.tools = tools;
+    this.#transport = transport;
+    this.#tools = tools;
     client.onclose = () => {
       this.#isOpen = false;
     };
@@ -37,23 +54,31 @@ export class McpConnection {
   static async open(
     clock: Clock,
     makeTransport: () => Promise<Transport> | Transport,
-    signal?: AbortSignal,
+    { signal, connect_ms = CONNECT_MS, onToolsChanged }: OpenOptions = {},
   ): Promise<McpConnection> {
     const late = new AbortController();
-    const limit = clock.after(CONNECT_MS, () => late.abort());
+    const limit = clock.after(connect_ms, () => late.abort());
     const ended = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
+    const times = { timeout: connect_ms, signal: ended };
     let client: Client | undefined;
+    let transport: Transport | undefined;
     try {
-      const { Client } = await import("@modelcontextprotocol/client");
-      // What a server says of its results' shape is not compiled and run here.
-      client = new Client({ name: "slipway", version: VERSION }, { capabilities: {}, jsonSchemaValidator: TRUSTING });
-      const transport = await makeTransport();
-      await before(ended, client.connect(transport, { timeout: CONNECT_MS, signal: ended }));
-      const listed = await before(ended, client.listTools(undefined, { timeout: CONNECT_MS, signal: ended }));
-      return new McpConnection(client, toolsIn(listed.tools));
+      client = await makeClient();
+      transport = await makeTransport();
+      await before(ended, client.connect(transport, times));
+      const listed = await before(ended, client.listTools(undefined, times));
+      const connection = new McpConnection(clock, client, transport, toolsIn(listed.tools));
+      client.setNotificationHandler("notifications/tools/list_changed", () => {
+        connection.#isStale = true;
+        onToolsChanged?.();
+      });
+      return connection;
     } catch (error) {
+      const failure = late.signal.aborted
+        ? new McpError(`did not answer within ${connect_ms / 1_000} s`)
+        : toMcpError(error, await reasonOf(clock, transport));
       void client?.close().catch(() => {});
-      throw new McpError(late.signal.aborted ? `did not answer within ${CONNECT_MS / 1_000} s` : wordsOf(error));
+      throw failure;
     } finally {
       limit.cancel();
     }
@@ -63,15 +88,81 @@ export class McpConnection {
     return this.#isOpen;
   }
 
-  /** What the tool answers. Throws McpError when the server does not, or the reason of the signal. */
-  async call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpAnswer> {
+  /** By the names the server gives them, as they were listed last. */
+  get tools(): readonly StoredTool[] {
+    return this.#tools;
+  }
+
+  /** The same after another look, where the server has said that they have changed. */
+  async freshTools(): Promise<readonly StoredTool[]> {
+    if (this.#isStale) {
+      this.#isStale = false;
+      this.#relisted = this.#relist();
+    }
+    await this.#relisted;
+    return this.#tools;
+  }
+
+  async #relist(): Promise<void> {
     try {
-      const asked = this.#client.callTool({ name, arguments: { ...args } }, { timeout: CALL_MS, signal });
-      return contentOf(await before(signal, asked));
+      const listed = await this.#client.listTools(undefined, { cacheMode: "refresh", timeout: RELIST_MS });
+      this.#tools = toolsIn(listed.tools);
+    } catch {
+      // It is asked again with the next look.
+      this.#isStale = true;
+    } finally {
+      this.#relisted = undefined;
+    }
+  }
+
+  /**
+   * Calls a tool and returns its answer. Cancels the call on the server when the signal fires. Throws McpError when the server does not
+   * answer, or the reason of the signal.
+   */
+  async call(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    { silence_ms, total_ms }: CallLimits,
+  ): Promise<McpAnswer> {
+    const brokenOff = Promise.withResolvers<never>();
+    brokenOff.promise.catch(() => {});
+    this.#running += 1;
+    const began = this.#clock.monotonic();
+    try {
+      const asked = this.#client.callTool(
+        { name, arguments: { ...args } },
+        {
+          signal,
+          timeout: silence_ms,
+          maxTotalTimeout: total_ms,
+          resetTimeoutOnProgress: true,
+          // Asks for signs of progress.
+          onprogress: () => {},
+          onRequestStreamEnd: () =>
+            void this.#clock.after(STREAM_END_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
+        },
+      );
+      const answer = contentOf(await before(signal, Promise.race([asked, brokenOff.promise])));
+      this.#silent = 0;
+      return answer;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      throw new McpError(wordsOf(error));
+      const took = this.#clock.monotonic() - began;
+      throw await this.#failed(error, took >= total_ms ? total_ms : silence_ms);
+    } finally {
+      this.#running -= 1;
+      if (!this.#isOpen && this.#running === 0) void this.close();
     }
+  }
+
+  /** A connection that fails calls is not open, whatever its transport says. */
+  async #failed(error: unknown, limit_ms: number): Promise<McpError> {
+    const had = this.#transport.sessionId !== undefined;
+    const failure = toMcpError(error, await reasonOf(this.#clock, this.#transport), { hadSession: had, limit_ms });
+    if (failure.kind === "silent") this.#silent += 1;
+    if (failure.kind === "lost" || failure.kind === "broken" || this.#silent >= MAX_SILENT_CALLS) this.#isOpen = false;
+    return failure;
   }
 
   async close(): Promise<void> {
@@ -79,6 +170,44 @@ export class McpConnection {
     await this.#client.close().catch(() => {});
   }
 }
+
+/** The answer may be on its way when its stream ends. */
+const STREAM_END_MS = 100;
+const BROKEN_OFF = "the connection broke off before it answered";
+
+const makeClient = async (): Promise<Client> => {
+  const { Client, ProtocolError } = await import("@modelcontextprotocol/client");
+  // What a server says of its results' shape is not compiled and run here.
+  const client = new Client(
+    { name: "slipway", version: VERSION },
+    // Opens the stream of changes where the newer protocol wants one.
+    {
+      capabilities: {},
+      jsonSchemaValidator: TRUSTING,
+      listChanged: { tools: { autoRefresh: false, onChanged: () => {} } },
+    },
+  );
+  // Servers that ask although nothing of it was offered hear why not, in words that their tools can pass on.
+  client.fallbackRequestHandler = async ({ method }) => {
+    if (method === "elicitation/create") return { action: "decline" };
+    if (method === "sampling/createMessage")
+      throw new ProtocolError(REFUSED, "Slipway runs no models for MCP servers.");
+    throw new ProtocolError(METHOD_NOT_FOUND, `Slipway does not answer ${method}.`);
+  };
+  return client;
+};
+
+const REFUSED = -1;
+const METHOD_NOT_FOUND = -32_601;
+
+/** Transports that know why they ended say so. */
+type Ending = { readonly reason?: () => Promise<string | undefined> };
+
+/** A program that is about to end has a moment to say why. */
+const REASON_MS = 1_000;
+
+const reasonOf = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
+  transport?.reason && Promise.race([transport.reason(), pause(clock, REASON_MS).then(() => undefined)]);
 
 const TRUSTING: jsonSchemaValidator = {
   getValidator:
@@ -99,45 +228,9 @@ export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => 
 type Listed = { name: string; description?: string | undefined; inputSchema: unknown };
 
 const toolsIn = (listed: readonly Listed[]): StoredTool[] =>
-  listed.slice(0, MOST_TOOLS).flatMap(({ name, description = "", inputSchema }) => {
+  listed.slice(0, MAX_TOOLS).flatMap(({ name, description = "", inputSchema }) => {
     const schema = inputSchema as Record<string, unknown>;
-    if (name === "" || JSON.stringify(schema).length > MOST_SCHEMA) return [];
+    if (name === "" || JSON.stringify(schema).length > MAX_SCHEMA) return [];
     const { $schema: _, ...input_schema } = schema;
-    return [{ name, description: description.slice(0, MOST_DESCRIPTION), input_schema }];
+    return [{ name, description: description.slice(0, MAX_DESCRIPTION), input_schema }];
   });
-
-const MOST_WORDS = 500;
-
-/** One line, without addresses that may carry a secret. */
-const wordsOf = (error: unknown): string => {
-  const text = answerOf(error) ?? (error instanceof Error ? error.message : String(error));
-  return text
-    .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, MOST_WORDS);
-};
-
-/** What a server that answered something else than MCP said; its status where it said nothing. Undefined for what was no answer. */
-const answerOf = (error: unknown): string | undefined => {
-  const { data } = (typeof error === "object" && error !== null ? error : {}) as { readonly data?: unknown };
-  const { status, text } = (typeof data === "object" && data !== null ? data : {}) as {
-    readonly status?: unknown;
-    readonly text?: unknown;
-  };
-  if (typeof status !== "number") return undefined;
-  const said = typeof text === "string" ? saidIn(text.trim()) : "";
-  return said === "" ? `it answered ${status}` : `it answered ${status}: ${said}`;
-};
-
-/** The message of an error in JSON; any other text as it is, but no page. */
-const saidIn = (text: string): string => {
-  if (text.startsWith("<")) return "";
-  try {
-    const { message, error } = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
-    const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
-    return [message, inner].find((one) => typeof one === "string" && one !== "")?.toString() ?? text;
-  } catch {
-    return text;
-  }
-};

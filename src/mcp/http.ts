@@ -1,6 +1,9 @@
 // The ways to an MCP server that is called by HTTP. Whoever calls says which `fetch` is used: the server's own keeps to the networks that
 // may be called (rule MC-7), a workspace's is free.
 import type { Transport } from "@modelcontextprotocol/client";
+import type { Clock } from "#base/clock.ts";
+import { McpConnection, type OpenOptions } from "./connection.ts";
+import { McpError } from "./failure.ts";
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -12,9 +15,74 @@ export type HttpWay = {
   readonly fetch: Fetch;
 };
 
+/** Statuses that say nothing about the protocol. */
+const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
+
+/**
+ * Connects to the server. One that refuses the first message with a 4xx may be of the older protocol, which is tried then, as the
+ * specification asks. Throws McpError.
+ */
+export const openHttp = async (clock: Clock, way: HttpWay, options: OpenOptions = {}): Promise<McpConnection> => {
+  try {
+    return await McpConnection.open(clock, () => httpTransport(way), options);
+  } catch (error) {
+    if (way.kind === "sse" || !(error instanceof McpError) || !mayBeOlder(error)) throw error;
+    const older: HttpWay = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
+    return McpConnection.open(clock, () => httpTransport(older), options).catch(() => {
+      throw error;
+    });
+  }
+};
+
+const mayBeOlder = ({ status = 0 }: McpError): boolean =>
+  status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
+
 /** Redirects stay at the same origin or fail, so headers never reach another. */
-export const httpTransport = async ({ url, kind, headers, fetch }: HttpWay): Promise<Transport> => {
+const httpTransport = async ({ url, kind, headers, fetch }: HttpWay): Promise<Transport> => {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-  const options = { requestInit: { headers: { ...headers } }, fetch };
-  return kind === "sse" ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options);
+  const requestInit = { headers: { ...headers } };
+  return kind === "sse"
+    ? new SSEClientTransport(url, { requestInit, fetch })
+    : new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });
+};
+
+/**
+ * An error that answers a request without naming it (a server that has forgotten the session often does so) is given the request's id:
+ * nobody would hear of it otherwise.
+ */
+const attributing =
+  (fetch: Fetch): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init);
+    const id = init?.method === "POST" ? idIn(init.body) : undefined;
+    const isJson = response.headers.get("content-type")?.includes("application/json");
+    if (id === undefined || !response.ok || !isJson) return response;
+    const text = await response.text();
+    const { status } = response;
+    const headers = { "content-type": "application/json", ...sessionIn(response) };
+    return new Response(attributed(text, id), { status, headers });
+  };
+
+const sessionIn = ({ headers }: Response): Record<string, string> => {
+  const session = headers.get("mcp-session-id");
+  return session === null ? {} : { "mcp-session-id": session };
+};
+
+const idIn = (body: unknown): unknown => {
+  if (typeof body !== "string") return undefined;
+  const { id, method } = JSON.parse(body) as { readonly id?: unknown; readonly method?: unknown };
+  return typeof method === "string" ? id : undefined;
+};
+
+const attributed = (text: string, id: unknown): string => {
+  try {
+    const answer = JSON.parse(text) as { readonly error?: unknown; readonly id?: unknown };
+    const isStray = typeof answer.error === "object" && answer.error !== null && answer.id !== id;
+    if (!isStray) return text;
+    const { code, message } = answer.error as { readonly code?: unknown; readonly message?: unknown };
+    const error = { code: typeof code === "number" ? code : -32_000, message: String(message ?? "unknown error") };
+    return JSON.stringify({ jsonrpc: "2.0", id, error });
+  } catch {
+    return text;
+  }
 };

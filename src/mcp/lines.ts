@@ -21,6 +21,8 @@ export class LineTransport implements Transport {
   readonly #decoder = new TextDecoder();
   #rest = "";
   #isClosed = false;
+  #hasFailed = false;
+  readonly #over = Promise.withResolvers<string | undefined>();
 
   /** `start` begins the program; what it puts out goes to `push`, its end to `ended`. */
   constructor(start: (transport: LineTransport) => Promise<Program> | Program) {
@@ -33,12 +35,22 @@ export class LineTransport implements Transport {
 
   async send(message: Message): Promise<void> {
     if (!this.#program || this.#isClosed) throw new Error("the program has ended");
-    await this.#program.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+    try {
+      await this.#program.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
+  }
+
+  /** Why the program has ended, as far as whoever started it knows; undefined while it runs. */
+  async reason(): Promise<string | undefined> {
+    return this.#isClosed || this.#hasFailed ? this.#over.promise : undefined;
   }
 
   async close(): Promise<void> {
     await this.#program?.end();
-    this.ended();
+    this.#finish();
   }
 
   push(bytes: Uint8Array): void {
@@ -59,7 +71,13 @@ export class LineTransport implements Transport {
     }
   }
 
-  ended(): void {
+  /** `reason`: in words, with what the program said last. */
+  ended(reason?: string): void {
+    this.#over.resolve(reason);
+    this.#finish();
+  }
+
+  #finish(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.onclose?.();

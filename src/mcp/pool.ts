@@ -1,8 +1,11 @@
 // Connections to MCP servers that are shared by turns: made when first needed, kept while they are used, closed after five idle minutes. A
 // server that failed is left alone for longer and longer, so that no turn waits for it again and again (rules MC-4, MC-5).
 import type { Clock } from "#base/clock.ts";
-import { before, McpConnection, McpError } from "./connection.ts";
-import { type Fetch, httpTransport } from "./http.ts";
+import { before, type CallLimits, type McpConnection } from "./connection.ts";
+import type { McpAnswer } from "./content.ts";
+import { McpError } from "./failure.ts";
+import { type Fetch, openHttp } from "./http.ts";
+import { callWithRenewal } from "./renewal.ts";
 
 export type McpTarget = {
   /** Another one whenever anything of it changes, headers included. */
@@ -85,11 +88,24 @@ export class McpPool {
     }
   }
 
+  /** What a tool of the server answers, over a new session where the server has forgotten the old one. Throws McpError, or the signal's reason. */
+  call(
+    target: () => Promise<McpTarget>,
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    { signal, limits }: { readonly signal: AbortSignal; readonly limits: CallLimits },
+  ): Promise<McpAnswer> {
+    return callWithRenewal(
+      async () => this.connect(await target()),
+      (connection) => connection.call(tool, args, signal, limits),
+    );
+  }
+
   #open({ url, kind, headers }: McpTarget, failures: number): Entry {
     const { signal } = this.#stopping;
     const opened = signal.aborted
       ? Promise.reject(new McpError("The server stops."))
-      : McpConnection.open(this.#clock, () => httpTransport({ url, kind, headers, fetch: this.#fetch }), signal);
+      : openHttp(this.#clock, { url, kind, headers, fetch: this.#fetch }, { signal });
     const entry: Entry = { opened, used_at: 0, failures, is_late: false };
     opened.then(
       (connection) => {

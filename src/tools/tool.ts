@@ -20,6 +20,8 @@ export type AgentCall = {
   readonly signal?: AbortSignal;
   /** It may be sent again, and waits a while for an agent that is away: asking twice does it once. */
   readonly patient?: boolean;
+  /** It may take longer than others: so many milliseconds in all. */
+  readonly answer_ms?: number;
 };
 
 export interface ToolAgent {

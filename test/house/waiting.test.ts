@@ -11,6 +11,7 @@ const PAUSES: Readonly<Record<string, string>> = {
   "test/api/chats/random/random-run.ts": "the limit of a run that has got stuck",
   "test/support/models/talking-model.ts":
     "a model that speaks at the pace of one, so that it can be cut off and interrupted",
+  "test/mcp/session-host.ts": "a tool that takes its time and reports progress",
   "test/support/until.ts": "this is where tests wait",
   "test/run.ts": "the runner is no test",
 };

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
-import { CONNECT_MS, McpConnection } from "#src/mcp/connection.ts";
+import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { contentOf } from "#src/mcp/content.ts";
-import { type Fetch, httpTransport } from "#src/mcp/http.ts";
+import { type Fetch, openHttp } from "#src/mcp/http.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -15,6 +15,7 @@ const doorFor = (allowed: string[]): Fetch => {
   return (url, init) => outbound.open(new URL(url), init);
 };
 const door = doorFor(["127.0.0.0/8"]);
+const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
 const never = new AbortController().signal;
 const failure = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -29,15 +30,19 @@ test("[MC-3] both ways of HTTP list tools and call them; what is no text is name
     ["sse", "/sse"],
   ] as const) {
     const headers = { "x-key": "secret" };
-    const connection = await McpConnection.open(systemClock, () =>
-      httpTransport({ url: new URL(path, host.url), kind, headers, fetch: door }),
-    );
+    const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers, fetch: door });
     expect(connection.tools.map(({ name }) => name)).toContain("add");
-    expect(await connection.call("add", { a: 1, b: 2 }, never)).toEqual({ result: { output: "3" }, is_error: false });
-    expect(await connection.call("fail", {}, never)).toEqual({ result: { error: "that went wrong" }, is_error: true });
+    expect(await connection.call("add", { a: 1, b: 2 }, never, LIMITS)).toEqual({
+      result: { output: "3" },
+      is_error: false,
+    });
+    expect(await connection.call("fail", {}, never, LIMITS)).toEqual({
+      result: { error: "that went wrong" },
+      is_error: true,
+    });
     expect(host.seen.every((given) => given.get("x-key") === "secret")).toBe(true);
     const stop = new AbortController();
-    const waiting = connection.call("wait", {}, stop.signal).catch((error: Error) => error.message);
+    const waiting = connection.call("wait", {}, stop.signal, LIMITS).catch((error: Error) => error.message);
     stop.abort(new Error("enough"));
     expect(await waiting).toBe("enough");
     await connection.close();
@@ -67,9 +72,7 @@ test("[MC-7] an address that is not public is refused unless its network is allo
   await using host = startMcpHost();
   await using other = startMcpHost();
   const open = (fetch: Fetch) =>
-    McpConnection.open(systemClock, () =>
-      httpTransport({ url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch }),
-    );
+    openHttp(systemClock, { url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch });
   expect(await failure(open(doorFor([])))).toContain("not a public address");
   expect(host.seen).toEqual([]);
   host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);

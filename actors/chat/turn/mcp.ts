@@ -10,8 +10,9 @@ import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";
 import type { McpToolResult } from "#schema/agents/agent-context.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
-import { McpError } from "#src/mcp/connection.ts";
+import type { CallLimits } from "#src/mcp/connection.ts";
 import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
+import { McpError } from "#src/mcp/failure.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import { type ToolsOf, useOf } from "#src/tools/available.ts";
@@ -29,6 +30,7 @@ export type McpDeps = {
   readonly pool: McpPool;
   readonly access: McpAccess;
   readonly warnings: ChatWarnings;
+  readonly limits: CallLimits;
 };
 
 export type McpOf = {
@@ -38,6 +40,9 @@ export type McpOf = {
   readonly workspace_id: string | null;
   readonly mcp_server_ids: readonly string[];
 };
+
+/** `problem`: why it has no tools; empty where it has. */
+type WorkspaceServer = { readonly server: string; readonly tools: readonly StoredTool[]; readonly problem: string };
 
 /** One of them as it is offered, and as it is run. `server_id`: the organization's server; null for the workspace's. */
 export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
@@ -51,7 +56,7 @@ const KEPT = 64;
 
 export class ChatMcp {
   readonly #deps: McpDeps;
-  readonly #workspaces = new Map<string, readonly { server: string; tools: readonly StoredTool[] }[]>();
+  readonly #workspaces = new Map<string, readonly WorkspaceServer[]>();
 
   constructor(deps: McpDeps) {
     this.#deps = deps;
@@ -78,7 +83,7 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = useOf("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of) : [];
+    const own = useOf("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of, warnings) : [];
     this.#warn(of.chat_id, warnings);
     const offer = new Map<string, McpTool>();
     for (const one of [...lists.flat(), ...own].slice(0, MOST_TOOLS)) {
@@ -100,16 +105,16 @@ export class ChatMcp {
   }
 
   async #toolsOf(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
-    const { pool } = this.#deps;
-    const { tools } = await pool.connectInTime(await this.#target(server, owner_id), signal);
+    const { pool, limits } = this.#deps;
+    const connection = await pool.connectInTime(await this.#target(server, owner_id), signal);
+    const tools = await connection.freshTools();
     const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
     return tools
       .filter(({ name }) => isAllowed(name, tool_allow_list, tool_deny_list))
       .map((one) =>
-        mcpTool(offeredName(slug, one.name), one, id, model_intent, async (args, _, ended) => {
-          const connection = await pool.connect(await this.#target(server, owner_id));
-          return connection.call(one.name, args, ended);
-        }),
+        mcpTool(offeredName(slug, one.name), one, id, model_intent, (args, _, ended) =>
+          pool.call(() => this.#target(server, owner_id), one.name, args, { signal: ended, limits }),
+        ),
       );
   }
 
@@ -120,19 +125,22 @@ export class ChatMcp {
   }
 
   /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
-  async #workspaceTools({ workspace_id }: McpOf): Promise<McpTool[]> {
-    const { store } = this.#deps;
+  async #workspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
+    const { store, limits } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
     if (!context) return [];
     let servers = this.#workspaces.get(context.snapshot);
     if (!servers) {
       const snapshot = await store.get(findSnapshot({ id: context.snapshot }));
-      servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools }) =>
-        kind === "mcp_server" && status === "ok" && tools ? [{ server: source, tools }] : [],
+      servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools = [], error }) =>
+        kind === "mcp_server" ? [{ server: source, tools, problem: status === "ok" ? "" : error }] : [],
       );
       this.#workspaces.set(context.snapshot, servers);
       const [oldest = ""] = this.#workspaces.keys();
       if (this.#workspaces.size > KEPT) this.#workspaces.delete(oldest);
+    }
+    for (const { server, problem } of servers) {
+      if (problem !== "") warnings.push(`The MCP server "${server}" of the workspace is left out: ${problem}`);
     }
     return servers.flatMap(({ server, tools }) =>
       tools.map((one) => {
@@ -141,7 +149,8 @@ export class ChatMcp {
           agent.call<McpToolResult>({
             method: "POST",
             path: "/mcp/call-tool",
-            json: { server, tool: plain, arguments: args },
+            json: { server, tool: plain, arguments: args, ...limits },
+            answer_ms: limits.total_ms,
             signal,
           }),
         );

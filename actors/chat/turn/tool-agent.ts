@@ -25,6 +25,8 @@ const AGAIN_MS = 200;
 const RETURN_MS = 30_000;
 /** Longer than any request waits for news. */
 const ANSWER_MS = 60_000;
+/** What has a limit of its own says that it has passed. */
+const ANSWER_SPARE_MS = 10_000;
 /** Bytes of one answer. */
 const MOST = 16 * 1024 * 1024;
 
@@ -92,13 +94,13 @@ export class WorkspaceAgent implements ToolAgent {
     }
   }
 
-  async #once<T>({ method, path, json, body, signal }: AgentCall, read: Read<T>): Promise<T> {
+  async #once<T>({ method, path, json, body, signal, answer_ms = 0 }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock } = this.#deps;
     const agent_id = await this.#agent();
     this.#chats ??= this.#family();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
-    const limit = clock.after(ANSWER_MS, () => silence.abort());
+    const limit = clock.after(Math.max(ANSWER_MS, answer_ms + ANSWER_SPARE_MS), () => silence.abort());
     try {
       const response = await agentHttp.request(agent_id, {
         method,

@@ -156,6 +156,14 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "Whether models are asked for titles and summaries of chats after their turns.",
   }),
+  mcp_silence_timeout: setting(duration(1_000, 3_600_000), 60_000, {
+    group: "Chats",
+    help: "How long a tool of an MCP server may run without an answer or a sign of progress.",
+  }),
+  mcp_call_timeout: setting(duration(1_000, 86_400_000), 1_800_000, {
+    group: "Chats",
+    help: "How long a tool of an MCP server may run in all, however often it reports progress.",
+  }),
   chat_debug_logging: setting(flag, false, {
     group: "Chats",
     help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",

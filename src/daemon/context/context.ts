@@ -35,6 +35,8 @@ type Snapshot = { readonly version: number; readonly hash: string; readonly erro
 export class WorkspaceContext {
   readonly #options: ContextOptions;
   #wake = Promise.withResolvers<void>();
+  /** Resolves when what is there from now on has been pushed. */
+  #pushed = Promise.withResolvers<void>();
   #snapshot: Snapshot = { version: 0, hash: "", error: "", resources: [] };
 
   constructor(options: ContextOptions) {
@@ -52,16 +54,22 @@ export class WorkspaceContext {
     const { clock, signal, mcp } = this.#options;
     const wake = (): void => this.#wake.resolve();
     const folders = new FolderWatch(wake);
-    mcp.onChange(wake);
+    mcp.onChange(() => {
+      wake();
+      return this.#pushed.promise;
+    });
     signal.addEventListener("abort", wake, { once: true });
     try {
       while (!signal.aborted) {
         this.#wake = Promise.withResolvers();
+        const pushed = this.#pushed;
+        this.#pushed = Promise.withResolvers();
         const scan = await scanContext(await contextRoots(this.#options));
         folders.set(scan.watched);
         mcp.use(scan.configs);
         const resources = [...scan.resources, ...mcp.resources].slice(0, LIMITS.count);
         if (!(await this.#push(resources, scan.error))) return;
+        pushed.resolve();
         await Promise.race([this.#wake.promise, pause(clock, POLL_MS, signal)]);
         await pause(clock, SETTLE_MS, signal);
       }

@@ -1,42 +1,59 @@
 // The MCP servers of a workspace: started or called by the daemon as its `.mcp.json` files say, asked for their tools once, and called for
-// the server's chats (facts/chats 5.5, rules MC-5, MC-6). One that fails is told of with its reason and tried again when it is called.
-import type { Clock } from "#base/clock.ts";
+// the server's chats (facts/chats 5.5, rules MC-5, MC-6). One that fails is shown with its reason and tried again after a while.
+import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { within } from "#base/retry.ts";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
-import { McpConnection, McpError } from "#src/mcp/connection.ts";
+import { type CallLimits, CONNECT_MS, McpConnection } from "#src/mcp/connection.ts";
 import type { McpAnswer } from "#src/mcp/content.ts";
-import { httpTransport } from "#src/mcp/http.ts";
+import { McpError } from "#src/mcp/failure.ts";
+import { openHttp } from "#src/mcp/http.ts";
 import { LineTransport } from "#src/mcp/lines.ts";
+import { callWithRenewal } from "#src/mcp/renewal.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { declaredServers, type McpServerSpec } from "./mcp-config.ts";
+import { startProgram } from "./mcp-program.ts";
 
 export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Record<string, string>> };
 
 /** Bytes that the tools of all servers may be described with: a snapshot must fit into one message. */
 const MOST_TOOLS = 1024 * 1024;
+/** A program may install itself first. */
+const PROGRAM_CONNECT_MS = 180_000;
+/** A server that has not answered by then is shown as starting. */
+const STARTING_MS = 1_000;
+/** How long one that failed is left alone: the first time, and at most. It doubles with every failure. */
+const RETRY_MS = 5_000;
+const MAX_RETRY_MS = 5 * 60_000;
+/** A call's answer waits so long for the list that the call has changed. */
+const RELIST_MS = 3_000;
 
 type Config = { readonly folder: string; readonly text: string };
 type Server = {
   readonly spec: McpServerSpec;
   readonly key: string;
   connection: Promise<McpConnection>;
+  /** It is being connected to. */
+  isOpening: boolean;
   resource: StoredResource;
+  failures: number;
+  retry?: Timer;
 };
 
 export class WorkspaceMcp {
   readonly #options: McpOptions;
   readonly #servers = new Map<string, Server>();
   #wrong: StoredResource[] = [];
-  #changed: () => void = () => {};
+  #changed: () => Promise<void> = async () => {};
   #isOver = false;
 
   constructor(options: McpOptions) {
     this.#options = options;
   }
 
-  /** Told whenever `resources` has changed by itself. */
-  onChange(changed: () => void): void {
+  /** Told whenever `resources` has changed by itself; resolves when the server knows. */
+  onChange(changed: () => Promise<void>): void {
     this.#changed = changed;
   }
 
@@ -57,7 +74,7 @@ export class WorkspaceMcp {
     for (const spec of wanted.values()) if (!this.#servers.has(spec.name)) this.#begin(spec);
   }
 
-  /** The servers whose tools are known, and those that failed; one that is still being asked is left out. */
+  /** The servers whose tools are known, those that failed, and those that take their time to start. */
   get resources(): StoredResource[] {
     const all = [...this.#servers.values()].map(({ resource }) => resource);
     let left = MOST_TOOLS;
@@ -72,13 +89,25 @@ export class WorkspaceMcp {
   }
 
   /** What a tool answers. 404 for a server nobody declares, 503 when it cannot be reached. */
-  async call(server: string, tool: string, args: Record<string, unknown>, signal: AbortSignal): Promise<McpAnswer> {
+  async call(
+    server: string,
+    tool: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+    limits: CallLimits,
+  ): Promise<McpAnswer> {
     const known = this.#servers.get(server);
     if (!known) throw notFound();
     try {
-      let connection = await known.connection.catch(() => undefined);
-      if (!connection?.isOpen) connection = await this.#connect(known);
-      return await connection.call(tool, args, signal);
+      return await callWithRenewal(
+        () => this.#open(known),
+        async (connection) => {
+          const answer = await connection.call(tool, args, signal, limits);
+          // What the call has changed in the list is there for the next step.
+          await within(this.#options.clock, RELIST_MS, this.#relist(known, connection));
+          return answer;
+        },
+      );
     } catch (error) {
       if (!(error instanceof McpError)) throw error;
       throw new AppError("overloaded", `The MCP server "${server}" has failed: ${error.message}`);
@@ -93,81 +122,109 @@ export class WorkspaceMcp {
 
   #begin(spec: McpServerSpec): void {
     const resource = resourceOf(spec.name, "excluded", "");
-    const server = { spec, key: JSON.stringify(spec), connection: NEVER, resource };
+    const server: Server = {
+      spec,
+      key: JSON.stringify(spec),
+      connection: NEVER,
+      isOpening: false,
+      resource,
+      failures: 0,
+    };
     this.#servers.set(spec.name, server);
     this.#connect(server).catch(() => {});
+    this.#options.clock.after(STARTING_MS, () => {
+      if (server.resource.status !== "excluded") return;
+      void this.#setResource(server, resourceOf(spec.name, "unreadable", STARTING));
+    });
+  }
+
+  /** The open connection, the one that is being made, or a new one. */
+  async #open(server: Server): Promise<McpConnection> {
+    const connection = await server.connection.catch(() => undefined);
+    if (connection?.isOpen) return connection;
+    return server.isOpening ? server.connection : this.#connect(server);
   }
 
   /** One connection at a time; whoever comes meanwhile waits for the same. */
   #connect(server: Server): Promise<McpConnection> {
     const { spec } = server;
-    const opened = McpConnection.open(this.#options.clock, () => this.#transport(spec));
+    server.retry?.cancel();
+    const opened = this.#connectTo(server);
     server.connection = opened;
+    server.isOpening = true;
     void opened.then(
-      ({ tools }) => {
-        const prefixed = tools.map((one) => ({ ...one, name: `${spec.name}__${one.name}` }));
-        this.#setResource(server, { ...resourceOf(spec.name, "ok", ""), tools: prefixed });
+      (connection) => {
+        server.isOpening = false;
+        server.failures = 0;
+        void this.#setTools(server, connection);
       },
       (error) => {
+        server.isOpening = false;
+        server.failures += 1;
         log("daemon").warn("the MCP server {name} cannot be used: {error}", { name: spec.name, error: error.message });
-        this.#setResource(server, resourceOf(spec.name, "unreadable", error.message));
+        void this.#setResource(server, resourceOf(spec.name, "unreadable", error.message));
+        this.#retryLater(server);
       },
     );
     return opened;
   }
 
-  #setResource(server: Server, resource: StoredResource): void {
+  /** Nobody calls a server whose tools are unknown, so it is tried again without being called. */
+  #retryLater(server: Server): void {
+    if (this.#servers.get(server.spec.name) !== server) return;
+    const delay_ms = Math.min(RETRY_MS * 2 ** (server.failures - 1), MAX_RETRY_MS);
+    server.retry = this.#options.clock.after(delay_ms, () => {
+      if (this.#servers.get(server.spec.name) === server && !server.isOpening) this.#connect(server).catch(() => {});
+    });
+  }
+
+  async #relist(server: Server, connection: McpConnection): Promise<void> {
+    const before = connection.tools;
+    if ((await connection.freshTools()) !== before) await this.#setTools(server, connection);
+  }
+
+  #setTools(server: Server, { tools }: McpConnection): Promise<void> {
+    const { name } = server.spec;
+    const prefixed = tools.map((one) => ({ ...one, name: `${name}__${one.name}` }));
+    return this.#setResource(server, { ...resourceOf(name, "ok", ""), tools: prefixed });
+  }
+
+  async #setResource(server: Server, resource: StoredResource): Promise<void> {
     if (this.#servers.get(server.spec.name) !== server) {
       void server.connection.then((one) => one.close()).catch(() => {});
       return;
     }
     const size_bytes = resource.tools ? JSON.stringify(resource.tools).length : 0;
     server.resource = { ...resource, size_bytes };
-    this.#changed();
+    await this.#changed();
   }
 
   #drop(name: string): void {
     const server = this.#servers.get(name);
+    server?.retry?.cancel();
     this.#servers.delete(name);
     void server?.connection.then((one) => one.close()).catch(() => {});
   }
 
-  #transport(spec: McpServerSpec) {
-    if (spec.kind === "stdio") return new LineTransport((transport) => this.#start(spec, transport));
-    return httpTransport({ url: new URL(spec.url), kind: spec.kind, headers: spec.headers, fetch: globalThis.fetch });
-  }
-
-  /** A program with a group of its own, which ends as a whole. */
-  #start(spec: Extract<McpServerSpec, { kind: "stdio" }>, transport: LineTransport) {
-    const { env, groups } = this.#options;
-    const child = Bun.spawn([spec.command, ...spec.args], {
-      cwd: spec.folder,
-      env: { ...env, ...spec.env },
-      stdin: "pipe",
-      stdout: "pipe",
-      stderr: "ignore",
-      detached: true,
-    });
-    groups.add(child.pid);
-    void (async () => {
-      for await (const bytes of child.stdout) transport.push(bytes);
-    })().catch(() => {});
-    void child.exited.then(() => {
-      groups.ended(child.pid);
-      transport.ended();
-    });
-    return {
-      write: async (bytes: Uint8Array) => {
-        child.stdin.write(bytes);
-        await child.stdin.flush();
-      },
-      end: () => groups.end(child.pid),
+  #connectTo(server: Server): Promise<McpConnection> {
+    const { clock } = this.#options;
+    const { spec } = server;
+    const relist = (): void => {
+      void server.connection.then((connection) => this.#relist(server, connection)).catch(() => {});
     };
+    if (spec.kind !== "stdio") {
+      const way = { url: new URL(spec.url), kind: spec.kind, headers: spec.headers, fetch: globalThis.fetch };
+      return openHttp(clock, way, { connect_ms: CONNECT_MS, onToolsChanged: relist });
+    }
+    const start = (transport: LineTransport) => startProgram(this.#options, spec, transport);
+    const options = { connect_ms: PROGRAM_CONNECT_MS, onToolsChanged: relist };
+    return McpConnection.open(clock, () => new LineTransport(start), options);
   }
 }
 
 const NEVER = Promise.reject<McpConnection>(new McpError("not begun"));
 NEVER.catch(() => {});
+const STARTING = "it is starting";
 
 const resourceOf = (source: string, status: StoredResource["status"], error: string): StoredResource => ({
   kind: "mcp_server",

@@ -48,6 +48,9 @@ import {
 import type { Processes } from "./processes.ts";
 import { handledSockets } from "./sockets.ts";
 
+/** For a server of a version that names no limits. */
+const MCP_CALL_MS = 60_000;
+
 export type HttpApiOptions = {
   ports(): ListeningPort[];
   processes: Processes;
@@ -145,8 +148,9 @@ const routesOf = ({
     },
     "/api/v0/mcp/call-tool": {
       POST: async (request: Request) => {
-        const { server, tool, arguments: args } = await bodyOf(request, CallMcpTool);
-        return Response.json(await mcp.call(server, tool, args, request.signal));
+        const asked = await bodyOf(request, CallMcpTool);
+        const { server, tool, arguments: args, silence_ms = MCP_CALL_MS, total_ms = MCP_CALL_MS } = asked;
+        return Response.json(await mcp.call(server, tool, args, request.signal, { silence_ms, total_ms }));
       },
     },
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },

@@ -5,7 +5,7 @@ import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import type { Provider } from "#src/git/provider.ts";
-import { McpError } from "#src/mcp/connection.ts";
+import { McpError } from "#src/mcp/failure.ts";
 import type { Links } from "../external-auth/links.ts";
 
 export type McpSecrets = {

@@ -4,8 +4,8 @@ import { AppError } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import type { TriedMcpServer } from "#schema/chats/mcp-server.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { McpConnection, McpError } from "#src/mcp/connection.ts";
-import { httpTransport } from "#src/mcp/http.ts";
+import { McpError } from "#src/mcp/failure.ts";
+import { openHttp } from "#src/mcp/http.ts";
 import { isAllowed } from "#src/mcp/names.ts";
 import type { DomainContext } from "../context.ts";
 import { mcpAccess } from "./access.ts";
@@ -25,7 +25,8 @@ export const tryServer = async (
     const target = await mcpAccess(deps)(row, user_id);
     if (!target) return { works: false, problem: "Sign in there first: the server is asked in your name.", ...NONE };
     const fetch = (url: string | URL, init?: RequestInit) => deps.mcpOutbound.open(new URL(url), init);
-    const connection = await McpConnection.open(deps.clock, () => httpTransport({ ...target, fetch }), stop);
+    const { url, kind, headers } = target;
+    const connection = await openHttp(deps.clock, { url, kind, headers, fetch }, { signal: stop });
     const tools = connection.tools.map(({ name, description }) => ({
       name,
       description: description.slice(0, LONGEST),

@@ -5,6 +5,9 @@ export const CallMcpTool = t.Object({
   server: t.String({ maxLength: 256 }),
   tool: t.String({ maxLength: 1_024 }),
   arguments: t.Record(t.String(), t.Unknown()),
+  /** Milliseconds without an answer or a sign of progress, and in all. */
+  silence_ms: t.Optional(t.Integer({ minimum: 1 })),
+  total_ms: t.Optional(t.Integer({ minimum: 1 })),
 });
 export type CallMcpTool = Static<typeof CallMcpTool>;
 /** `files`: pictures and documents beside the words, in base64. */

@@ -1,0 +1,64 @@
+// A program that is an MCP server of the workspace: started in a group of its own, which ends as a whole. Keeps the last lines it wrote to
+// its error output, for when it ends, without the values that its configuration gave it. Used by mcp.ts.
+import type { Clock } from "#base/clock.ts";
+import { within } from "#base/retry.ts";
+import type { LineTransport, Program } from "#src/mcp/lines.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import type { McpServerSpec } from "./mcp-config.ts";
+
+const MAX_TAIL = 2_000;
+const MAX_LINES = 5;
+/** Shorter values are no secrets, and hiding them would hide words. */
+const MIN_SECRET = 6;
+
+type Options = {
+  readonly clock: Clock;
+  readonly groups: ProcessGroups;
+  readonly env: Readonly<Record<string, string>>;
+};
+type Spec = Extract<McpServerSpec, { kind: "stdio" }>;
+
+/** Its output goes to the transport, and its end with a reason. */
+export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transport: LineTransport): Program => {
+  const child = Bun.spawn([spec.command, ...spec.args], {
+    cwd: spec.folder,
+    env: { ...env, ...spec.env },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  groups.add(child.pid);
+  void (async () => {
+    for await (const bytes of child.stdout) transport.push(bytes);
+  })().catch(() => {});
+  let tail = "";
+  const read = (async () => {
+    const decoder = new TextDecoder();
+    for await (const bytes of child.stderr) tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_TAIL);
+  })().catch(() => {});
+  void child.exited.then(async (code) => {
+    groups.ended(child.pid);
+    // What the program has started may keep its pipe open.
+    await within(clock, PIPE_MS, read);
+    transport.ended(reasonOf(code, hidden(tail, Object.values(spec.env))));
+  });
+  return {
+    write: async (bytes: Uint8Array) => {
+      child.stdin.write(bytes);
+      await child.stdin.flush();
+    },
+    end: () => groups.end(child.pid),
+  };
+};
+
+const PIPE_MS = 200;
+
+const reasonOf = (code: number, tail: string): string => {
+  const lines = tail.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
+  const said = lines.slice(-MAX_LINES).join(" / ");
+  return said === "" ? `the program ended with code ${code}` : `the program ended with code ${code}: ${said}`;
+};
+
+const hidden = (text: string, values: readonly string[]): string =>
+  values.reduce((shown, value) => (value.length < MIN_SECRET ? shown : shown.replaceAll(value, "***")), text);

@@ -1,0 +1,100 @@
+// What became of a call of an MCP server that failed, from what the client package threw: in words for people, and whether the connection
+// can still be used (rules MC-4, MC-11). Pure.
+
+/**
+ * lost: the server has forgotten the session, and the call was not run. broken: it cannot be reached over this connection. silent: it did
+ * not answer in time. refused: it answered with an error.
+ */
+export type FailureKind = "lost" | "broken" | "silent" | "refused";
+
+/** The server cannot be reached, or does not keep to the protocol. Words for logs and people, without secrets. */
+export class McpError extends Error {
+  override readonly name = "McpError";
+  readonly kind: FailureKind;
+  /** Of its HTTP answer, where there was one. */
+  readonly status: number | undefined;
+
+  constructor(message: string, { kind = "broken", status }: { kind?: FailureKind; status?: number | undefined } = {}) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+const MAX_WORDS = 500;
+/** The specification's status for a session that is over, and the one that some servers have instead. */
+const LOST_STATUSES: readonly unknown[] = [404, 410];
+/** How servers say the same with a 400, or in an answer of 200. */
+const LOST_WORDS =
+  /\bsession\b.{0,60}\b(not found|expired|invalid|unknown|missing|terminated|closed|not exist|required|gone)\b|\b(no|not|invalid|unknown|expired|missing|bad|without)\b.{0,30}\bsession\b|\bnot (yet )?initialized\b/i;
+
+type How = {
+  /** The server had given a session. */
+  readonly hadSession?: boolean;
+  /** How long was waited. */
+  readonly limit_ms?: number;
+};
+
+/** `reason`: why a program has ended, where it has. */
+export const toMcpError = (error: unknown, reason: string | undefined, how: How = {}): McpError => {
+  if (reason !== undefined) return new McpError(short(reason));
+  if (error instanceof McpError) return error;
+  const { status, text } = answerIn(error);
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (status !== undefined) {
+    const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_WORDS.test(text));
+    const words = text === "" ? `it answered ${status}` : `it answered ${status}: ${text}`;
+    return new McpError(short(words), { kind: isLost ? "lost" : "broken", status });
+  }
+  if (code === "REQUEST_TIMEOUT" && how.limit_ms !== undefined) {
+    return new McpError(`it did not answer within ${how.limit_ms / 1_000} s`, { kind: "silent" });
+  }
+  if (typeof code === "number") {
+    const isLost = how.hadSession === true && LOST_WORDS.test(message);
+    return new McpError(short(message), { kind: isLost ? "lost" : "refused" });
+  }
+  return new McpError(short(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
+};
+
+/** What the runtime says of the network, in words for people. */
+const NETWORK: readonly (readonly [name: string, words: string])[] = [
+  ["ECONNREFUSED", "its address refuses connections; is it running?"],
+  ["ENOTFOUND", "its host name is unknown"],
+  ["ECONNRESET", "the connection was closed before it answered"],
+  ["ETIMEDOUT", "its address does not answer"],
+];
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
+
+/** One line, without addresses that may carry a secret. */
+const short = (text: string): string =>
+  text
+    .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, MAX_WORDS);
+
+/** What a server that answered something else than MCP said. */
+const answerIn = (error: unknown): { status: number | undefined; text: string } => {
+  const { data } = (typeof error === "object" && error !== null ? error : {}) as { readonly data?: unknown };
+  const { status, text } = (typeof data === "object" && data !== null ? data : {}) as {
+    readonly status?: unknown;
+    readonly text?: unknown;
+  };
+  if (typeof status !== "number") return { status: undefined, text: "" };
+  return { status, text: typeof text === "string" ? messageIn(text.trim()) : "" };
+};
+
+/** The message of an error in JSON; any other text as it is, but no page. */
+const messageIn = (text: string): string => {
+  if (text.startsWith("<")) return "";
+  try {
+    const { message, error } = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
+    const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
+    return [message, inner].find((one) => typeof one === "string" && one !== "")?.toString() ?? text;
+  } catch {
+    return text;
+  }
+};

@@ -1,0 +1,133 @@
+// A real MCP server with sessions, as most of them are run: it can forget them, be stopped and started again at its address, and has tools
+// that take their time, change the list of tools, and ask the client. For tests of how calls survive it.
+import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+
+const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
+const inputSchema = { type: "object" as const, properties: {} };
+
+/** How the server refuses a session that it has forgotten. */
+export type Refusal = "404" | "400" | "200";
+
+export type SessionHost = AsyncDisposable & {
+  readonly url: string;
+  /** Sessions that were begun. */
+  readonly begun: number;
+  /** Names of the tools that were called, in order. */
+  readonly called: string[];
+  /** What clients have cancelled. */
+  readonly cancelled: string[];
+  /** Forgets all sessions, as a restart does. */
+  forget(): void;
+  /** Stops listening. */
+  stop(): Promise<void>;
+  /** Listens again at the same address. */
+  start(): void;
+};
+
+type Session = { readonly transport: WebStandardStreamableHTTPServerTransport; readonly server: Server };
+
+export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}): SessionHost => {
+  const sessions = new Map<string, Session>();
+  const called: string[] = [];
+  const cancelled: string[] = [];
+  const names = ["hello", "grow", "slow", "silent", "ask", "die"];
+  let begun = 0;
+  let listening: Bun.Server<undefined> | undefined;
+
+  const makeServer = (): Server => {
+    const server = new Server(
+      { name: "sessions", version: "1.0.0" },
+      { capabilities: { tools: { listChanged: true } } },
+    );
+    server.setRequestHandler("tools/list", () => ({ tools: names.map((name) => ({ name, inputSchema })) }));
+    server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+      called.push(params.name);
+      if (params.name === "grow") {
+        names.push("late");
+        await server.sendToolListChanged();
+      }
+      if (params.name === "slow") {
+        for (let progress = 1; progress <= 6; progress++) {
+          await Bun.sleep(250);
+          const progressToken = mcpReq._meta?.progressToken;
+          if (progressToken === undefined) continue;
+          await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress } });
+        }
+      }
+      if (params.name === "silent") {
+        await new Promise<void>((resolve) => mcpReq.signal.addEventListener("abort", () => resolve(), { once: true }));
+        cancelled.push(params.name);
+      }
+      if (params.name === "ask") return text(await answersOf(mcpReq));
+      if (params.name === "die") await listening?.stop(true);
+      return text(`hello ${begun}`);
+    });
+    return server;
+  };
+
+  const fetch = async (request: Request): Promise<Response> => {
+    const id = request.headers.get("mcp-session-id");
+    const known = sessions.get(id ?? "");
+    if (known) return known.transport.handleRequest(request);
+    if (id !== null) return refused(refusal);
+    const server = makeServer();
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => crypto.randomUUID(),
+      onsessioninitialized: (session) => {
+        begun += 1;
+        sessions.set(session, { transport, server });
+      },
+    });
+    await server.connect(transport);
+    return transport.handleRequest(request);
+  };
+  const start = (at: number): void => {
+    listening = Bun.serve({ port: at, hostname: "127.0.0.1", idleTimeout: 0, fetch });
+  };
+  start(port);
+  const bound = listening?.port ?? 0;
+  return {
+    url: `http://127.0.0.1:${bound}/mcp`,
+    get begun() {
+      return begun;
+    },
+    called,
+    cancelled,
+    forget: () => sessions.clear(),
+    async stop() {
+      sessions.clear();
+      await listening?.stop(true);
+    },
+    start: () => start(bound),
+    async [Symbol.asyncDispose]() {
+      await listening?.stop(true);
+    },
+  };
+};
+
+type Asks = { send(request: { method: string; params: object }): Promise<unknown> };
+
+/** What the client says when it is asked for what it never offered. */
+const answersOf = async (asks: unknown): Promise<string> => {
+  const send = (method: string, params: object): Promise<string> =>
+    (asks as Asks).send({ method, params }).then(
+      (answer) => JSON.stringify(answer),
+      (error: Error) => error.message,
+    );
+  const elicited = await send("elicitation/create", {
+    message: "Which?",
+    requestedSchema: { type: "object", properties: {} },
+  });
+  const message = { role: "user", content: { type: "text", text: "hi" } };
+  return `${elicited} / ${await send("sampling/createMessage", { messages: [message], maxTokens: 5 })}`;
+};
+
+const refused = (refusal: Refusal): Response => {
+  const error = { code: -32_001, message: "Session not found" };
+  if (refusal === "404") return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
+  if (refusal === "400") {
+    const bad = { code: -32_000, message: "Bad Request: No valid session ID provided" };
+    return Response.json({ jsonrpc: "2.0", error: bad, id: null }, { status: 400 });
+  }
+  return Response.json({ jsonrpc: "2.0", error, id: null });
+};

@@ -1,0 +1,103 @@
+// Calls of MCP servers that restart, forget, take their time or ask back, over real servers with sessions.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { McpPool } from "#src/mcp/pool.ts";
+import { until } from "#test/support/until.ts";
+import { type Refusal, startSessionHost } from "./session-host.ts";
+import { startMcpHost } from "./support.ts";
+
+const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
+const never = new AbortController().signal;
+const messageOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "",
+    (error: Error) => error.message,
+  );
+
+/** A pool, and calls of one server in it. */
+const openPool = (url: string, kind: "http" | "sse" = "http") => {
+  const pool = new McpPool({ clock: systemClock, fetch });
+  const target = { key: url, url: new URL(url), kind, headers: {} };
+  const call = (tool: string, { signal = never, limits = LIMITS } = {}) =>
+    pool.call(async () => target, tool, {}, { signal, limits });
+  return { pool, target, call, [Symbol.asyncDispose]: () => pool.stop() };
+};
+
+for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
+  test(`[MC-11] a server that has forgotten the session and says so with ${refusal} gets a new one, and the same call again`, async () => {
+    await using host = startSessionHost({ refusal });
+    await using opened = openPool(host.url);
+    expect((await opened.call("hello")).result).toEqual({ output: "hello 1" });
+    host.forget();
+    const both = await Promise.all([opened.call("hello"), opened.call("hello")]);
+    expect(both.map(({ result }) => result.output)).toEqual(["hello 2", "hello 2"]);
+    expect(host.called).toEqual(["hello", "hello", "hello"]);
+    // A chat that begins now finds the open one.
+    expect((await opened.pool.connectInTime(opened.target, never)).isOpen).toBe(true);
+    expect(host.begun).toBe(2);
+  }, 20_000);
+}
+
+test("[MC-11] a server that was away is connected to again by the next call after it is back, and a call that it broke off ends at once", async () => {
+  await using host = startSessionHost();
+  await using opened = openPool(host.url);
+  await opened.call("hello");
+  const began = performance.now();
+  expect(await messageOf(opened.call("die"))).not.toBe("");
+  expect(performance.now() - began).toBeLessThan(10_000);
+  host.forget();
+  host.start();
+  expect((await opened.call("hello")).result).toEqual({ output: "hello 2" });
+}, 30_000);
+
+test("[MC-12] progress keeps a call alive, silence ends it, a bound ends it in any case, and the server hears of every end", async () => {
+  await using host = startSessionHost();
+  await using opened = openPool(host.url);
+  const slow = await opened.call("slow", { limits: { silence_ms: 900, total_ms: 60_000 } });
+  expect(slow.result).toEqual({ output: "hello 1" });
+  expect(await messageOf(opened.call("slow", { limits: { silence_ms: 800, total_ms: 1_000 } }))).toBe(
+    "it did not answer within 1 s",
+  );
+  expect(await messageOf(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
+    "it did not answer within 0.3 s",
+  );
+  await until(() => host.cancelled.length === 1);
+  const interrupt = new AbortController();
+  const waiting = messageOf(opened.call("silent", { signal: interrupt.signal }));
+  await until(() => host.called.filter((name) => name === "silent").length === 2);
+  interrupt.abort(new Error("enough"));
+  expect(await waiting).toBe("enough");
+  await until(() => host.cancelled.length === 2);
+}, 30_000);
+
+test("[MC-13] a list of tools that has changed is read again for the next step", async () => {
+  await using host = startSessionHost();
+  await using opened = openPool(host.url);
+  const namesNow = async () =>
+    (await (await opened.pool.connectInTime(opened.target, never)).freshTools()).map(({ name }) => name);
+  expect(await namesNow()).not.toContain("late");
+  await opened.call("grow");
+  await until(async () => (await namesNow()).includes("late"));
+}, 20_000);
+
+test("[MC-14] a server that asks for what was never offered is refused in words", async () => {
+  await using host = startSessionHost();
+  await using opened = openPool(host.url);
+  const { result } = await opened.call("ask");
+  expect(result.output).toBe('{"action":"decline"} / Slipway runs no models for MCP servers.');
+}, 20_000);
+
+test("[MC-3] a server of the older protocol under a plain URL is found after its 4xx, and errors that say nothing of the protocol stay", async () => {
+  await using host = startMcpHost();
+  host.refuse = (request) =>
+    request.method === "POST" && new URL(request.url).pathname === "/sse"
+      ? new Response("", { status: 405 })
+      : undefined;
+  await using opened = openPool(`${host.url}/sse`);
+  expect((await opened.call("echo")).result).toEqual({ output: "{}" });
+  await using locked = startMcpHost();
+  locked.refuse = () => new Response("no key", { status: 401 });
+  await using refused = openPool(`${locked.url}/sse`);
+  expect(await messageOf(refused.call("echo"))).toBe("it answered 401: no key");
+  expect(locked.seen).toHaveLength(1);
+}, 20_000);

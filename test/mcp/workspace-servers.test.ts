@@ -1,0 +1,76 @@
+// MCP servers of a workspace that are late, die, or change their tools, as the daemon runs them: real programs and real addresses.
+import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
+import { WorkspaceMcp } from "#src/daemon/context/mcp.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { startSessionHost } from "./session-host.ts";
+
+const temp = tempDirectory();
+afterAll(() => temp[Symbol.dispose]());
+const SUPPORT = join(import.meta.dir, "support.ts");
+const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
+const never = new AbortController().signal;
+
+/** These servers in a workspace, begun. */
+const openServers = (mcpServers: Record<string, object>) => {
+  const env = { PATH: process.env.PATH ?? "", HOME: temp.path };
+  const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
+  const mcp = new WorkspaceMcp({ clock: systemClock, groups, env });
+  const seen: string[] = [];
+  mcp.onChange(async () => {
+    seen.push(...mcp.resources.map(({ source, status, error }) => `${source} ${status} ${error}`.trim()));
+  });
+  mcp.use([{ folder: temp.path, text: JSON.stringify({ mcpServers }) }]);
+  const find = (name: string): StoredResource | undefined => mcp.resources.find(({ source }) => source === name);
+  return { mcp, seen, find, [Symbol.dispose]: () => mcp.end() };
+};
+const script = (text: string): object => ({ command: "sh", args: ["-c", text] });
+
+test("[MC-6] a program that takes its time is told of as starting, and its tools are there when it is", async () => {
+  const gate = join(temp.path, "gate");
+  const wait = `while [ ! -e '${gate}' ]; do sleep 0.1; done; exec '${process.execPath}' '${SUPPORT}'`;
+  using servers = openServers({ late: script(wait) });
+  await until(() => servers.find("late")?.error === "it is starting");
+  expect(servers.find("late")?.status).toBe("unreadable");
+  writeFileSync(gate, "");
+  await until(() => servers.find("late")?.status === "ok");
+  expect(servers.find("late")?.tools?.map(({ name }) => name)).toContain("late__add");
+}, 30_000);
+
+test("[MC-6] a server that is down at first is tried again without a call", async () => {
+  const host = startSessionHost();
+  await host.stop();
+  using servers = openServers({ web: { url: host.url } });
+  await until(() => servers.find("web")?.status === "unreadable");
+  host.start();
+  await using _ = host;
+  await until(() => servers.find("web")?.status === "ok");
+  host.forget();
+  expect((await servers.mcp.call("web", "hello", {}, never, LIMITS)).result).toEqual({ output: "hello 2" });
+}, 40_000);
+
+test("[MC-6] a program that dies says with its last lines why, without the values it was given", async () => {
+  const env = { TOKEN: "secret-value-1" };
+  using servers = openServers({
+    keyless: script("echo 'first line' >&2; echo 'GITHUB_TOKEN is not set' >&2; exit 3"),
+    leaky: { ...script('echo "refused: $TOKEN" >&2; exit 1'), env },
+    silent: script("exit 4"),
+  });
+  await until(() => ["keyless", "leaky", "silent"].every((name) => servers.find(name)?.error.includes("ended")));
+  expect(servers.find("keyless")?.error).toBe("the program ended with code 3: first line / GITHUB_TOKEN is not set");
+  expect(servers.find("leaky")?.error).toBe("the program ended with code 1: refused: ***");
+  expect(servers.find("silent")?.error).toBe("the program ended with code 4");
+}, 20_000);
+
+test("[MC-13] a call that changes the list of tools is answered when the new list has been told", async () => {
+  await using host = startSessionHost();
+  using servers = openServers({ web: { url: host.url } });
+  await until(() => servers.find("web")?.status === "ok");
+  await servers.mcp.call("web", "grow", {}, never, LIMITS);
+  await until(() => servers.find("web")?.tools?.some(({ name }) => name === "web__late"));
+}, 20_000);
