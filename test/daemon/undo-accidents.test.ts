@@ -58,7 +58,7 @@ const openWorld = (): World => {
   mkdirSync(join(home, "plain", "deep"), { recursive: true });
   writeFileSync(join(home, "plain", "deep", "notes.txt"), "by hand\n");
   writeFileSync(join(home, "z"), "before\n");
-  const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null", HOME: home };
+  const env = { PATH: process.env.PATH ?? "", HOME: home };
   const groups = new ProcessGroups({ clock: CLOCK, agent_id: "t" });
   const checkpoints = new Checkpoints({ clock: CLOCK, env, groups, state: join(place, "state"), folder: () => home });
   const sh = (script: string): void => {
@@ -190,6 +190,28 @@ for (const [name, script] of Object.entries(BROKEN)) {
     60_000,
   );
 }
+
+testNeeding(
+  [needs.git],
+  "[UN-6][UN-13] what is ignored by now is not removed, what was made since is put aside, and a broken git configuration keeps nothing away",
+  async () => {
+    using world = openWorld();
+    const { checkpoints, home, sh } = world;
+    await checkpoints.take({ chat_id: CHAT, message_id: 1 });
+    sh("echo later > u/secret.env; echo made > u/made; echo data > results");
+    // A later checkpoint keeps a file that is ignored afterwards.
+    await checkpoints.take({ chat_id: CHAT, message_id: 2 });
+    sh("echo secret.env >> u/.git/info/exclude; echo '[broken' > .gitconfig; rm -rf u/src");
+    await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    const gone = { "u/made": undefined, results: undefined, "u/secret.env": "later\n" };
+    expect(textsOf(home, Object.keys({ ...WHOLE, ...gone }))).toEqual({ ...WHOLE, ...gone });
+    const aside = join(home, "..", "state", "removed");
+    const put = [...new Bun.Glob("**/{made,results}").scanSync({ cwd: aside })].map((path) => path.split("/").at(-1));
+    expect(put.sort()).toEqual(["made", "results"]);
+    expect(await checkpoints.take({ chat_id: CHAT, message_id: 3 })).toEqual({ problems: [] });
+  },
+  60_000,
+);
 
 testNeeding(
   [needs.git],

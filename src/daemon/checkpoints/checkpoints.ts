@@ -24,7 +24,9 @@ const MAX_NAMED = 20;
 export type CheckpointsOptions = GitOptions & { readonly folder: () => string; readonly state: string };
 
 /** Below the state: records, git directories by folder, and the objects that all of them share. */
-const [RECORDS, WORK, OBJECTS] = ["chats", "folders", "objects"];
+const [RECORDS, WORK, OBJECTS, REMOVED] = ["chats", "folders", "objects", "removed"];
+/** So long files that a restore has removed stay there. */
+const REMOVED_DAYS = 7;
 /** Its time is that of the last full cleanup. */
 const TIDIED = "tidied";
 const IN_PREPARATION = "the first checkpoint of its files is still being made";
@@ -98,6 +100,8 @@ export class Checkpoints {
       if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
       const { folders, problems } = record;
       if (folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
+      const { state, clock } = this.#options;
+      const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
       const left_out = [...problems];
       // The outer ones first: a file in the place of a repository goes before the repository comes back.
@@ -107,7 +111,7 @@ export class Checkpoints {
         );
         try {
           const shadow = this.#shadow(kept.root, kept.kind);
-          const done = await new FolderRestore(this.#options, shadow, kept, inside).run();
+          const done = await new FolderRestore(this.#options, shadow, kept, { without: inside, removed }).run();
           restored_files += done.restored;
           left_out.push(...done.left_out, ...(await this.#ignoredOf(shadow).missing()));
         } catch (error) {
@@ -215,6 +219,7 @@ export class Checkpoints {
     // A day more than the server counts on: its clock may be another.
     if (withOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
     await this.#removeFormer();
+    await this.#removeToRemoved(now - REMOVED_DAYS * DAY_MS);
     const needed = new Map<string, Set<string>>();
     for (const { root, kind, tree } of await this.#records.folders()) {
       const name = nameOf(kind, root);
@@ -224,6 +229,13 @@ export class Checkpoints {
       const shadow = this.#shadows.get(name);
       if (shadow) this.#ignored.delete(shadow.place.place);
       this.#shadows.delete(name);
+    }
+  }
+
+  async #removeToRemoved(before: number): Promise<void> {
+    const folder = join(this.#options.state, REMOVED);
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (await isOlder(join(folder, name), before)) await rm(join(folder, name), { recursive: true, force: true });
     }
   }
 

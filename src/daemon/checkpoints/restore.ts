@@ -1,8 +1,22 @@
 // Brings one folder back to what a checkpoint kept of it, file by file, also where the folder or its repository is gone; and says which
 // files did not come back (rules UN-4, UN-6). Used by checkpoints.ts.
-import { access, chmod, constants, lstat, mkdir, readdir, realpath, rm, rmdir, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  constants,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { gitfileTarget, isRepository } from "./folders.ts";
 import type { KeptFolder } from "./records.ts";
@@ -17,16 +31,20 @@ export type FolderRestored = { readonly restored: number; readonly left_out: rea
 /** `ids`: of the files to write, by path. `remove`: in no order. */
 type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };
 
-/** `without`: folders inside that have a checkpoint of their own, as paths below the root. */
+/** `without`: folders inside that have a checkpoint of their own, as paths below the root. `removed`: where files go that were made since. */
+export type RestoreInto = { readonly without: readonly string[]; readonly removed: string };
+
 export class FolderRestore {
   readonly #options: GitOptions;
   readonly #shadow: ShadowGit;
   readonly #kept: KeptFolder;
   readonly #without: readonly string[];
+  readonly #removed: string;
   readonly #left_out: string[] = [];
   #objects: string | undefined;
 
-  constructor(options: GitOptions, shadow: ShadowGit, kept: KeptFolder, without: readonly string[]) {
+  constructor(options: GitOptions, shadow: ShadowGit, kept: KeptFolder, { without, removed }: RestoreInto) {
+    this.#removed = removed;
     this.#options = options;
     this.#shadow = shadow;
     this.#kept = kept;
@@ -41,6 +59,7 @@ export class FolderRestore {
     const had = this.#kept.kind === "repository" && !(await isRepository(root));
     if (had) this.#left_out.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
     await this.#shadow.prepare();
+    await this.#shadow.addExclude();
     // Its own objects where it still has them: for what was too large to be copied.
     if (this.#kept.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
     const { ids, remove } = await this.#changes();
@@ -96,7 +115,7 @@ export class FolderRestore {
     return files;
   }
 
-  /** What was made since: no folder with a checkpoint of its own, nothing too large, nothing that was ignored then. */
+  /** What was made since: no folder with a checkpoint of its own, nothing too large, nothing that is or was ignored. */
   async #removable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
     const found = new Set<string>();
     for (const path of added) {
@@ -104,22 +123,34 @@ export class FolderRestore {
       const here = await lstat(join(this.#kept.root, path)).catch(() => undefined);
       if (here && !here.isDirectory() && here.size <= MAX_FILE_BYTES) found.add(path);
     }
+    if (found.size === 0) return found;
+    // What a later checkpoint kept may have become ignored since.
+    for (const path of await this.#ignored(this.#kept.root, [...found])) found.delete(path);
     const rules = [...wanted.keys()].filter((path) => path === ".gitignore" || path.endsWith("/.gitignore"));
-    if (found.size === 0 || rules.length === 0) return found;
+    if (rules.length === 0) return found;
     for (const path of await this.#ignoredThen(rules, [...found])) found.delete(path);
     return found;
   }
 
+  /** Those of the paths that the rules below `root` ignore. All of them when git cannot say: none is removed then. */
+  async #ignored(root: string, paths: readonly string[]): Promise<readonly string[]> {
+    const args = ["check-ignore", "--no-index", "-z", "--stdin"];
+    try {
+      // 1: none of them.
+      return split(await this.#shadow.git(args, { input: lines(paths), root, fine: [1] }));
+    } catch (error) {
+      log("daemon").warn("nothing is removed from {root}: {error}", { root, error });
+      return paths;
+    }
+  }
+
   /** Those of the paths that the rules of the checkpoint ignore: rules that were deleted since still protect what they name. */
-  async #ignoredThen(rules: readonly string[], paths: readonly string[]): Promise<string[]> {
+  async #ignoredThen(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
     const beside = join(this.#shadow.place.place, `rules-${uuid()}`);
     await mkdir(beside);
     try {
       await this.#checkout(rules, beside);
-      const args = ["-c", "core.quotePath=false", "check-ignore", "--no-index", "-z", "--stdin"];
-      // It ends with 1 where nothing is ignored.
-      const text = await this.#shadow.git(args, { input: lines(paths), root: beside }).catch(() => "");
-      return split(text);
+      return await this.#ignored(beside, paths);
     } finally {
       await rm(beside, { recursive: true, force: true });
     }
@@ -164,12 +195,13 @@ export class FolderRestore {
     return stays ? "a folder with files that are not kept is in its place" : undefined;
   }
 
+  /** Moves the files out of the way rather than deleting them: a program that the chat knows nothing of may have made them. */
   async #remove(paths: ReadonlySet<string>): Promise<number> {
     const { root } = this.#kept;
     let count = 0;
     for (const path of paths) {
       try {
-        await rm(join(root, path), { force: true });
+        await moveToRemoved(join(root, path), join(this.#removed, root, path));
         count += 1;
       } catch (error) {
         this.#leaveOut(path, `it cannot be removed: ${(error as Error).message}`);
@@ -222,5 +254,16 @@ export class FolderRestore {
     this.#left_out.push(`${join(this.#kept.root, path)} (${reason})`);
   }
 }
+
+const moveToRemoved = async (from: string, to: string): Promise<void> => {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EXDEV") throw error;
+    await cp(from, to, { preserveTimestamps: true, verbatimSymlinks: true });
+    await rm(from, { force: true });
+  }
+};
 
 const idOf = (file: string): string => file.slice(file.indexOf(" ") + 1);

@@ -2,7 +2,7 @@
 // this folder that needs git. Throws `conflict` with git's own message.
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { conflict } from "#base/errors.ts";
+import { AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { runProcess } from "../scripts/process.ts";
@@ -39,18 +39,21 @@ export type CheckpointGit = Place & {
   /** An object store of the user's to read from, for this command only. */
   readonly borrowed?: string;
   readonly timeout_ms?: number;
+  /** Exit codes that are answers, not failures. */
+  readonly fine?: readonly number[];
   /** Takes the output, whatever its size, instead of the caller. */
   readonly onText?: (text: string) => void;
 };
 
 /** Runs git there and returns its output. */
 export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGit): Promise<string> => {
-  const { args, place, objects, root, input, index, borrowed, timeout_ms, onText } = wanted;
+  const { args, place, objects, root, input, index, borrowed } = wanted;
   const env: Record<string, string> = { GIT_DIR: place, GIT_OBJECT_DIRECTORY: objects };
   if (args[0] !== "init") env.GIT_WORK_TREE = root;
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quoted(borrowed);
-  const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, timeout_ms, onText });
+  const { timeout_ms, fine, onText } = wanted;
+  const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, timeout_ms, fine, onText });
   if (input === undefined) return run(["git", ...SAFE, ...args]);
   const file = join(place, `input-${uuid()}`);
   await writeFile(file, input);
@@ -61,14 +64,28 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   }
 };
 
-type Program = Pick<CheckpointGit, "root" | "timeout_ms" | "onText"> & {
+type Program = Pick<CheckpointGit, "root" | "timeout_ms" | "fine" | "onText"> & {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Runs any program that is git in the end. */
+/** Runs any program that is git in the end. Settings of the user's that git cannot read do not count. */
 export const runGitProgram = async (options: GitOptions, program: Program): Promise<string> => {
-  const { command, root, env, timeout_ms = TIMEOUT_MS, onText } = program;
+  try {
+    return await runOnce(options, program);
+  } catch (error) {
+    if (!(error instanceof AppError) || !BAD_SETTINGS.test(error.message)) throw error;
+    const { command, root, env, timeout_ms, fine, onText } = program;
+    const without = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
+    return runOnce(options, { command, root, env: without, timeout_ms, fine, onText });
+  }
+};
+
+/** Before it has done anything. */
+const BAD_SETTINGS = /bad (numeric |boolean )?config|unable to access '.*config'/;
+
+const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
+  const { command, root, env, timeout_ms = TIMEOUT_MS, fine = [], onText } = program;
   const { clock, groups } = options;
   const chunks: Uint8Array[] = [];
   const decoder = new TextDecoder();
@@ -92,7 +109,8 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
     },
   });
   if (end.timed_out || size > MAX_LISTED_BYTES) throw conflict(`${root} has too many files to look through`);
-  if (end.exit_code !== 0) throw conflict(`git: ${message.trim() || `ended with ${end.exit_code}`}`);
+  if (end.exit_code !== 0 && !fine.includes(end.exit_code))
+    throw conflict(`git: ${message.trim() || `ended with ${end.exit_code}`}`);
   return Buffer.concat(chunks).toString("utf8");
 };
 

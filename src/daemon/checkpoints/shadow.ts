@@ -1,7 +1,7 @@
 // One folder of the workspace as git sees it from a git directory of our own: the user's repository, its index and its branches are only
 // read, and nothing that is kept depends on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
 import { constants } from "node:fs";
-import { access, copyFile, lstat, mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { access, appendFile, copyFile, lstat, mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
 import type { GitOptions } from "../git/scan.ts";
@@ -130,7 +130,12 @@ export class ShadowGit {
     return seedIndex(this.#options, this.#place, found);
   }
 
-  /** What the user's repository ignores by a file of its own, as long as it is there. */
+  /** Takes over what the user's repository ignores by a file of its own; what it ignored before still counts for a restore. */
+  async addExclude(): Promise<void> {
+    const now = await textOf(join(this.root, ".git", "info", "exclude"));
+    if (now !== undefined) await appendFile(join(this.#place.place, "info", "exclude"), `\n${now}`);
+  }
+
   async #refreshExclude(): Promise<void> {
     if (this.kind === "folder") return;
     const file = join(this.root, ".git", "info", "exclude");
