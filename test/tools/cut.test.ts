@@ -83,8 +83,71 @@ test("[TO-10] what is exact goes before what is similar, and `$` is no pattern",
   const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
   expect(edit("a\n a\n", "a\n a", "$& $1")).toEqual({ text: "$& $1\n" });
   expect(edit("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
-  expect(edit("  a\nb\n", "a\n b", "c")).toEqual({ problem: "is not in the file" });
-  expect(edit("x", "   ", "y")).toEqual({ problem: "is not in the file" });
+  expect(edit("  a\nb\n", "a\n b", "c")).toEqual({
+    field: "old_text",
+    problem: "is not in the file. All of its lines are in the file, but not in this order or with this indentation.",
+  });
+  expect(edit("x", "   ", "y")).toEqual({ field: "old_text", problem: "is not in the file." });
+});
+
+test("[TO-25] a passage that looks the same is found, and what the edit leaves alone stays as the file has it", () => {
+  const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
+  const rows: [text: string, old_text: string, new_text: string, after: string][] = [
+    // Decomposed letters in the file.
+    ["un cafe\u0301 noir\n", "un caf\u00e9 noir", "un caf\u00e9 blanc", "un cafe\u0301 blanc\n"],
+    // Composed ones in the file.
+    ["un caf\u00e9 noir\n", "un cafe\u0301 noir", "un cafe\u0301 blanc", "un caf\u00e9 blanc\n"],
+    // Typographic quotes, dashes and dots.
+    [
+      "say \u201chello\u201d \u2013 it\u2019s\u2026\n",
+      'say "hello" - it\'s...',
+      'say "bye" - it\'s...',
+      "say \u201cbye\u201d \u2013 it\u2019s\u2026\n",
+    ],
+    // No-break blanks, and blanks of other widths.
+    ["10\u00a0km at 4\u202fPM\n", "10 km at 4 PM", "12 km at 4 PM", "12\u00a0km at 4\u202fPM\n"],
+    // Invisible marks.
+    ["a\u200bb = 1\n", "ab = 1", "ab = 2", "a\u200bb = 2\n"],
+    // Tabs written as blanks: the new lines get the file's indentation.
+    [
+      "\tif (a) {\n\t\tb();\n\t}\n",
+      "    if (a) {\n        b();\n    }\n",
+      "    if (a) {\n        c();\n            d();\n    }\n",
+      "\tif (a) {\n\t\tc();\n\t\t\td();\n\t}\n",
+    ],
+    // Blanks written as tabs, and in the middle of a line.
+    ["  key:   value\n", "\tkey:\tvalue", "\tkey:\tother", "  key:   other\n"],
+    // With the line ends of another system.
+    ["say \u201ca\u201d\r\nthen\r\n", 'say "a"\nthen', 'say "a"\nnow', "say \u201ca\u201d\r\nnow\r\n"],
+  ];
+  for (const [text, old_text, new_text, after] of rows) expect(edit(text, old_text, new_text)).toEqual({ text: after });
+  // As read_file shows them, with the numbers of their lines.
+  expect(edit("a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc")).toEqual({ text: "a\nx\nc\n" });
+  // Lines keep the ends of those around them, and a lone carriage return is no line end.
+  expect(edit("a\r\nb\r\nc\nd\ne\rf\n", "c\nd", "c\nx\nd")).toEqual({ text: "a\r\nb\r\nc\nx\nd\ne\rf\n" });
+  expect(edit("a\r\nb\r\nc\nd\n", "a\nb", "a\nx\nb")).toEqual({ text: "a\r\nx\r\nb\r\nc\nd\n" });
+  // Not unique is not found.
+  expect(edit("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
+});
+
+test("[TO-25] a passage that is not there is answered with the nearest line, and an edit that changes nothing says so", () => {
+  const text = "import a from 'a';\nexport const total = (one: number) => one + 1;\n";
+  expect(applyEdit(text, { old_text: "export const total = (one) => one + 1;", new_text: "x" })).toEqual({
+    field: "old_text",
+    problem: 'is not in the file. The nearest line is 2: "export const total = (one: number) => one + 1;"',
+  });
+  expect(applyEdit(text, { old_text: "something else entirely", new_text: "x" })).toEqual({
+    field: "old_text",
+    problem: "is not in the file.",
+  });
+  expect(applyEdit(text, { old_text: "import", new_text: "import" })).toEqual({
+    field: "new_text",
+    problem: "is the same as old_text, so nothing would change",
+  });
+  expect(applyEdit("caf\u00e9\n", { old_text: "cafe\u0301", new_text: "caf\u00e9" })).toEqual({
+    field: "new_text",
+    problem: "is what the file says already",
+  });
 });
 
 test("[TO-3] a result may take about a third of the model's context, at least 16 KB; 64 KB while nobody knows its size", () => {

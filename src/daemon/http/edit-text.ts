@@ -1,44 +1,91 @@
-// Replaces a passage of a text, forgiving what models get wrong: line endings, blanks at the ends of lines, and indentation. What is
-// exact comes first; nothing is replaced when the passage is not there or not unique. Pure.
+// Replaces a passage of a text, forgiving what models get wrong: line endings, blanks at the ends of lines, indentation, and characters
+// that look alike (fuzzy-text.ts). What is exact comes first; nothing is replaced when the passage is not there, not unique, or when the
+// edit would change nothing. Pure.
 import type { EditFiles } from "#schema/agents/agent-files.ts";
+import { findAlike, replacementFor } from "./fuzzy-text.ts";
+import { nearestLine } from "./nearest-line.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
-type Passage = { readonly from: number; readonly to: number; readonly indent: string };
+/** `text`: what stands there afterwards. */
+type Passage = { readonly from: number; readonly to: number; readonly text: string };
+type Edited = { text: string } | { field: "old_text" | "new_text"; problem: string };
 
-/** The text after the edit, or why it does not fit. */
-export const applyEdit = (text: string, edit: Edit): { text: string } | { problem: string } => {
-  const isCrlf = text.includes("\r\n");
-  const native = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, "\r\n") : part.replace(/\r\n/g, "\n"));
+const MAX_LINES_NAMED = 10;
+
+/** Returns the text after the edit, or the field that does not fit and why. */
+export const applyEdit = (text: string, edit: Edit): Edited => {
   const { old_text, new_text, replace_all = false } = edit;
-  let found = exact(text, old_text);
-  let replacement = new_text;
-  if (found.length === 0) {
-    found = exact(text, native(old_text));
-    if (found.length === 0) found = similar(text, old_text);
+  if (old_text === new_text) {
+    return { field: "new_text", problem: "is the same as old_text, so nothing would change" };
   }
-  if (isCrlf) replacement = native(new_text);
-  if (found.length === 0) return { problem: "is not in the file" };
-  if (found.length > 1 && !replace_all) return { problem: `is in the file ${found.length} times` };
+  let found = passagesOf(text, old_text, new_text);
+  if (found.length === 0) {
+    const [without, replacement] = [withoutNumbers(old_text), withoutNumbers(new_text)];
+    if (without !== old_text) found = passagesOf(text, without, replacement);
+  }
+  if (found.length === 0) return { field: "old_text", problem: `is not in the file.${nearestLine(text, old_text)}` };
+  if (found.length > 1 && !replace_all) {
+    const lines = found.slice(0, MAX_LINES_NAMED).map(({ from }) => text.slice(0, from).split("\n").length);
+    const where = `in lines ${lines.join(", ")}${found.length > lines.length ? " and others" : ""}`;
+    return {
+      field: "old_text",
+      problem: `is in the file ${found.length} times, ${where}; give more of the lines around it`,
+    };
+  }
   const pieces: string[] = [];
   let at = 0;
-  for (const { from, to, indent } of found) {
-    pieces.push(text.slice(at, from), reindented(replacement, indent));
-    at = to;
+  for (const passage of found) {
+    pieces.push(text.slice(at, passage.from), passage.text);
+    at = passage.to;
   }
-  pieces.push(text.slice(at));
-  return { text: pieces.join("") };
+  const edited = pieces.join("") + text.slice(at);
+  return edited === text ? { field: "new_text", problem: "is what the file says already" } : { text: edited };
 };
 
-const exact = (text: string, passage: string): Passage[] => {
+/** As strict as possible first. */
+const passagesOf = (text: string, old_text: string, new_text: string): Passage[] => {
+  const finders = [
+    () => exact(text, old_text, new_text),
+    () => exact(text, old_text.replace(/\r?\n/g, "\r\n"), new_text),
+    () => exact(text, old_text.replace(/\r\n/g, "\n"), new_text),
+    () => similar(text, old_text, new_text),
+    () =>
+      findAlike(text, old_text).map((match) => {
+        return { from: match.from, to: match.to, text: replacementFor(text, match, { old_text, new_text }) };
+      }),
+  ];
+  for (const find of finders) {
+    const found = find();
+    if (found.length > 0) return found.map((passage) => withLineEnds(text, passage));
+  }
+  return [];
+};
+
+/** The replacement gets the line ends of the lines it stands among, which a file may mix. */
+const withLineEnds = (text: string, { from, to, text: replacement }: Passage): Passage => {
+  const near = text.slice(from, to).includes("\n") ? from : text.lastIndexOf("\n", from - 1);
+  const end = text.indexOf("\n", Math.max(0, near));
+  const isCrlf = end > 0 ? text[end - 1] === "\r" : text.includes("\r\n");
+  return { from, to, text: replacement.replace(/\r?\n/g, isCrlf ? "\r\n" : "\n") };
+};
+
+/** A passage as read_file shows it, without the numbers of its lines. */
+const withoutNumbers = (passage: string): string => {
+  const lines = passage.split("\n");
+  const isNumbered = lines.every((line) => line === "" || /^\s*\d+\t/.test(line));
+  return isNumbered ? lines.map((line) => line.replace(/^\s*\d+\t/, "")).join("\n") : passage;
+};
+
+const exact = (text: string, passage: string, replacement: string): Passage[] => {
   const found: Passage[] = [];
   for (let from = text.indexOf(passage); from >= 0; from = text.indexOf(passage, from + passage.length)) {
-    found.push({ from, to: from + passage.length, indent: "" });
+    found.push({ from, to: from + passage.length, text: replacement });
   }
   return found;
 };
 
 /** Whole lines that say the same but for blanks around them; all of them moved in by the same indentation. */
-const similar = (text: string, passage: string): Passage[] => {
+const similar = (text: string, passage: string, replacement: string): Passage[] => {
   const endsLine = /\r?\n$/.test(passage);
   const wanted = passage.replace(/\r?\n$/, "").split(/\r?\n/);
   const bare = wanted.map((line) => line.trim());
@@ -54,7 +101,7 @@ const similar = (text: string, passage: string): Passage[] => {
     );
     const [first, last] = [window[0], window.at(-1)];
     if (indent === undefined || !first || !last) continue;
-    found.push({ from: first.from, to: endsLine ? last.next : last.to, indent });
+    found.push({ from: first.from, to: endsLine ? last.next : last.to, text: reindented(replacement, indent) });
     index += wanted.length - 1;
   }
   return found;

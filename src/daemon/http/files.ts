@@ -112,7 +112,7 @@ export const editFiles = async (
     let text = texts.get(absolute_path)?.text ?? before;
     for (const [j, edit] of edits.entries()) {
       const edited = applyEdit(text, edit);
-      if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.old_text`, edited.problem);
+      if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.${edited.field}`, edited.problem);
       text = edited.text;
       if (text.length > MAX_FILE) throw tooLarge();
     }

@@ -46,6 +46,7 @@ import {
   writeFile,
 } from "./files.ts";
 import type { Processes } from "./processes.ts";
+import { existingPath } from "./similar-path.ts";
 import { handledSockets } from "./sockets.ts";
 
 /** For a server of a version that names no limits. */
@@ -162,16 +163,18 @@ const routesOf = ({
       GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
     },
     "/api/v0/read-file": {
-      GET: (request: Request) => {
-        touched(request, [path(request)], false);
-        return readFile(path(request), numberOf(request, "offset", 0), numberOf(request, "limit", ALL));
+      GET: async (request: Request) => {
+        const file = await existingPath(path(request));
+        touched(request, [file], false);
+        return readFile(file, numberOf(request, "offset", 0), numberOf(request, "limit", ALL));
       },
     },
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
         const offset = Math.max(1, numberOf(request, "offset", 1));
-        touched(request, [path(request)], false);
-        return Response.json(await readFileLines(path(request), offset, numberOf(request, "limit", 2_000)));
+        const file = await existingPath(path(request));
+        touched(request, [file], false);
+        return Response.json(await readFileLines(file, offset, numberOf(request, "limit", 2_000)));
       },
     },
     "/api/v0/write-file": {
@@ -192,7 +195,11 @@ const routesOf = ({
     "/api/v0/edit-files": {
       POST: async (request: Request) => {
         const { id, files } = await bodyOf(request, EditFiles);
-        const placed = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
+        const placed = await Promise.all(
+          files.map(async ({ path: given, edits: wanted }) => {
+            return { path: given, edits: wanted, absolute_path: await existingPath(place(given)) };
+          }),
+        );
         const edit = () => editFiles(placed);
         const edited = await (id === undefined ? edit() : edits.once(id, edit));
         touched(

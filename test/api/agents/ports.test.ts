@@ -145,10 +145,12 @@ describe("the daemon's HTTP API", () => {
     const one = { path: "one.txt", edits: [{ old_text: "b", new_text: "$& and b" }] };
     const bad = await edit(one, { path: "two.txt", edits: [{ old_text: "nowhere", new_text: "" }] });
     expect(bad.status).toBe(400);
-    expect(bad.body.validations).toEqual([{ field: "files.1.edits.0.old_text", detail: "is not in the file" }]);
+    expect(bad.body.validations).toEqual([{ field: "files.1.edits.0.old_text", detail: "is not in the file." }]);
     expect(readFileSync(inHome("one.txt"), "utf8")).toBe("a b a\n");
     const twice = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
-    expect(twice.body.validations[0]?.detail).toBe("is in the file 2 times");
+    expect(twice.body.validations[0]?.detail).toBe(
+      "is in the file 2 times, in lines 1, 1; give more of the lines around it",
+    );
     const all = {
       path: "two.txt",
       edits: [

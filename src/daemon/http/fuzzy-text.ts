@@ -1,0 +1,104 @@
+// Finds a passage that looks the same though its characters differ: composed and decomposed letters, typographic quotes and dashes, no-break
+// and other blanks, tabs written as blanks, invisible marks. What the edit leaves alone stays as the file has it. Pure.
+
+/** A text in its plain form; `at[i]` is where character i begins in the text, and the last entry is its end. */
+type Plain = { readonly text: string; readonly at: readonly number[] };
+export type Match = { readonly from: number; readonly to: number };
+
+const LOOK_ALIKES: readonly (readonly [characters: RegExp, plain: string])[] = [
+  [/[\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc]/g, "'"],
+  [/[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g, '"'],
+  [/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g, "-"],
+  [/\u2026/g, "..."],
+];
+// A letter with its marks; a run of blanks; a line end; invisible marks; any other character.
+const UNITS = /\r?\n|[^\S\r\n]+|[\u200b-\u200d\u2060\ufeff\u00ad]+|\P{M}\p{M}*|\p{M}+/gu;
+const INVISIBLE = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
+
+/** Returns where the passage stands, without overlaps. */
+export const findAlike = (text: string, passage: string): Match[] => {
+  const wanted = plainOf(passage).text;
+  if (wanted.trim() === "") return [];
+  const { text: plain, at } = plainOf(text);
+  const found: Match[] = [];
+  for (let from = plain.indexOf(wanted); from >= 0; from = plain.indexOf(wanted, from + wanted.length)) {
+    found.push({ from: at[from] ?? 0, to: at[from + wanted.length] ?? text.length });
+  }
+  return found;
+};
+
+/** Returns what stands in the place of the match: the file's own characters where old and new text are the same, indented as the file is. */
+export const replacementFor = (
+  text: string,
+  { from, to }: Match,
+  { old_text, new_text }: { readonly old_text: string; readonly new_text: string },
+): string => {
+  const before = text.slice(from, to);
+  const wanted = indentedAs(before, startsLine(text, from), old_text, new_text);
+  const [file, next] = [plainOf(before), plainOf(wanted)];
+  const shorter = Math.min(file.text.length, next.text.length);
+  let start = 0;
+  while (start < shorter && file.text[start] === next.text[start]) start += 1;
+  let end = 0;
+  while (end < shorter - start && file.text.at(-1 - end) === next.text.at(-1 - end)) end += 1;
+  // Characters that became several are never cut.
+  while (start > 0 && (isInside(file, start) || isInside(next, start))) start -= 1;
+  while (end > 0 && (isInside(file, file.text.length - end) || isInside(next, next.text.length - end))) end -= 1;
+  return (
+    before.slice(0, file.at[start]) +
+    wanted.slice(next.at[start], next.at[next.text.length - end]) +
+    before.slice(file.at[file.text.length - end])
+  );
+};
+
+/** True where the plain character is not the first of what it was made from. */
+const isInside = ({ at }: Plain, index: number): boolean => index > 0 && at[index] === at[index - 1];
+
+const plainOf = (text: string): Plain => {
+  const pieces: string[] = [];
+  const at: number[] = [];
+  for (const match of text.matchAll(UNITS)) {
+    const piece = plainUnit(match[0], text[match.index + match[0].length]);
+    pieces.push(piece);
+    for (let count = 0; count < piece.length; count++) at.push(match.index);
+  }
+  at.push(text.length);
+  return { text: pieces.join(""), at };
+};
+
+/** `next`: what follows. */
+const plainUnit = (unit: string, next: string | undefined): string => {
+  if (unit.endsWith("\n")) return "\n";
+  if (INVISIBLE.test(unit)) return "";
+  if (/^\s+$/.test(unit)) return next === "\n" || next === "\r" ? "" : " ";
+  return LOOK_ALIKES.reduce((text, [characters, plain]) => text.replace(characters, plain), unit.normalize("NFC"));
+};
+
+const startsLine = (text: string, at: number): boolean => /(^|\n)[ \t]*$/.test(text.slice(Math.max(0, at - 400), at));
+
+const leading = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
+
+/** The new text with the file's kind of indentation, as far as the passage shows it. */
+const indentedAs = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
+  const file = before.split(/\r?\n/);
+  const known = new Map<string, string>();
+  let blanks = 0;
+  for (const [index, line] of old_text.split(/\r?\n/).entries()) {
+    if (line.trim() === "" || (index === 0 && !startsAtLine)) continue;
+    const [asked, has] = [leading(line), leading(file[index] ?? "")];
+    known.set(asked, has);
+    if (/^ +$/.test(asked) && /^\t+$/.test(has)) blanks ||= asked.length / has.length;
+  }
+  const moved = (line: string): string => {
+    const indent = leading(line);
+    const same = known.get(indent);
+    if (same !== undefined) return same + line.slice(indent.length);
+    if (!Number.isInteger(blanks) || blanks === 0 || indent.includes("\t")) return line;
+    const tabs = Math.floor(indent.length / blanks);
+    return "\t".repeat(tabs) + " ".repeat(indent.length - tabs * blanks) + line.slice(indent.length);
+  };
+  return new_text
+    .split(/\r?\n/)
+    .map((line, index) => (line.trim() === "" || (index === 0 && !startsAtLine) ? line : moved(line)))
+    .join("\n");
+};

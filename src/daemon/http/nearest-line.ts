@@ -1,0 +1,47 @@
+// Names the line of a text that is most like the passage somebody looked for in vain, so that the next try can be right. Pure and bounded.
+
+const MAX_LINES = 20_000;
+const MAX_LENGTH = 500;
+const MAX_SHOWN = 200;
+/** Lines that share less are no help. */
+const MIN_LIKENESS = 0.5;
+
+/** Returns a sentence with a blank before it; empty when no line is like the passage. */
+export const nearestLine = (text: string, passage: string): string => {
+  const lines = text.split(/\r?\n/, MAX_LINES);
+  const there = new Set(lines.map((line) => line.trim()));
+  const asked = passage.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const wanted = asked.find((line) => !there.has(line.trim()));
+  if (asked.length === 0) return "";
+  if (wanted === undefined) return " All of its lines are in the file, but not in this order or with this indentation.";
+  const pairs = pairsOf(wanted);
+  let best = { likeness: 0, index: -1 };
+  for (const [index, line] of lines.entries()) {
+    const likeness = likenessOf(pairs, pairsOf(line));
+    if (likeness > best.likeness) best = { likeness, index };
+  }
+  if (best.likeness < MIN_LIKENESS) return "";
+  return ` The nearest line is ${best.index + 1}: ${JSON.stringify((lines[best.index] ?? "").slice(0, MAX_SHOWN))}`;
+};
+
+/** Neighboring characters, with how often they come. */
+const pairsOf = (line: string): Map<string, number> => {
+  const plain = line.trim().slice(0, MAX_LENGTH).normalize("NFKC").toLowerCase();
+  const pairs = new Map<string, number>();
+  for (let at = 0; at + 1 < plain.length; at++) {
+    const pair = plain.slice(at, at + 2);
+    pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
+  }
+  return pairs;
+};
+
+/** 1 for the same pairs, 0 for none in common. */
+const likenessOf = (one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): number => {
+  let [common, total] = [0, 0];
+  for (const [pair, count] of one) {
+    common += Math.min(count, other.get(pair) ?? 0);
+    total += count;
+  }
+  for (const count of other.values()) total += count;
+  return total === 0 ? 0 : (2 * common) / total;
+};

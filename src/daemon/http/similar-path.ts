@@ -1,0 +1,30 @@
+// Finds a file whose name looks like the one that was asked for: models write plain blanks and composed letters where the disk has others.
+import { access, readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/** Returns the path itself where it exists, else the one path that looks the same, else the path as it came. */
+export const existingPath = async (path: string): Promise<string> => (await findLike(path)) ?? path;
+
+const findLike = async (path: string): Promise<string | undefined> => {
+  if (await exists(path)) return path;
+  const above = dirname(path);
+  const folder = above === path ? undefined : await findLike(above);
+  if (folder === undefined) return undefined;
+  const wanted = looksOf(basename(path));
+  const names = await readdir(folder).catch(() => []);
+  const [found, ...others] = names.filter((name) => looksOf(name) === wanted);
+  return found !== undefined && others.length === 0 ? join(folder, found) : undefined;
+};
+
+const looksOf = (name: string): string =>
+  name
+    .normalize("NFC")
+    .replace(/\s/gu, " ")
+    .replace(/[\u2018\u2019]/g, "'")
+    .replace(/[\u2010-\u2015]/g, "-");
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
