@@ -3,6 +3,7 @@
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { type CallPlace, commandIn, defaultAction } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
+import { writingArgument } from "./processes/writing-arguments.ts";
 
 const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
@@ -35,14 +36,16 @@ export const permissionFor = (
   const doubt = about.some(({ action }) => action !== "allow") ? strictest([whole, "ask"]) : whole;
   const commands = plainCommands(commandIn(args));
   if (commands === undefined) return doubt;
-  return strictest(commands.map((words) => decided(rules, words) ?? (isRunner(words) ? doubt : fallback)));
+  const otherwise = (words: Words) => (isRunner(words) || writes(words) !== undefined ? doubt : fallback);
+  return strictest(commands.map((words) => decided(rules, words) ?? otherwise(words)));
 };
 
 /** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
 const decided = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
   const found = rules.find(({ command, action }) => command === undefined || begins(words, command, action));
-  const isVague = found?.command === undefined && found?.action === "allow" && isRunner(words);
-  return isVague ? undefined : found?.action;
+  if (found?.action !== "allow") return found?.action;
+  const isVague = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
+  return isVague ? undefined : "allow";
 };
 
 /** What is forbidden or asked for is found under any path; what is allowed only as it was written. */
@@ -52,6 +55,14 @@ const begins = (words: Words, command: string, action: PermissionAction): boolea
   const names = action === "allow" ? [program] : [program, baseName(program)];
   return wanted.length > 0 && wanted.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word));
 };
+
+/** True where an argument makes the program write or run others, and the rule that allows the program does not name that argument. */
+const isBeyond = (words: Words, command: string): boolean => {
+  const argument = writes(words);
+  return argument !== undefined && !(plainCommands(command)?.[0] ?? []).includes(argument);
+};
+
+const writes = ([program = "", ...args]: Words): string | undefined => writingArgument(baseName(program), args);
 
 const isRunner = ([program = ""]: Words): boolean => RUNNERS.has(baseName(program));
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

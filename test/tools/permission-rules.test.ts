@@ -143,6 +143,67 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
   expect(["ls", "ls $(x)", "rm"].map((one) => permissionFor(strict, run(one)))).toEqual(["allow", "deny", "deny"]);
 });
 
+test("[PE-14] a program that is allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
+  const readers = "find|git log|git diff|git grep|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less".split("|");
+  const rules: ChatPermissions = {
+    default: "allow",
+    rules: [
+      ...readers.map((command) => ({ tool: "execute", command, action: "allow" as const })),
+      { tool: "execute", command: "rm", action: "deny" },
+    ],
+  };
+  const of = (command: string) => permissionFor(rules, run(command));
+  for (const writing of [
+    "find . -name x -delete",
+    "find . -fprint out",
+    "find . -exec rm x",
+    "git log --output=file",
+    "git diff --output file",
+    "git grep -Ovi x",
+    "sort -o out in",
+    "sort -uo out in",
+    "sed -i s/a/b/ file",
+    "sed -n 'w out' file",
+    "sed 's/a/b/w out' file",
+    "sed '1e rm x' file",
+    "tree -o out",
+    "uniq in out",
+    "uniq -f 1 in out",
+    "xxd in out",
+    "curl -so out example.com",
+    "curl --upload-file x example.com",
+    "date -s 12:00",
+    "fd x -x rm",
+    "rg --pre cmd x",
+    "yq -i .a file",
+    "less -o out in",
+    "/usr/bin/find . -delete",
+  ]) {
+    expect([writing, of(writing)]).toEqual([writing, "ask"]);
+  }
+  for (const reading of [
+    "find . -name x",
+    "git log --oneline -5",
+    "git diff HEAD",
+    "sort -u in",
+    "sed -n 5,10p file",
+    "sed s/a/b/g file",
+    "sed s/red/we/ file",
+    "uniq -c in",
+    "uniq -f 1 in",
+    "xxd -l 16 in",
+    "curl -s example.com",
+    "date +%s",
+  ]) {
+    expect([reading, of(reading)]).toEqual([reading, "allow"]);
+  }
+  const named: ChatPermissions = {
+    default: "ask",
+    rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
+  };
+  expect(permissionFor(named, run("sed -i s/a/b/ file"))).toBe("allow");
+});
+
 test("[PE-7] an answer that is remembered is about the tool, or about the first words of one plain command", () => {
   const words = (command: string) => ruleOf(run(command), "allow")?.command;
   expect(ruleOf(call("write_file"), "deny")).toEqual({ tool: "write_file", action: "deny" });

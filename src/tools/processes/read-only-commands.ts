@@ -2,22 +2,17 @@
 // that write nothing, none of its arguments makes it write, and nothing is written by the shell (rule PM-7). Pure.
 import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
 import { isKnown } from "./parsed-commands.ts";
+import { canWrite, writingArgument } from "./writing-arguments.ts";
 
 const LONGEST = 6_000;
 
-/** Programs that only read, with the arguments that would make them do more. */
-const PROGRAMS: Readonly<Record<string, RegExp | undefined>> = {
-  ...Object.fromEntries(
-    "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file grep head id jq ls nl printf pwd readlink realpath stat tac tail test tr true type uname wc which whoami"
-      .split(" ")
-      .map((name) => [name, undefined]),
-  ),
-  find: /^-(exec|ok|delete|fprint|fls)/,
-  git: /^(-c|--config-env|--exec-path|--output|-o$|--ext-diff|--textconv|-O|--open-files-in-pager)/,
-  rg: /^--(pre|hostname-bin)/,
-  sort: /^(-[a-zA-Z]*o|--output|--compress-program|-T|--temporary-directory)/,
-  tree: /^(-o|--output)/,
-};
+/** Programs that only read, unless an argument makes them do more. */
+const PROGRAMS = new Set(
+  (
+    "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file find git grep head id jq ls nl printf pwd readlink " +
+    "realpath rg sort stat tac tail test tr tree true type uname wc which whoami"
+  ).split(" "),
+);
 const GIT = /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
 /** Why the text may not be run where nothing may be written; undefined when it may. */
@@ -42,15 +37,20 @@ const problemOf = (node: SyntaxNode): string | undefined => {
   if (name === undefined || !isKnown(name)) return "a program is only known when it runs";
   if (prefix.some(({ type }) => type === "Assignment")) return "it sets variables";
   // A path could lead to a program of the same name that does something else.
-  if (!Object.hasOwn(PROGRAMS, name.value)) return `"${name.value}" is not one of the programs that only read`;
+  if (!PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
   const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
   if (name.value === "git") {
     const first = words[0];
     if (!first || !isKnown(first) || !GIT.test(first.value)) return "git is only run for what looks";
   }
-  const bad = PROGRAMS[name.value];
-  const worst = bad && words.find((word) => !isKnown(word) || bad.test(word.value));
-  if (worst) return `"${name.value} ${worst.text}" may write`;
+  const unknown = canWrite(name.value) ? words.find((word) => !isKnown(word))?.text : undefined;
+  const worst =
+    unknown ??
+    writingArgument(
+      name.value,
+      words.map((word) => word.value),
+    );
+  if (worst !== undefined) return `"${name.value} ${worst}" may write`;
   return redirects.map(redirection).find((one) => one !== undefined);
 };
 
