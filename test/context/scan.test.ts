@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const put = (path: string, text: string): string => {
+const put = (path: string, text: string | Uint8Array): string => {
   const at = join(home, path);
   mkdirSync(dirname(at), { recursive: true });
   writeFileSync(at, text);
@@ -153,4 +153,52 @@ test("[CX-12] the files of a skill are those inside its folder, whatever paths a
   expect(await failure(skillFile(folder, "binary"))).toBe("is no text file");
   expect(await failure(skillFile(folder, "docs"))).toBe("is no regular file");
   expect(await failure(skillFile(folder, "absent"))).toBe("There is no such file in the skill.");
+});
+
+test("[CX-15] lines that import a file stand for its text, inside of the folder and within bounds", async () => {
+  const instructions = [
+    "# Ours",
+    "@docs/style.md",
+    "- @docs/more.md",
+    "ask @docs/style.md or @somebody",
+    "@nobody",
+    "@../outside.md",
+    "```",
+    "@docs/style.md",
+    "```",
+  ];
+  put("work/AGENTS.md", instructions.join("\n"));
+  put("work/docs/style.md", "be brief\n@deep/own.md\n");
+  put("work/docs/deep/own.md", "own\n@../style.md");
+  put("work/docs/more.md", "more\n");
+  put("outside.md", "secret");
+  const [found] = (await scan()).resources;
+  expect(found?.body).toBe(
+    [
+      ...["# Ours", "be brief", "own", "", "more", "ask @docs/style.md or @somebody", "@nobody", "@../outside.md"],
+      ...["```", "@docs/style.md", "```"],
+    ].join("\n"),
+  );
+  expect([found?.status, found?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
+  // What is imported is watched, and too much is left out.
+  expect((await scan()).watched).toContain(join(home, "work/docs/deep"));
+  put("work/docs/more.md", "x".repeat(LIMITS.file));
+  const [large] = (await scan()).resources;
+  expect(large?.error).toContain("@docs/more.md is left out: more than 65536 bytes in all");
+  expect(large?.body).toContain("- @docs/more.md");
+});
+
+test("[CX-15] instructions in UTF-16 are read as text", async () => {
+  const text = "Use tabs.\nBe brief.\n";
+  const little = Buffer.from(text, "utf16le");
+  const big = Buffer.from(little).swap16();
+  for (const bytes of [
+    Buffer.concat([Buffer.from([0xff, 0xfe]), little]),
+    Buffer.concat([Buffer.from([0xfe, 0xff]), big]),
+    little,
+    big,
+  ]) {
+    put("work/AGENTS.md", bytes);
+    expect((await scan()).resources[0]?.body).toBe(text);
+  }
 });

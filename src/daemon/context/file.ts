@@ -39,7 +39,7 @@ export const readContextFile = async (path: string, root: string, limit: number)
       }
       if (size > limit) {
         const error = `has ${size} bytes, more than ${limit}`;
-        return { status: "oversize", size, error, bytes: wholeCharacters(bytes.slice(0, read)), real };
+        return { status: "oversize", size, error, bytes: wholeEnd(bytes.slice(0, read)), real };
       }
       if (read > size) return { status: "unreadable", size: read, error: "changes while it is read" };
       return { status: "ok", bytes: bytes.slice(0, read), real };
@@ -50,6 +50,31 @@ export const readContextFile = async (path: string, root: string, limit: number)
     const { code = "EIO" } = error as { code?: string };
     return { status: "unreadable", size: 0, error: `cannot be read (${code})` };
   }
+};
+
+/** Decodes UTF-8, or UTF-16 where the bytes say so: by a byte order mark, or by a zero in every other byte of a text in Latin letters. */
+export const decodeText = (bytes: Uint8Array): string => {
+  const encoding = utf16In(bytes);
+  return new TextDecoder(encoding ?? "utf-8").decode(
+    encoding === undefined ? bytes : bytes.subarray(0, bytes.length & ~1),
+  );
+};
+
+const LOOKED_AT = 256;
+
+const wholeEnd = (bytes: Uint8Array): Uint8Array => (utf16In(bytes) === undefined ? wholeCharacters(bytes) : bytes);
+
+const utf16In = (bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined => {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  const head = bytes.subarray(0, LOOKED_AT);
+  const zeros = [0, 0];
+  for (const [at, byte] of head.entries()) if (byte === 0) zeros[at & 1] = (zeros[at & 1] ?? 0) + 1;
+  const [even = 0, odd = 0] = zeros;
+  const most = head.length / 4;
+  if (odd > most && even === 0) return "utf-16le";
+  return even > most && odd === 0 ? "utf-16be" : undefined;
 };
 
 /** True when the path is the folder or below it; both without links. */

@@ -3,7 +3,8 @@
 import { readdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
-import { type ContextFile, readContextFile } from "./file.ts";
+import { type ContextFile, decodeText, readContextFile } from "./file.ts";
+import { withImports } from "./imports.ts";
 import { skillHead } from "./skill.ts";
 
 const INSTRUCTIONS = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
@@ -50,8 +51,13 @@ export const scanContext = async (roots: readonly string[]): Promise<Scan> => {
 const instructionIn = async (found: Found, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
   if (file && "real" in file && !found.isNew(file.real)) return;
+  if (!file) return;
+  const text = "bytes" in file ? decodeText(file.bytes) : "";
+  const { body, problem, folders } = await withImports(text, { source, root, limit: LIMITS.file });
+  for (const folder of folders) found.watched.add(folder);
   // Of one that is too long the beginning counts (specification, "Limits").
-  if (file) found.add("instruction_file", source, file, (body) => ({ body }), true);
+  const judged = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
+  found.add("instruction_file", source, file, () => judged, true);
 };
 
 const configIn = async (found: Found, root: string, source: string): Promise<void> => {
@@ -138,8 +144,8 @@ class Found {
       this.#resources.push({ kind, source, status: "excluded", size_bytes, error });
       return;
     }
-    const judged = judge(new TextDecoder().decode(file.bytes));
-    if ((judged.status ?? "ok") === "ok") this.#bytes += read;
+    const judged = judge(decodeText(file.bytes));
+    if ((judged.status ?? "ok") === "ok") this.#bytes += Math.max(read, Buffer.byteLength(judged.body ?? ""));
     this.#resources.push({ kind, source, status, size_bytes, error: problem, ...judged });
   }
 
