@@ -45,6 +45,18 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByRole("button", { name: "Add and try model" }).click();
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
   await look("admin-models");
+
+  await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "AI gateway" }).click();
+  await page.getByRole("switch", { name: /Enable the model gateway/ }).check();
+  await page.getByText("Model gateway enabled").waitFor();
+  await page.getByRole("button", { name: "Add name" }).click();
+  await dialog.getByLabel("Name").fill("claude-*");
+  await dialog.getByLabel("Model", { exact: true }).fill("qwen3-coder:30b");
+  await look("admin-gateway-name");
+  await dialog.getByRole("button", { name: "Add name" }).click();
+  await page.getByRole("listitem").filter({ hasText: "claude-*" }).getByText("Ollama: qwen3-coder:30b").waitFor();
+  await page.getByRole("table").getByText("1", { exact: true }).first().waitFor();
+  await look("admin-gateway");
 });
 
 /** Makes an application, changes it, and has a new secret take the place of its first one. Gives the ends of what counts. */

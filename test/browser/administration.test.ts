@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-21] [OA-1] [OA-3] an administrator adds a user, gives a role, makes an application and replaces its secret, adds a provider and a model and sees it answer, with the screen alone",
+  "[WB-4] [WB-6] [WB-21] [OA-1] [OA-3] an administrator adds a user, gives a role, makes an application and replaces its secret, adds a provider and a model and sees it answer, and sets up the model gateway, with the screen alone",
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
@@ -20,6 +20,8 @@ testNeeding(
     const told = await telling;
     await answering;
     expect(told).toMatchObject({ wrong: [] });
+    const gateway = await owner.get<{ enabled: boolean; names: { name: string }[] }>("/api/v2/ai/settings");
+    expect(gateway).toMatchObject({ enabled: true, names: [{ name: "claude-*" }] });
     expect(told.refused).toContain("first that others would try");
     expect(told.secrets.left).toEqual([told.secrets.second]);
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");

@@ -80,6 +80,7 @@ export const FIRST_DATA: FirstData = {
     "/organizations/:item/groups",
   ],
   "/admin/models": ["/chats/providers", "/chats/model-configs", "/chats/providers/local"],
+  "/admin/ai-gateway": ["/ai/settings", "/chats/providers", "/ai/usage?by=user"],
   "/admin/external-accounts": ["/deployment/external-auth"],
   "/admin/permissions": [
     "/chats/config/default-permissions",

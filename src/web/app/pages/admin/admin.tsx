@@ -4,6 +4,7 @@ import { isSiteOwner, isUserAdministrator, ownOrganizations } from "../../data/s
 import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { AiGatewayPage } from "./ai-gateway.tsx";
 import { Appearance } from "./appearance.tsx";
 import { Applications } from "./applications/applications.tsx";
 import { Backups } from "./backups.tsx";
@@ -26,6 +27,7 @@ const SECTIONS: readonly Section[] = [
   { name: "organizations", label: "Organizations", page: Organizations },
   { name: "sign-in", label: "Sign-in", page: SignIn },
   { name: "models", label: "Models", page: Models },
+  { name: "ai-gateway", label: "AI gateway", page: AiGatewayPage },
   { name: "mcp-servers", label: "MCP servers", page: McpServers },
   { name: "workers", label: "Workers", page: Workers },
   { name: "external-accounts", label: "External accounts", page: ExternalAccounts },

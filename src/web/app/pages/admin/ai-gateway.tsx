@@ -1,0 +1,285 @@
+// The model gateway: whether it answers, which names lead where, and what was used through it and by chats.
+import { useSignal } from "@preact/signals";
+import type { GatewayName, GatewaySettings, UsageDimension } from "#schema/ai/gateway.ts";
+import type { ModelProvider } from "#schema/chats/model-provider.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Field, NameField, Select, Switch } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into, sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+
+const MICROS = 1_000_000;
+const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
+const COUNT = new Intl.NumberFormat();
+
+const DIMENSIONS: readonly { readonly value: UsageDimension; readonly label: string }[] = [
+  { value: "user", label: "Person" },
+  { value: "workspace", label: "Workspace" },
+  { value: "template", label: "Template" },
+  { value: "model", label: "Model" },
+  { value: "provider", label: "Provider" },
+  { value: "day", label: "Day" },
+];
+
+const read = async () => {
+  const [settings, providers] = await Promise.all([call("GET /ai/settings"), call("GET /chats/providers")]);
+  return { settings, providers: providers.filter(({ provider }) => provider !== "demo") };
+};
+
+export const AiGatewayPage = () => {
+  const { state, again } = useResource("ai gateway", read);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Cannot load the model gateway" error={error} again={again} />;
+  if (!data) return <Skeleton lines={8} />;
+  const { settings, providers } = data;
+  if (providers.length === 0 && !settings.enabled) {
+    return (
+      <Empty
+        icon="spark"
+        title="No model provider yet"
+        text="The model gateway gives coding agents and SDKs your models without handing out keys. Add a provider first."
+      >
+        <a class="btn primary" href="/admin/models">
+          Add provider
+        </a>
+      </Empty>
+    );
+  }
+  const save = async (change: Partial<GatewaySettings>, done: string): Promise<void> => {
+    await call("PUT /ai/settings", { body: { ...settings, ...change } });
+    await again();
+    say(done);
+  };
+  return (
+    <>
+      <Access settings={settings} save={save} />
+      <Names settings={settings} providers={providers} save={save} />
+      <Usage />
+    </>
+  );
+};
+
+type Save = (change: Partial<GatewaySettings>, done: string) => Promise<void>;
+
+const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
+  const base = `${location.origin}/api/v2/ai`;
+  return (
+    <section class="panel" aria-labelledby="access">
+      <header>
+        <h2 id="access">Access</h2>
+      </header>
+      <div class="body stack">
+        <Switch
+          label="Enable the model gateway"
+          note="Coding agents and SDKs call your models with a Slipway token. The providers' keys stay on the server."
+          checked={settings.enabled}
+          onSwitch={(enabled) =>
+            void save({ enabled }, enabled ? "Model gateway enabled" : "Model gateway disabled").catch(failed)
+          }
+        />
+        <Switch
+          label="Set up workspaces"
+          note="Programs in a workspace find the gateway in their environment. Takes effect when a workspace starts."
+          checked={settings.in_workspaces}
+          disabled={!settings.enabled}
+          onSwitch={(in_workspaces) =>
+            void save({ in_workspaces }, in_workspaces ? "Workspaces are set up" : "Workspaces are not set up").catch(
+              failed,
+            )
+          }
+        />
+        <dl class="kv small">
+          <dt>Anthropic</dt>
+          <dd class="mono">{base}/anthropic</dd>
+          <dt>OpenAI</dt>
+          <dd class="mono">{base}/openai/v1</dd>
+          <dt>Google</dt>
+          <dd class="mono">{base}/google</dd>
+        </dl>
+        <p class="small mut">
+          Elsewhere, create a token with the scope <code>ai:use</code> on your <a href="/account/tokens">tokens page</a>{" "}
+          and use it as the API key. <a href="/admin/spend-limits">Spend limits</a> apply to the gateway, too.
+        </p>
+      </div>
+    </section>
+  );
+};
+
+type NamesProps = { settings: GatewaySettings; providers: readonly ModelProvider[]; save: Save };
+
+const Names = ({ settings, providers, save }: NamesProps) => {
+  const isAdding = useSignal(false);
+  const { names } = settings;
+  const called = (id: string): string => providers.find((one) => one.id === id)?.display_name ?? "removed provider";
+  return (
+    <section class="stack" aria-labelledby="names">
+      <div class="head">
+        <h2 id="names">Model names</h2>
+        <span class="push">
+          <Button icon="plus" onPress={sets(isAdding, true)}>
+            Add name
+          </Button>
+        </span>
+      </div>
+      <p class="mut small">
+        Enabled models can be used by their own names. Add a name to redirect others or to add fallbacks.
+      </p>
+      {names.length > 0 && (
+        <ul class="panel list">
+          {names.map((one) => (
+            <li key={one.name} class="item">
+              <span class="med clip mono">{one.name}</span>
+              <span class="line">
+                {(one.group_ids ?? one.template_ids) && <span class="small mut">Restricted</span>}
+                <IconButton
+                  icon="trash"
+                  small
+                  label={`Remove name ${one.name}`}
+                  onPress={() => save({ names: names.filter(({ name }) => name !== one.name) }, "Name removed")}
+                />
+              </span>
+              <span class="sub clip">
+                {one.targets
+                  .map(({ provider_id, model }) => `${called(provider_id)}: ${model ?? "same name"}`)
+                  .join(", then ")}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {isAdding.value && (
+        <AddName
+          providers={providers}
+          onClose={sets(isAdding, false)}
+          add={(name) => save({ names: [...names.filter((one) => one.name !== name.name), name] }, "Name added")}
+        />
+      )}
+    </section>
+  );
+};
+
+type AddNameProps = {
+  readonly providers: readonly ModelProvider[];
+  readonly onClose: () => void;
+  readonly add: (name: GatewayName) => Promise<void>;
+};
+
+const NO_FALLBACK = "";
+
+const AddName = ({ providers, onClose, add }: AddNameProps) => {
+  const choices = providers.map(({ id, display_name }) => ({ value: id, label: display_name }));
+  const provider = useSignal(choices[0]?.value ?? "");
+  const fallback = useSignal(NO_FALLBACK);
+  const target = (provider_id: string, model = "") => ({
+    provider_id,
+    ...(model.trim() === "" ? {} : { model: model.trim() }),
+  });
+  return (
+    <FormDialog
+      title="Add name"
+      submit="Add name"
+      onClose={onClose}
+      act={({ name = "", model, fallback_model }) =>
+        add({
+          name: name.trim(),
+          targets: [
+            target(provider.value, model),
+            ...(fallback.value === NO_FALLBACK ? [] : [target(fallback.value, fallback_model)]),
+          ],
+        })
+      }
+    >
+      {(problems) => (
+        <>
+          <NameField
+            label="Name"
+            name="name"
+            placeholder="claude-opus-*"
+            hint="* stands for any text."
+            error={problems.name}
+          />
+          <Select label="Provider" value={provider.value} choices={choices} onPick={into(provider)} />
+          <Field
+            label="Model"
+            name="model"
+            autocomplete="off"
+            spellcheck={false}
+            hint="Empty: the name that was asked for."
+          />
+          <Select
+            label="Fallback"
+            value={fallback.value}
+            choices={[{ value: NO_FALLBACK, label: "None" }, ...choices]}
+            hint="Used when the provider is overloaded, limits its rate or can't be reached."
+            onPick={into(fallback)}
+          />
+          {fallback.value !== NO_FALLBACK && (
+            <Field label="Fallback model" name="fallback_model" autocomplete="off" spellcheck={false} />
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const Usage = () => {
+  const by = useSignal<UsageDimension>("user");
+  const { state, again } = useResource(`ai usage ${by.value}`, () =>
+    call("GET /ai/usage", { query: { by: by.value } }),
+  );
+  const { data, error } = state.value;
+  const label = DIMENSIONS.find(({ value }) => value === by.value)?.label ?? "";
+  return (
+    <section class="panel" aria-labelledby="usage">
+      <header>
+        <h2 id="usage">AI usage, last 30 days</h2>
+      </header>
+      <div class="body stack">
+        <Select
+          label="Sum up by"
+          value={by.value}
+          choices={DIMENSIONS}
+          onPick={(value) => (by.value = value as UsageDimension)}
+        />
+        {error ? (
+          <Failed what="Cannot load the usage" error={error} again={again} />
+        ) : !data ? (
+          <Skeleton lines={4} />
+        ) : data.rows.length === 0 ? (
+          <p class="mut">No model calls yet.</p>
+        ) : (
+          <section class="scroll" tabIndex={0} aria-label={`Usage by ${label.toLowerCase()}`}>
+            <table class="table">
+              <thead>
+                <tr>
+                  <th>{label}</th>
+                  <th class="r">Calls</th>
+                  <th class="r">Tokens in</th>
+                  <th class="r">Tokens out</th>
+                  <th class="r">Cost</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.rows.map((row) => (
+                  <tr key={row.key}>
+                    <td>{row.name || row.key || "None"}</td>
+                    <td class="r">{COUNT.format(row.request_count)}</td>
+                    <td class="r">
+                      {COUNT.format(row.input_tokens + row.cache_read_tokens + row.cache_creation_tokens)}
+                    </td>
+                    <td class="r">{COUNT.format(row.output_tokens)}</td>
+                    <td class="r">{MONEY.format(row.total_cost_micros / MICROS)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </section>
+        )}
+      </div>
+    </section>
+  );
+};
