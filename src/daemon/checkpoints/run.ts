@@ -15,7 +15,9 @@ const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_NO_LAZY_FETCH: "1", GIT_CONF
 const SETTINGS = [
   "core.fsmonitor=false",
   "core.untrackedCache=false",
-  "core.splitIndex=false",
+  // Of a large index only what has changed is written.
+  "core.splitIndex=true",
+  "splitIndex.sharedIndexExpire=1.day.ago",
   "core.sparseCheckout=false",
   "core.autocrlf=false",
   "core.bare=false",
@@ -53,12 +55,14 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quoted(borrowed);
   const { timeout_ms, fine, onText } = wanted;
+  // An index that is thrown away leaves no part of itself behind.
+  const settings = index === undefined ? SAFE : [...SAFE, "-c", "core.splitIndex=false"];
   const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, timeout_ms, fine, onText });
-  if (input === undefined) return run(["git", ...SAFE, ...args]);
+  if (input === undefined) return run(["git", ...settings, ...args]);
   const file = join(place, `input-${uuid()}`);
   await writeFile(file, input);
   try {
-    return await run(["sh", "-c", 'exec "$@" < "$0"', file, "git", ...SAFE, ...args]);
+    return await run(["sh", "-c", 'exec "$@" < "$0"', file, "git", ...settings, ...args]);
   } finally {
     await rm(file, { force: true });
   }
