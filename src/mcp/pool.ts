@@ -13,6 +13,8 @@ export type McpTarget = {
   readonly url: URL;
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
+  /** The same with the next token, for a server that refuses this one although it has not ended; undefined when there is none. */
+  readonly renew?: () => Promise<McpTarget | undefined>;
 };
 
 type Entry = {
@@ -69,7 +71,14 @@ export class McpPool {
    * The same for a turn, which goes on without a server that is slow: it waits once, and the connection is made meanwhile for the next.
    * Throws McpError, or the reason of the signal.
    */
-  async connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
+  connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
+    return withNextToken(
+      async () => target,
+      async (to) => this.#connectInTime(await to(), signal),
+    );
+  }
+
+  async #connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
     const opened = this.connect(target);
     const entry = this.#entries.get(target.key);
     if (!entry || entry.connection || isFailed(entry)) return opened;
@@ -95,10 +104,12 @@ export class McpPool {
     args: Readonly<Record<string, unknown>>,
     { signal, limits }: { readonly signal: AbortSignal; readonly limits: CallLimits },
   ): Promise<McpAnswer> {
-    return callWithRenewal(
-      async () => this.connect(await target()),
-      (connection) => connection.call(tool, args, signal, limits),
-    );
+    const call = (to: () => Promise<McpTarget>) =>
+      callWithRenewal(
+        async () => this.connect(await to()),
+        (connection) => connection.call(tool, args, signal, limits),
+      );
+    return withNextToken(target, call);
   }
 
   #open({ url, kind, headers }: McpTarget, failures: number): Entry {
@@ -144,6 +155,24 @@ export class McpPool {
     void entry?.opened.then((connection) => connection.close()).catch(() => {});
   }
 }
+
+const UNAUTHORIZED = 401;
+
+/** Runs the work, and once more with the next token where the server refuses this one. */
+const withNextToken = async <T>(
+  target: () => Promise<McpTarget>,
+  work: (target: () => Promise<McpTarget>) => Promise<T>,
+): Promise<T> => {
+  const used = await target();
+  try {
+    return await work(async () => used);
+  } catch (error) {
+    const isRefused = error instanceof McpError && error.status === UNAUTHORIZED;
+    const next = isRefused ? await used.renew?.() : undefined;
+    if (!next) throw error;
+    return work(async () => next);
+  }
+};
 
 const isFailed = ({ failed_at }: Entry): boolean => failed_at !== undefined;
 const isLeftAlone = ({ failed_at = 0, failures }: Entry, now: number): boolean =>

@@ -190,6 +190,42 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
 }, 30_000);
 
+test("[MC-9] a token that the server refuses before its time is renewed once, and the call is made again", async () => {
+  let issued = 0;
+  const asked: string[] = [];
+  const authority = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      asked.push(await request.text());
+      issued += 1;
+      return Response.json({ access_token: `early-${issued}`, refresh_token: `next-${issued}`, expires_in: 3_600 });
+    },
+  });
+  await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
+  await using strict = startMcpHost();
+  let refused = "Bearer early-1";
+  strict.refuse = ({ headers }) =>
+    headers.get("authorization") === refused ? new Response("", { status: 401 }) : undefined;
+  const at = `http://127.0.0.1:${authority.port}`;
+  const oauth2 = { client_id: "c", auth_url: `${at}/in`, token_url: `${at}/token`, scopes: [] };
+  const more = { url: `${strict.url}/mcp`, auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" };
+  const server = await add("early", more);
+  const { url } = await world.owner.post<{ url: string }>(`${base}/${server.id}/oauth2/start`, {});
+  const sent = new URL(url).searchParams;
+  const back = new URL(sent.get("redirect_uri") ?? "");
+  await world.owner.fetch("GET", `${back.pathname}?code=1&state=${sent.get("state")}`);
+  const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
+  expect(namesIn(call, "early")).toContain("early__add");
+  expect(asked.at(-1)).toContain("refresh_token=next-1");
+  // And in the middle of a chat.
+  refused = "Bearer early-2";
+  const { results, next } = await callTools(world, call, ["early__add", { a: 1, b: 2 }]);
+  expect(results).toMatchObject([{ output: "3" }]);
+  expect(asked.at(-1)).toContain("refresh_token=next-2");
+  next.finish("stop");
+}, 30_000);
+
 test("[MC-6] servers that a workspace declares are run there, told of with their tools, and called; what they start ends with them", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
   const put = (mcpServers: object): void => {

@@ -67,6 +67,13 @@ test("[MC-6] a program that dies says with its last lines why, without the value
   expect(servers.find("silent")?.error).toBe("the program ended with code 4");
 }, 20_000);
 
+test("[MC-6] a program that writes other lines among its messages is understood", async () => {
+  const noise = "echo 'Server v1.0 starting'; echo '[1, 2'; echo '{\"level\":\"info\"}'; echo 17; echo null";
+  using servers = openServers({ loud: script(`${noise}; exec '${process.execPath}' '${SUPPORT}'`) });
+  await until(() => servers.find("loud")?.status === "ok");
+  expect((await servers.mcp.call("loud", "add", { a: 1, b: 2 }, never, LIMITS)).result).toEqual({ output: "3" });
+}, 20_000);
+
 test("[MC-13] a call that changes the list of tools is answered when the new list has been told", async () => {
   await using host = startSessionHost();
   using servers = openServers({ web: { url: host.url } });

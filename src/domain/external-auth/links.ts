@@ -127,6 +127,17 @@ export class Links {
     return row?.failure === "" ? this.#open(row) : undefined;
   }
 
+  /** Returns the token that follows one that was refused though it had not ended; undefined when there is none. */
+  async renewed(user_id: string, provider: Provider, refused_token: string): Promise<Live | undefined> {
+    const row = await this.#find(user_id, provider);
+    if (row?.failure !== "") return undefined;
+    const known = this.#open(row);
+    if (known.access_token !== refused_token) return known;
+    if (!row.has_refresh_token) return undefined;
+    const next = await this.#refreshed(row, provider);
+    return next?.failure === "" ? this.#open(next) : undefined;
+  }
+
   /** The tokens of all accounts that the user has linked, in the clear, whether they still count or not; what cannot be read is left out. */
   async secretsOf(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));

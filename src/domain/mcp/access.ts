@@ -6,6 +6,7 @@ import { sha256 } from "#base/ids.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import type { Provider } from "#src/git/provider.ts";
 import { McpError } from "#src/mcp/failure.ts";
+import type { McpTarget } from "#src/mcp/pool.ts";
 import type { Links } from "../external-auth/links.ts";
 
 export type McpSecrets = {
@@ -61,10 +62,26 @@ export const mcpAccess =
       throw error;
     });
     if (!headers) return undefined;
-    const { id, version, url, transport } = server;
-    const key = `${id}:${version}:${sha256(JSON.stringify(headers))}`;
-    return { key, url: new URL(url), kind: transport === "sse" ? "sse" : "http", headers };
+    const provider = oauthProvider(encryption, server);
+    if (!provider) return targetOf(server, headers);
+    const renew = async () => {
+      const live = await links.renewed(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
+      return live && targetOf(server, bearer(live.access_token));
+    };
+    return { ...targetOf(server, headers), renew };
   };
+
+const targetOf = (
+  { id, version, url, transport }: McpServerRow,
+  headers: Readonly<Record<string, string>>,
+): McpTarget => ({
+  key: `${id}:${version}:${sha256(JSON.stringify(headers))}`,
+  url: new URL(url),
+  kind: transport === "sse" ? "sse" : "http",
+  headers,
+});
+
+const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
 /** Undefined while the person has not signed in there. */
 const headersFor = async (
@@ -77,7 +94,7 @@ const headersFor = async (
   const provider = oauthProvider(encryption, server);
   if (provider) {
     const live = await links.live(user_id, provider);
-    return live && { authorization: `Bearer ${live.access_token}` };
+    return live && bearer(live.access_token);
   }
   const { api_key = "", custom_headers = {} } = openSecrets(encryption, server);
   return auth_type === "api_key" ? { [api_key_header || "authorization"]: api_key } : { ...custom_headers };
