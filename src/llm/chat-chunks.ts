@@ -1,52 +1,14 @@
-// The stream of a chat-completions server, made sound before its package reads it. The package gives a whole chunk up for one odd member,
-// and with the chunk the end of the answer; servers of open models have many odd members (rule MO-44). Used by adapters.ts.
+// The chunks of a chat-completions server in the form in which its package reads them: servers of open models have many odd members (rule
+// MO-44). Used by adapters.ts.
 import type { GuardedFetch } from "./fetch.ts";
-import { ModelError } from "./model.ts";
-import { streamOfWhole } from "./whole-answer.ts";
+import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
 
-/** Answers as the package can read them. Throws `ModelError` for a web page in the place of an answer. */
-export const soundChunks =
-  (fetch: GuardedFetch): GuardedFetch =>
-  async (input, init) => {
-    const response = await fetch(input, init);
-    const type = response.headers.get("content-type") ?? "";
-    if (response.ok && /^\s*text\/html\b/i.test(type)) {
-      await response.body?.cancel();
-      throw new ModelError("config", "It answered with text/html.", { reason: "web_page" });
-    }
-    if (response.ok && /^\s*application\/json\b/i.test(type) && asksForStream(init)) return streamOfWhole(response);
-    if (!response.ok || !response.body || !/\btext\/event-stream\b/i.test(type)) return response;
-    const body = response.body
-      .pipeThrough(new TextDecoderStream())
-      .pipeThrough(lines())
-      .pipeThrough(new TextEncoderStream());
-    return new Response(body, { status: response.status, headers: response.headers });
-  };
-
-const asksForStream = (init: RequestInit | undefined): boolean =>
-  typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body);
-
-/** More than that in one line is passed on as it is. */
-const LONGEST_LINE = 16 * 1024 * 1024;
-
-const lines = (): TransformStream<string, string> => {
-  const reader = new ChunkReader();
-  let rest = "";
-  return new TransformStream({
-    transform(text, out) {
-      const whole = rest + text;
-      const end = whole.lastIndexOf("\n") + 1;
-      rest = whole.slice(end);
-      if (end > 0) out.enqueue(whole.slice(0, end).replace(/^data:.*$/gm, (line) => reader.read(line)));
-      if (rest.length <= LONGEST_LINE) return;
-      out.enqueue(rest);
-      rest = "";
-    },
-    flush(out) {
-      if (rest !== "") out.enqueue(reader.read(rest));
-    },
+/** Returns a fetch whose answers the package can read. */
+export const soundChunks = (fetch: GuardedFetch): GuardedFetch =>
+  soundFetch(fetch, {
+    reader: () => new ChunkReader(),
+    streamOfWhole: (response) => asEventStream(response, eventsOf),
   });
-};
 
 /** Only what one of these finds is looked into. Inside of texts quotes are escaped, so none of them matches there. */
 const ODD =
@@ -56,7 +18,7 @@ const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
 const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 
 /** One stream, line by line. */
-class ChunkReader {
+class ChunkReader implements LineReader {
   #hasFinish = false;
   #speaks = false;
   #calls = false;
@@ -85,19 +47,10 @@ const ending = (finish_reason: string): string =>
     choices: [{ index: 0, delta: {}, finish_reason }],
   });
 
-type Members = Record<string, unknown>;
-const isMembers = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The chunk with its odd members made plain, or left out; as it is where it is no JSON object. */
 const sound = (data: string): string => {
-  let chunk: unknown;
-  try {
-    chunk = JSON.parse(data);
-  } catch {
-    return data;
-  }
-  if (!isMembers(chunk)) return data;
+  const chunk = membersIn(data);
+  if (chunk === undefined) return data;
   if (typeof chunk.error === "string") chunk.error = { message: chunk.error };
   if ("usage" in chunk) chunk.usage = isMembers(chunk.usage) ? soundUsage(chunk.usage) : null;
   for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
@@ -122,3 +75,20 @@ const soundUsage = (usage: Members): Members =>
       return [[name, typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : value]];
     }),
   );
+
+/** A whole answer of a server that does not know `stream: true`. An error in its place is told like one in the middle of a stream. */
+const eventsOf = (whole: Members): readonly (Members | string)[] | undefined => {
+  if (whole.error !== undefined && whole.error !== null) return [{ error: whole.error }, "[DONE]"];
+  const [choice] = Array.isArray(whole.choices) ? whole.choices : [];
+  if (!isMembers(choice) || !isMembers(choice.message)) return undefined;
+  const { id, created, model, usage } = whole;
+  const chunk = { id, created, model, object: "chat.completion.chunk" };
+  const { tool_calls, ...said } = choice.message;
+  const calls = Array.isArray(tool_calls) ? tool_calls.map((call, index) => ({ index, ...call })) : undefined;
+  const delta = calls === undefined ? said : { ...said, tool_calls: calls };
+  return [
+    { ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },
+    { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: choice.finish_reason ?? "stop" }], usage },
+    "[DONE]",
+  ];
+};

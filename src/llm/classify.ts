@@ -1,4 +1,4 @@
-// Why a model call failed, from what the provider said: the table of facts/chats 5.7, first match wins. Pure; src/llm/stream.ts finds
+// Why a model call failed, from what the provider said: the table of facts/chats 5.7, first match wins. Pure; call-failure.ts finds
 // the signals in whatever was thrown.
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 
@@ -21,11 +21,29 @@ export type FailureReason =
 
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 
-type Rule = Verdict & { readonly name: string; readonly statuses?: readonly number[]; readonly words?: RegExp };
+/** `statuses`: those listed, or all from the first to the last. */
+type Rule = Verdict & {
+  readonly name: string;
+  readonly statuses?: readonly number[] | { readonly from: number; readonly to: number };
+  readonly words?: RegExp;
+};
 
-/** What providers say when a prompt does not fit into the model's context. */
-const TOO_LONG =
-  /context[-_ ](length|window)|context[-_ ]size|exceed_context|(prompt|input|request) is too long|maximum (context|number of tokens)|too many tokens|token count.{0,40}exceeds|input length.{0,60}exceed|request.{0,8}too[-_ ]large/i;
+/** What providers say when a prompt does not fit into the model's context, or into what they take of an account at once. */
+const TOO_LONG = new RegExp(
+  [
+    "context[-_ ](length|window|size|limit|shift is disabled)",
+    "exceed_context|length of the (input|messages)|reduce your message size",
+    "(prompt|input|request|conversation|messages?)( is| are)? too (long|large)",
+    "request[-_ ](entity[-_ ])?too[-_ ]large",
+    "(prompt|inputs?) (is )?exceeds? (the )?max|total message size.{0,40}exceeds",
+    "max(imum)? (context|number of tokens|(allowed )?(prompt|input) (length|tokens))",
+    "exceeded model token limit|range of input length",
+    "token count.{0,40}exceeds|input (length|tokens).{0,80}exceed|too many (input )?tokens(?!.{0,24}wait)",
+    "inputs?`? (tokens )?(\\+ `?max_new_tokens`? )?must (be|have) (<|less)",
+    "tokens to keep from the initial prompt",
+  ].join("|"),
+  "i",
+);
 
 /** What providers say when a filter has refused the prompt or ended the answer. */
 const FILTERED =
@@ -47,6 +65,8 @@ export const RULES: readonly Rule[] = [
   },
   // A filter that speaks by an error in the place of a finish reason.
   { name: "filtered", words: FILTERED, ...no("content_filter") },
+  // Before the limits of rates: a request above the tokens of a minute passes at no time.
+  { name: "too long", statuses: [413], words: TOO_LONG, ...no("config") },
   { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
   {
     name: "quota",
@@ -61,7 +81,7 @@ export const RULES: readonly Rule[] = [
     ...no("auth"),
   },
   { name: "forbidden", statuses: [403], words: /\bforbidden\b|permission[_ ](denied|error)/, ...no("auth") },
-  { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests/, ...yes("rate_limit") },
+  { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests|throttl/, ...yes("rate_limit") },
   { name: "disabled", words: /provider[-_ ](is[-_ ])?disabled/, ...no("provider_disabled") },
   {
     name: "gone",
@@ -70,14 +90,15 @@ export const RULES: readonly Rule[] = [
       /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|e(host|net)unreach|enotfound|eai_again|getaddrinfo|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
     ...yes("timeout"),
   },
-  { name: "too long", statuses: [413], words: TOO_LONG, ...no("config") },
   {
     name: "model",
     words:
-      /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)|context[-_ ](length|window)|maximum (context|number of tokens)|too many tokens/,
+      /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)/,
     ...no("config"),
   },
   { name: "server", statuses: [500], words: /(internal|server)[-_ ](server[-_ ])?error/, ...yes("generic") },
+  { name: "conflict", statuses: [409, 425, 499], ...yes("timeout") },
+  { name: "unavailable", statuses: { from: 501, to: 599 }, ...yes("timeout") },
 ];
 
 function yes(kind: ChatErrorKind): Verdict {
@@ -89,12 +110,18 @@ function no(kind: ChatErrorKind): Verdict {
 
 /** The kind of a failure, and whether the same may succeed later. */
 export const classify = ({ status, text, ended_early = false }: FailureSignal): Verdict => {
-  const words = ended_early ? `stream ended early: ${text}` : text;
+  // The page of a proxy in front of the provider says nothing about the request, whatever words stand on it.
+  const isPage = status !== undefined && status >= 500 && /^\s*<(!doctype|html)/i.test(text);
+  const words = isPage ? "" : (ended_early ? `stream ended early: ${text}` : text).toLowerCase();
   const rule = RULES.find(
-    ({ statuses, words: pattern }) =>
-      (status !== undefined && statuses?.includes(status)) || (pattern?.test(words.toLowerCase()) ?? false),
+    ({ statuses, words: pattern }) => hasStatus(statuses, status) || (pattern?.test(words) ?? false),
   );
   return rule ? { kind: rule.kind, retryable: rule.retryable } : no("generic");
+};
+
+const hasStatus = (statuses: Rule["statuses"], status: number | undefined): boolean => {
+  if (statuses === undefined || status === undefined) return false;
+  return "from" in statuses ? status >= statuses.from && status <= statuses.to : statuses.includes(status);
 };
 
 /** What else is to be told of a failure of this kind; undefined when nothing is. */

@@ -11,7 +11,13 @@ export type PromptMessage = {
   readonly content: readonly MessagePart[];
 };
 
-export type ToolDefinition = { readonly name: string; readonly description: string; readonly input_schema: unknown };
+export type ToolDefinition = {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: unknown;
+  /** The MCP server it belongs to, as people know it; absent for tools of ours and of the client. */
+  readonly server?: string;
+};
 
 /** Whose model call it is, and what for. */
 export type Payer = { readonly user_id: string; readonly chat_key: number; readonly kind: CallKind };
@@ -84,9 +90,17 @@ export type ModelEvent =
       readonly metadata: ProviderMetadata;
     }
   | { readonly type: "source"; readonly source_id: string; readonly url: string; readonly title: string }
+  /** What the request could not contain, for the people of the chat. The first event, where there is one. */
+  | { readonly type: "warnings"; readonly warnings: readonly string[] }
   | { readonly type: "usage"; readonly usage: ModelUsage }
-  /** The last event of every stream that has ended well. */
-  | { readonly type: "finish"; readonly reason: "stop" | "tool_calls" | "length" | "content_filter" };
+  /**
+   * The last event of every stream that has ended well. `paused`: the provider goes on when it gets its answer back. `incomplete`: it has
+   * ended for a reason that nobody knows.
+   */
+  | {
+      readonly type: "finish";
+      readonly reason: "stop" | "tool_calls" | "length" | "content_filter" | "paused" | "incomplete";
+    };
 
 export interface LanguageModels {
   /** Throws `ModelError`, at once or while it is read. Ends early, without `finish`, only by an error of the provider. */

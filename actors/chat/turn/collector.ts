@@ -68,6 +68,8 @@ export class Collector {
         this.#parts.push(part);
         return [part];
       }
+      case "warnings":
+        return [];
       case "usage":
         this.usage = event.usage;
         return [];

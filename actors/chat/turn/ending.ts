@@ -6,14 +6,20 @@ import type { NewMessage } from "../machine/decision.ts";
 
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
-/** Failures in a row, among them empty answers and such as broke off after they had begun, and continuations in a row of one answer. */
-export type Tries = { failures: number; empty: number; broken: number; continued: number };
+/**
+ * Failures in a row, among them empty answers and such as broke off after they had begun; continuations in a row of one answer, and of one
+ * that its provider has paused.
+ */
+export type Tries = { failures: number; empty: number; broken: number; continued: number; resumed: number };
 
 /** Model calls in one turn (facts/chats 5.3). */
 export const STEPS = 1_200;
 
 /** How often in a row one answer is continued. */
 export const MOST_CONTINUATIONS = 3;
+
+/** How often in a row a paused answer goes back to its provider. */
+export const MAX_RESUMED = 10;
 
 /** Calls that somebody here has to answer. */
 export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
@@ -22,6 +28,7 @@ export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
 /** What is wrong with an answer that has ended like this; undefined when it can be taken. */
 export const problemOf = (content: readonly MessagePart[], finish: Finish | undefined): ModelError | undefined => {
   if (finish === undefined) return new ModelError("timeout", "The answer ended early.", { reason: "broke_off" });
+  if (finish === "paused" && content.length > 0) return undefined;
   if (content.some(({ type, text }) => type !== "reasoning" && (type !== "text" || text?.trim() !== "")))
     return undefined;
   if (finish === "content_filter") return content.length === 0 ? new ModelError("content_filter", "") : undefined;
@@ -42,6 +49,12 @@ export const afterFilter = (): NewMessage[] => [row("assistant", "user", FILTERE
 
 const FILTERED =
   "[The provider's content filter ended the answer here, so it is not complete. Say it in another way to go on.]";
+
+/** People are told that an answer may be half of one. */
+export const afterUnknownEnd = (): NewMessage[] => [row("assistant", "user", INCOMPLETE)];
+
+const INCOMPLETE =
+  "[The provider ended the answer here without saying that it is complete. Ask for the rest to let it go on.]";
 
 /** What follows an answer that was cut off: people are told, and where it is continued the model is asked to. */
 export const afterCut = (isContinued: boolean): NewMessage[] => [

@@ -7,7 +7,16 @@ import type { NewMessage, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { Reported, StartedAttempt } from "../messages.ts";
 import type { Collector } from "./collector.ts";
-import { afterCut, afterFilter, callsIn, isCutOff, MOST_CONTINUATIONS, type Tries } from "./ending.ts";
+import {
+  afterCut,
+  afterFilter,
+  afterUnknownEnd,
+  callsIn,
+  isCutOff,
+  MAX_RESUMED,
+  MOST_CONTINUATIONS,
+  type Tries,
+} from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 import { withServer } from "./mcp-turn.ts";
 import type { Reporter } from "./reporter.ts";
@@ -46,6 +55,10 @@ type Ended = {
   readonly isContinued: boolean;
   /** The provider has ended the answer in the middle. */
   readonly isFiltered: boolean;
+  /** The provider has paused the answer and gets it back to go on. */
+  readonly isResumed: boolean;
+  /** The answer has ended for a reason that nobody knows. */
+  readonly isUnknown: boolean;
   /** The tools of MCP servers. */
   readonly mcp: Pick<McpOffer, "has">;
 };
@@ -55,7 +68,7 @@ type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act
 /** The messages of a step, and whether the model goes on, the client's tools are asked for, or the turn has ended. */
 export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
   const { content, refused } = proposed;
-  const { usage, now, isLast, isCut, isContinued, isFiltered, mcp } = ended;
+  const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;
   const calls = callsIn(content);
   const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
   const messages = [
@@ -64,11 +77,12 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
     ...refused,
     ...(isCut ? afterCut(isContinued) : []),
     ...(isFiltered ? afterFilter() : []),
+    ...(isUnknown ? afterUnknownEnd() : []),
   ];
   const done = new Set(refused.flatMap((message) => message.content.map(({ tool_call_id }) => tool_call_id)));
   const open = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));
   const ours = open.some(({ tool_name = "" }) => isServerTool(tool_name) || mcp.has(tool_name));
-  const goesOn = ours || isContinued || (calls.length > 0 && !isLast);
+  const goesOn = ours || isContinued || isResumed || (calls.length > 0 && !isLast);
   const then = !ours && open.length > 0 ? "act" : goesOn ? "continue" : "finish";
   return { messages, then };
 };
@@ -96,12 +110,21 @@ export const reportAnswer = async (
   const isCut = isCutOff(said, finish);
   const isContinued = isCut && !isLast && tries.continued < MOST_CONTINUATIONS;
   tries.continued = isContinued ? tries.continued + 1 : 0;
+  const isPaused = finish === "paused" && callsIn(said).length === 0;
+  const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMED;
+  tries.resumed = isResumed ? tries.resumed + 1 : 0;
   const words = wordsOnly(said);
   const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
   const proposed = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
   if (!proposed) return undefined;
-  const isFiltered = finish === "content_filter";
-  const { messages, then } = endOfStep(begun, proposed, { usage, now, isLast, isCut, isContinued, isFiltered, mcp });
+  const ending = {
+    isCut,
+    isContinued,
+    isFiltered: finish === "content_filter",
+    isResumed,
+    isUnknown: finish === "incomplete" || (isPaused && !isResumed),
+  };
+  const { messages, then } = endOfStep(begun, proposed, { usage, now, isLast, mcp, ...ending });
   const all = [...messages, ...proposed.rows];
   const ended = then === "finish" ? await reporter.decided(begun, all, () => hooks.rows(begun, "stop")) : [];
   if (!ended) return undefined;

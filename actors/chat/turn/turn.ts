@@ -24,6 +24,7 @@ import { type McpOffer, NO_MCP } from "./mcp.ts";
 import { offeredTo } from "./mcp-turn.ts";
 import { callModel } from "./model-call.ts";
 import { Opening } from "./opening.ts";
+import { mayBeTooLong } from "./overflow.ts";
 import { Reporter } from "./reporter.ts";
 import { letOthersIn, type Slot, type TurnOf } from "./slot.ts";
 import { reportAnswer, saidSoFar } from "./step-end.ts";
@@ -84,7 +85,8 @@ export class Turn {
   /** From the first model call to the last; never rejects unless something of ours is broken. */
   async run(): Promise<void> {
     await this.#untilRetry();
-    const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0 };
+    const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0, resumed: 0 };
+    let hasGuessed = false;
     for (let step = 1; !this.isStopped; ) {
       const asked = await this.#reporter.ask("beginAttempt", { history_version: this.history_version });
       if (asked !== "stale" && asked.compaction) {
@@ -108,7 +110,9 @@ export class Turn {
       this.#keepFiles(begun, history);
       const failure = await this.#call(begun, history);
       if (this.isStopped) return;
-      if (failure instanceof ModelError && failure.reason === "too_long") {
+      const isGuess: boolean = !hasGuessed && mayBeTooLong(failure, history, begun.context_limit);
+      hasGuessed ||= isGuess;
+      if (isGuess || (failure instanceof ModelError && failure.reason === "too_long")) {
         const then = this.#follow(await this.#compaction.whereDue(begun, history, true));
         if (then === "over") return;
         if (then === "again") continue;

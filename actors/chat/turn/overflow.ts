@@ -1,0 +1,19 @@
+// Whether a refusal that nobody understands is about the length of the prompt. Pure; used by turn.ts (rule CM-12).
+import { ModelError } from "#src/llm/model.ts";
+import { fullnessOf, type HistoryRow } from "../prompt/compact.ts";
+
+/** Percent of the context from which on a prompt may be what was refused: counts are estimates, and instructions and tools come on top. */
+const NEAR = 70;
+/** Characters that one token stands for, in what programmers and their tools write. */
+const PER_TOKEN = 3;
+
+/** True for a request that was refused without a known reason, when its history is near the limit of the model. */
+export const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
+  if (!(failure instanceof ModelError) || failure.reason !== undefined || failure.retryable) return false;
+  const { kind, status_code = 0 } = failure;
+  const isUnclear = (kind === "generic" || kind === "config") && [400, 413, 422].includes(status_code);
+  if (!isUnclear || context_limit <= 0) return false;
+  const characters = history.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
+  const tokens = Math.max(characters / PER_TOKEN, fullnessOf(history, context_limit).tokens);
+  return tokens >= (context_limit * NEAR) / 100;
+};

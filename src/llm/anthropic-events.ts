@@ -1,0 +1,172 @@
+// The events of a server of Anthropic's protocol in the form in which its package reads them: gateways and open models leave members and
+// whole events out (rule MO-44). Used by adapters.ts.
+import type { GuardedFetch } from "./fetch.ts";
+import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
+
+/** Returns a fetch whose answers the package can read. */
+export const soundEvents = (fetch: GuardedFetch): GuardedFetch =>
+  soundFetch(fetch, {
+    reader: () => new EventReader(),
+    streamOfWhole: (response) => asEventStream(response, eventsOf),
+  });
+
+/** One stream, line by line. */
+class EventReader implements LineReader {
+  #hasBegun = false;
+  #hasEnd = false;
+  #hasCalls = false;
+  #id = "message";
+  /** The types of the blocks that are open, by index: some servers send several at a time. */
+  readonly #open = new Map<number, string>();
+  #next = 0;
+
+  /** The line as the package is to read it, behind the events that the server has left out. */
+  read(line: string): string {
+    const event = membersIn(line.slice("data:".length));
+    if (event === undefined) return line;
+    return this.events(event)
+      .map((one) => `data: ${JSON.stringify(one)}`)
+      .join("\n\n");
+  }
+
+  /** The event with those that are missing before it. */
+  events(event: Members): readonly Members[] {
+    switch (event.type) {
+      case "message_start":
+        return this.#hasBegun ? NOTHING : [this.#begin(isMembers(event.message) ? event.message : {})];
+      case "content_block_start":
+        return [...this.#opening(), ...this.#start(event)];
+      case "content_block_delta":
+        return this.#delta(event);
+      case "content_block_stop": {
+        const [index = this.#last] = typeof event.index === "number" ? [event.index] : [];
+        return this.#open.delete(index) ? [{ ...event, index }] : NOTHING;
+      }
+      case "message_delta": {
+        const delta = isMembers(event.delta) ? event.delta : {};
+        this.#hasEnd ||= typeof delta.stop_reason === "string";
+        const sound = { ...event, delta, usage: soundUsage(event.usage, "output_tokens") };
+        return [...this.#opening(), ...this.#closing(), sound];
+      }
+      case "message_stop":
+        return [...this.#opening(), ...this.#closing(), ...(this.#hasEnd ? [] : [this.#end()]), event];
+      default:
+        return [event];
+    }
+  }
+
+  #begin(message: Members): Members {
+    this.#hasBegun = true;
+    if (typeof message.id === "string") this.#id = message.id;
+    return { type: "message_start", message: { ...message, usage: soundUsage(message.usage, "input_tokens") } };
+  }
+
+  #opening(): readonly Members[] {
+    return this.#hasBegun ? [] : [this.#begin({})];
+  }
+
+  #closing(): readonly Members[] {
+    const open = [...this.#open.keys()];
+    this.#open.clear();
+    return open.map((index) => ({ type: "content_block_stop", index }));
+  }
+
+  get #last(): number {
+    return this.#next - 1;
+  }
+
+  #start(event: Members): readonly Members[] {
+    const index = typeof event.index === "number" ? event.index : this.#next;
+    const block = isMembers(event.content_block) ? event.content_block : { type: "text", text: "" };
+    const ended = this.#open.has(index) ? [{ type: "content_block_stop", index }] : [];
+    this.#next = Math.max(this.#next, index + 1);
+    this.#open.set(index, String(block.type));
+    this.#hasCalls ||= block.type === "tool_use";
+    return [...ended, { ...event, index, content_block: soundBlock(block, `${this.#id}_${index}`) }];
+  }
+
+  /** A piece of a block that has not begun opens one of its kind; arguments that belong to no call are left out. */
+  #delta(event: Members): readonly Members[] {
+    const delta = isMembers(event.delta) ? event.delta : {};
+    const piece = PIECES[String(delta.type)];
+    if (piece === undefined) return [...this.#opening(), event];
+    const index = typeof event.index === "number" ? event.index : this.#last;
+    const isOpen = this.#open.get(index)?.endsWith(piece.block) === true;
+    const said = { ...delta, [piece.member]: typeof delta[piece.member] === "string" ? delta[piece.member] : "" };
+    if (isOpen) return [{ ...event, index, delta: said }];
+    if (piece.block === "tool_use") return NOTHING;
+    const content_block = { type: piece.block, [piece.member]: "" };
+    const begun = [...this.#opening(), ...this.#start({ type: "content_block_start", content_block })];
+    return [...begun, { ...event, index: this.#last, delta: said }];
+  }
+
+  #end(): Members {
+    const stop_reason = this.#hasCalls ? "tool_use" : "end_turn";
+    return { type: "message_delta", delta: { stop_reason }, usage: soundUsage(undefined, "output_tokens") };
+  }
+}
+
+/** An event that says nothing. */
+const NOTHING: readonly Members[] = [{ type: "ping" }];
+
+/** The kind of block that a delta belongs to, and the member that it grows. */
+const PIECES: Readonly<Record<string, { readonly block: string; readonly member: string }>> = {
+  text_delta: { block: "text", member: "text" },
+  thinking_delta: { block: "thinking", member: "thinking" },
+  input_json_delta: { block: "tool_use", member: "partial_json" },
+};
+
+/** Counts that are missing or no numbers are left out; the one that the package asks for is 0 then. */
+const soundUsage = (usage: unknown, needed: string): Members => {
+  const given = isMembers(usage) ? Object.entries(usage) : [];
+  const counted = given.flatMap(([name, value]): [string, unknown][] => {
+    if (!name.endsWith("_tokens")) return [[name, value]];
+    const count = typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : value;
+    return typeof count === "number" ? [[name, count]] : [];
+  });
+  return { [needed]: 0, ...Object.fromEntries(counted) };
+};
+
+const soundBlock = (block: Members, id: string): Members => {
+  switch (block.type) {
+    case "text":
+    case "thinking":
+      return { ...block, [block.type]: typeof block[block.type] === "string" ? block[block.type] : "" };
+    case "tool_use": {
+      const input = typeof block.input === "string" ? membersIn(block.input) : block.input;
+      const own = typeof block.id === "string" && block.id !== "" ? block.id : id;
+      return { ...block, id: own, input: isMembers(input) ? input : {} };
+    }
+    default:
+      return block;
+  }
+};
+
+/** A whole answer of a server that does not know `stream: true`. */
+const eventsOf = (whole: Members): readonly Members[] | undefined => {
+  if (whole.type === "error" || isMembers(whole.error)) return [{ type: "error", error: whole.error }];
+  const { content, stop_reason, stop_sequence = null, usage, ...message } = whole;
+  if (!Array.isArray(content)) return undefined;
+  const blocks = content.filter(isMembers).flatMap((block, index): Members[] => {
+    const start = (content_block: Members): Members => ({ type: "content_block_start", index, content_block });
+    const delta = (one: Members): Members => ({ type: "content_block_delta", index, delta: one });
+    const stop = { type: "content_block_stop", index };
+    if (block.type === "text")
+      return [start({ type: "text", text: "" }), delta({ type: "text_delta", text: block.text }), stop];
+    if (block.type === "thinking") {
+      const { thinking, signature } = block;
+      const signed = typeof signature === "string" ? [delta({ type: "signature_delta", signature })] : [];
+      return [start({ type: "thinking", thinking: "" }), delta({ type: "thinking_delta", thinking }), ...signed, stop];
+    }
+    if (block.type === "tool_use") {
+      const partial_json = JSON.stringify(block.input ?? {});
+      return [start({ ...block, input: {} }), delta({ type: "input_json_delta", partial_json }), stop];
+    }
+    return [start(block), stop];
+  });
+  const end = { type: "message_delta", delta: { stop_reason: stop_reason ?? "end_turn", stop_sequence }, usage };
+  const reader = new EventReader();
+  return [{ type: "message_start", message: { ...message, usage } }, ...blocks, end, { type: "message_stop" }].flatMap(
+    (event) => reader.events(event),
+  );
+};

@@ -1,0 +1,86 @@
+// Why an answer has ended, from the word its server gives for it. A word for a failure is a failure, whatever was said before it, and one
+// that nobody knows marks the answer as incomplete: half an answer is never taken for a whole one (rules MO-39, MO-45, MO-62). Pure.
+// Sources: the API references of Anthropic, OpenAI, Google, Mistral, DeepSeek, Moonshot, z.ai, Groq, xAI and OpenRouter, and the sources of
+// vLLM, llama.cpp, Ollama, LM Studio and TGI.
+import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
+import { ModelError, type ModelEvent } from "./model.ts";
+
+type Reason = Extract<ModelEvent, { type: "finish" }>["reason"] | "failed" | "too_long";
+
+const REASONS: Readonly<Record<Reason, readonly string[]>> = {
+  stop: [
+    "stop",
+    "end_turn",
+    "stop_sequence",
+    "eos",
+    "eos_token",
+    "complete",
+    "completed",
+    "done",
+    "normal",
+    "compaction",
+  ],
+  tool_calls: ["tool_calls", "tool_use", "function_call", "tool_call"],
+  length: ["length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit", "limit"],
+  content_filter: [
+    ...["content_filter", "content_filtered", "refusal", "safety", "sensitive", "recitation", "blocklist", "language"],
+    ...[
+      "prohibited_content",
+      "spii",
+      "image_safety",
+      "image_recitation",
+      "image_prohibited_content",
+      "guardrail_intervened",
+    ],
+  ],
+  paused: ["pause_turn"],
+  too_long: ["model_context_window_exceeded", "context_window_exceeded", "context_length_exceeded"],
+  failed: [
+    ...["error", "network_error", "engine_overloaded", "overloaded", "timeout", "timed_out", "cancelled", "canceled"],
+    ...[
+      "abort",
+      "aborted",
+      "interrupted",
+      "insufficient_system_resource",
+      "repetition",
+      "internal_error",
+      "server_error",
+    ],
+    ...["malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature"],
+    ...["malformed_response", "load", "unload", "failed", "incomplete", "no_image", "image_other"],
+  ],
+  incomplete: [],
+};
+
+const BY_WORD: ReadonlyMap<string, Reason> = new Map(
+  Object.entries(REASONS).flatMap(([reason, words]) => words.map((word): [string, Reason] => [word, reason as Reason])),
+);
+
+/** Returns the end of the answer. Throws `ModelError` when the server could not go on, and when it has not said why it ended. */
+export const finishOf = ({ unified, raw }: LanguageModelV4FinishReason): Extract<ModelEvent, { type: "finish" }> => {
+  const reason = reasonOf(unified, raw?.toLowerCase());
+  if (reason === "failed") {
+    throw new ModelError("timeout", `The answer ended with "${raw ?? unified}".`, { reason: "broke_off" });
+  }
+  if (reason === "too_long") throw new ModelError("config", `The answer ended with "${raw}".`, { reason: "too_long" });
+  return { type: "finish", reason };
+};
+
+const reasonOf = (unified: LanguageModelV4FinishReason["unified"], raw: string | undefined): Reason => {
+  const known = raw === undefined ? undefined : BY_WORD.get(raw);
+  if (known === "stop" && unified === "tool-calls") return "tool_calls";
+  if (known !== undefined) return known;
+  const isUnknown = raw !== undefined && (unified === "other" || unified === "error");
+  if (isUnknown) return "incomplete";
+  switch (unified) {
+    case "stop":
+    case "length":
+      return unified;
+    case "tool-calls":
+      return "tool_calls";
+    case "content-filter":
+      return "content_filter";
+    default:
+      return "failed";
+  }
+};

@@ -1,0 +1,292 @@
+// How answers end, over a real socket: half an answer is never shown as a whole one, a paused one goes on, and a prompt that is too long is
+// recognized whatever the words.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
+
+setDefaultTimeout(30_000);
+
+type Json = Record<string, unknown>;
+const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
+const chunk = (delta: unknown, finish_reason: string | null = null): string =>
+  line({ id: "c1", choices: [{ index: 0, delta, finish_reason }] });
+
+const openAnthropic = async (options: Parameters<typeof openModelWorld>[0] = {}): Promise<ModelWorld> => {
+  const world = await openModelWorld(options);
+  const model_config = { provider_options: { web_search_enabled: true } };
+  await addModel(world, "anthropic", { model: "claude-x", model_config });
+  return world;
+};
+
+describeInside("an answer whose end is a failure", () => {
+  test.each(["network_error", "timeout", "engine_overloaded", "insufficient_system_resource"])(
+    "[MO-62] %s: the half is dropped and the answer asked for again",
+    async (word) => {
+      const clock = new ManualClock();
+      await using world = await openModelWorld({ clock });
+      await addModel(world);
+      const { id } = await createChat(world, "hello");
+      using follower = await Follower.open(world.owner, id);
+      const call = await world.upstream.next();
+      call
+        .raw(chunk({ content: "half an ans" }))
+        .raw(chunk({}, word))
+        .raw("data: [DONE]\n\n")
+        .end();
+      await follower.until(() => follower.events.some(({ type }) => type === "retry"));
+      await clock.timerIn(1_000);
+      clock.advance(1_000);
+      (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
+      await follower.until(() => follower.status === "waiting");
+      expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
+    },
+  );
+});
+
+test("[MO-62] an answer that ends for a reason nobody knows is kept and shown as incomplete", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const call = await world.upstream.next();
+  call
+    .raw(chunk({ content: "half an ans" }))
+    .raw(chunk({}, "some_new_word"))
+    .raw("data: [DONE]\n\n")
+    .end();
+  await follower.until(() => follower.status === "waiting");
+  expect(follower.history).toEqual([
+    "user: hello",
+    "assistant: half an ans",
+    expect.stringContaining("without saying that it is complete"),
+  ]);
+});
+
+const search = (index: number): string =>
+  line({
+    type: "content_block_start",
+    index,
+    content_block: { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
+  }) +
+  line({
+    type: "content_block_delta",
+    index,
+    delta: { type: "input_json_delta", partial_json: '{"query":"tea"}' },
+  }) +
+  line({ type: "content_block_stop", index });
+const found = (index: number): string => {
+  const page = { type: "web_search_result", url: "https://tea.example", title: "Tea", encrypted_content: "sealed" };
+  const content_block = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [page] };
+  return line({ type: "content_block_start", index, content_block }) + line({ type: "content_block_stop", index });
+};
+const ended = (stop_reason: string): string =>
+  line({ type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } }) +
+  line({ type: "message_stop" });
+
+describe("an answer that Anthropic has paused", () => {
+  test("[MO-62] goes back as it is, and goes on", async () => {
+    await using world = await openAnthropic();
+    const { id } = await createChat(world, "what is tea?");
+    using follower = await Follower.open(world.owner, id);
+    const first = await world.upstream.next();
+    first.say({ text: "Let me search." }).raw(search(1)).raw(ended("pause_turn")).end();
+    const second = await world.upstream.next();
+    const last = (second.body.messages as Json[]).at(-1);
+    expect(last).toMatchObject({
+      role: "assistant",
+      content: [
+        { type: "text", text: "Let me search." },
+        { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "tea" } },
+      ],
+    });
+    second.raw(found(0)).say({ text: "It is a plant." }, { finish: "stop" }).end();
+    await follower.until(() => follower.status === "waiting");
+    const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
+    expect(JSON.stringify(messages)).toContain("It is a plant.");
+
+    await sendMessage(world, id, "and coffee?");
+    const third = await world.upstream.next();
+    const sent = JSON.stringify(third.body.messages);
+    expect(sent).toContain("server_tool_use");
+    expect(sent).toContain("web_search_tool_result");
+    third.say({ text: "Another." }, { finish: "stop" }).end();
+  });
+
+  test("[MO-62] ten times in a row at most: then the turn ends and says that it is incomplete", async () => {
+    await using world = await openAnthropic();
+    const { id } = await createChat(world, "what is tea?");
+    using follower = await Follower.open(world.owner, id);
+    for (let times = 0; times < 11; times += 1) {
+      const call = await world.upstream.next();
+      call.say({ text: "More." }).raw(search(1)).raw(ended("pause_turn")).end();
+    }
+    await follower.until(() => follower.status === "waiting");
+    expect(world.upstream.calls).toHaveLength(11);
+    expect(follower.history.at(-1)).toContain("without saying that it is complete");
+  });
+});
+
+const LONG = "word ".repeat(3_000);
+const summarized = async (world: ModelWorld, refuse: (call: ModelCall) => void): Promise<string[]> => {
+  const { id } = await createChat(world, LONG);
+  using follower = await Follower.open(world.owner, id);
+  (await world.upstream.next()).say({ text: "One." }, { finish: "stop" }).end();
+  await follower.until(() => follower.status === "waiting");
+  await sendMessage(world, id, LONG);
+  refuse(await world.upstream.next());
+  const summary = await world.upstream.next();
+  expect(JSON.stringify(summary.body)).toContain("notes");
+  summary.say({ text: "The notes." }, { finish: "stop" }).end();
+  const again = await world.upstream.next();
+  expect(JSON.stringify(again.body)).toContain("The notes.");
+  again.say({ text: "Two." }, { finish: "stop" }).end();
+  await follower.until(() => follower.status === "waiting" && follower.history.at(-1) === "assistant: Two.");
+  return follower.history;
+};
+
+describe("a prompt that is too long", () => {
+  test("[MO-62] an answer that has filled the context makes the history shorter and is asked for again", async () => {
+    await using world = await openAnthropic();
+    const history = await summarized(world, (call) =>
+      call.say({ text: "half" }).raw(ended("model_context_window_exceeded")).end(),
+    );
+    expect(history).not.toContain("assistant: half");
+  });
+
+  test("[CM-12] a refusal in words that nobody knows makes a history shorter that is near the limit", async () => {
+    await using world = await openModelWorld();
+    await addModel(world, "openai-compat", { context_limit: 12_000 });
+    await summarized(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
+  });
+
+  test("[CM-12] a short history stays as it is, and the same refusal a second time ends the turn", async () => {
+    await using world = await openModelWorld();
+    await addModel(world, "openai-compat", { context_limit: 200_000 });
+    const { id } = await createChat(world, LONG);
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).answer(400, { error: { message: "La demande est refusee. (E-17)" } });
+    await follower.until(() => follower.status === "error");
+    expect(world.upstream.calls).toHaveLength(1);
+    expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error).toMatchObject({ kind: "generic" });
+  });
+});
+
+describe("odd streams of Anthropic's protocol", () => {
+  const start = (message: Json): string => line({ type: "message_start", message });
+  const text = (index: number, words: string): string =>
+    line({ type: "content_block_start", index, content_block: { type: "text", text: "" } }) +
+    line({ type: "content_block_delta", index, delta: { type: "text_delta", text: words } }) +
+    line({ type: "content_block_stop", index });
+  const odd: [string, string][] = [
+    ["no usage", start({ id: "m" }) + text(0, "hello there") + ended("end_turn")],
+    [
+      "a usage of nulls",
+      start({ id: "m", usage: { input_tokens: null, output_tokens: null } }) +
+        text(0, "hello there") +
+        ended("end_turn"),
+    ],
+    [
+      "an end without usage",
+      start({ id: "m", usage: { input_tokens: 1 } }) +
+        text(0, "hello there") +
+        line({ type: "message_delta", delta: { stop_reason: "end_turn" } }) +
+        line({ type: "message_stop" }),
+    ],
+    ["no end but the last event", start({ id: "m" }) + text(0, "hello there") + line({ type: "message_stop" })],
+    ["no beginning", text(0, "hello there") + ended("end_turn")],
+    [
+      "a block that never began, of null pieces",
+      start({ id: "m" }) +
+        line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: null } }) +
+        line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello there" } }) +
+        ended("end_turn"),
+    ],
+    [
+      "an event that begins twice, and a block that never ends",
+      start({ id: "m" }) +
+        start({ id: "m" }) +
+        line({ type: "content_block_start", content_block: { type: "text" } }) +
+        line({ type: "content_block_delta", delta: { type: "text_delta", text: "hello there" } }) +
+        ended("end_turn"),
+    ],
+  ];
+
+  test.each(odd)("[MO-44] %s: the answer is whole, and asked for once", async (_, stream) => {
+    await using world = await openAnthropic();
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    const call = await world.upstream.next();
+    call.answer(200, stream, { "content-type": "text/event-stream" });
+    await follower.until(() => follower.status === "waiting" || follower.status === "error");
+    expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
+    expect(world.upstream.calls).toHaveLength(1);
+  });
+
+  test("[MO-44] calls with null arguments, with arguments as a text, without an id, and of two at a time are run as they are meant", async () => {
+    const asked = (index: number, block: Json): string =>
+      line({
+        type: "content_block_start",
+        index,
+        content_block: { type: "tool_use", name: "list_templates", ...block },
+      });
+    const piece = (index: number, partial_json: string): string =>
+      line({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } });
+    await using world = await openAnthropic();
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    const stream =
+      start({ id: "m" }) +
+      asked(0, { id: "toolu_1", input: null }) +
+      asked(1, { id: "toolu_2", input: {} }) +
+      piece(1, '{"query":') +
+      piece(0, "{}") +
+      piece(1, '"a"}') +
+      asked(2, { input: '{"query":"b"}' }) +
+      ended("tool_use");
+    (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+    const next = await world.upstream.next();
+    const calls = (next.body.messages as { content: Json[] }[]).flatMap(({ content }) =>
+      content.filter(({ type }) => type === "tool_use"),
+    );
+    expect(calls.map(({ input }) => input)).toEqual([{}, { query: "a" }, { query: "b" }]);
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
+    next.say({ text: "Done" }, { finish: "stop" }).end();
+    await follower.until(() => follower.status === "waiting");
+  });
+
+  test("[MO-44] a whole answer in the place of a stream is read as one", async () => {
+    await using world = await openAnthropic();
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).answer(200, {
+      id: "m",
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "hello there" }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 1, output_tokens: 2 },
+    });
+    await follower.until(() => follower.status === "waiting" || follower.status === "error");
+    expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
+  });
+});
+
+test("[MO-44] U+2028 and U+2029 stand in a text as they are, also in a chunk with odd members", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const delta = '"choices":[{"index":0,"delta":{"content":"a\u2028b\u2029data: c"},"finish_reason":null}]';
+  const call = await world.upstream.next();
+  call
+    .raw(`data: {"id":"c1",${delta},"usage":{"prompt_tokens":"5","completion_tokens":1}}\n\n`)
+    .raw(chunk({}, "stop"))
+    .raw("data: [DONE]\n\n")
+    .end();
+  await follower.until(() => follower.status === "waiting");
+  expect(follower.history).toEqual(["user: hello", "assistant: a\u2028b\u2029data: c"]);
+});

@@ -1,0 +1,44 @@
+// Why answers end, in the words of each server.
+import { expect, test } from "bun:test";
+import { finishOf } from "#src/llm/finish-reasons.ts";
+import { ModelError } from "#src/llm/model.ts";
+
+type Unified = Parameters<typeof finishOf>[0]["unified"];
+
+/** As the packages hand a word on that they do not know. */
+const endOf = (raw: string | undefined, unified: Unified = "other"): unknown => {
+  try {
+    return finishOf({ raw, unified }).reason;
+  } catch (error) {
+    return error instanceof ModelError ? [error.reason, error.retryable] : error;
+  }
+};
+
+// biome-ignore format: a table of cases
+const ENDS: [string, unknown][] = [
+  // OpenAI, Anthropic, Google, TGI, Cohere.
+  ["stop", "stop"], ["end_turn", "stop"], ["stop_sequence", "stop"], ["STOP", "stop"], ["eos_token", "stop"], ["COMPLETE", "stop"],
+  ["tool_calls", "tool_calls"], ["tool_use", "tool_calls"], ["function_call", "tool_calls"],
+  // Mistral, servers of open models, OpenAI's responses.
+  ["length", "length"], ["max_tokens", "length"], ["MAX_TOKENS", "length"], ["model_length", "length"], ["max_output_tokens", "length"],
+  // z.ai, Google, Anthropic, Azure.
+  ["sensitive", "content_filter"], ["RECITATION", "content_filter"], ["SAFETY", "content_filter"], ["PROHIBITED_CONTENT", "content_filter"],
+  ["SPII", "content_filter"], ["BLOCKLIST", "content_filter"], ["refusal", "content_filter"], ["content_filter", "content_filter"],
+  ["pause_turn", "paused"],
+  // z.ai, Moonshot, DeepSeek, vLLM, OpenRouter, Google, Ollama.
+  ...["network_error", "engine_overloaded", "timeout", "cancelled", "insufficient_system_resource", "abort", "error", "repetition",
+    "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "load", "unload"].map((word): [string, unknown] => [word, ["broke_off", true]]),
+  ["model_context_window_exceeded", ["too_long", false]],
+  ["some_new_word", "incomplete"],
+];
+test.each(ENDS)("[MO-62] %s is %j", (raw, end) => {
+  expect(endOf(raw)).toEqual(end);
+});
+
+test("[MO-62] without a word the package's own reading counts, and what it does not know has broken off", () => {
+  expect(endOf(undefined, "stop")).toBe("stop");
+  expect(endOf(undefined, "tool-calls")).toBe("tool_calls");
+  expect(endOf("STOP", "tool-calls")).toBe("tool_calls");
+  expect(endOf(undefined)).toEqual(["broke_off", true]);
+  expect(endOf("unheard_of", "error")).toBe("incomplete");
+});
