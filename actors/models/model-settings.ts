@@ -24,6 +24,7 @@ import {
   updateModelProvider,
 } from "#db/models/models.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import type { Events } from "../runtime/events.ts";
@@ -59,6 +60,11 @@ export class ModelSettings {
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    deps.models.onRefused((id, features) => {
+      this.addUnsupported(id, features).catch((error) =>
+        log("models").warn("what model {id} does not support was not stored: {error}", { id, error }),
+      );
+    });
   }
 
   /** All that is not deleted, oldest first. */
@@ -170,6 +176,22 @@ export class ModelSettings {
       const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
       await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, entry], MODEL_TAKEN);
       return { ...row, ...changed };
+    });
+  }
+
+  /** Adds what a model's server has refused to what is left out of requests to it (rule MO-61). Nothing changes for a model that is gone. */
+  addUnsupported(id: string, features: readonly ModelFeature[]): Promise<void> {
+    return this.#next(async () => {
+      const { models } = await this.list();
+      const row = models.find((one) => one.id === id);
+      const { unsupported = [] } = row?.model_config ?? {};
+      const added = features.filter((one) => !unsupported.includes(one));
+      if (!row || added.length === 0) return;
+      log("models").info("model {id} does not support {features}", { id, features: added.join(", ") });
+      const model_config = { ...row.model_config, unsupported: [...unsupported, ...added] };
+      const changed = { model_config, updated_at: this.#deps.clock.now() };
+      const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([updateModelConfig(id, changed, { expect: 1 }), entry]);
     });
   }
 

@@ -1,6 +1,7 @@
 // One line for each kind of provider: how its package is asked for a model. Packages are loaded with the first call, not at start.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { soundEvents } from "./anthropic-events.ts";
 import { soundChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
@@ -21,41 +22,48 @@ export const needsKey = (kind: ProviderKind): boolean => kind !== "openai-compat
 /** Kinds that have no address of their own. */
 export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
 
+/** A model of a provider, by what requests to it may contain. */
+export type Adapter = { readonly model: (form: { readonly streamOptions: boolean }) => LanguageModelV4 };
+
 /** Throws for `demo`, which needs no adapter. */
-export const adapterOf = async (kind: ProviderKind, input: Input): Promise<LanguageModelV4> => {
+export const adapterOf = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = input.fetch as typeof globalThis.fetch;
-  const sound = soundChunks(input.fetch) as typeof globalThis.fetch;
+  const sound = soundChunks(input.fetch);
+  const chatFetch = ({ streamOptions }: { readonly streamOptions: boolean }) =>
+    (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      return createAnthropic(common)(model);
+      const sound = soundEvents(input.fetch) as typeof globalThis.fetch;
+      return { model: () => createAnthropic({ ...common, fetch: sound })(model) };
     }
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      const openai = createOpenAI(common);
-      if (useResponses) return openai.responses(model);
-      return createOpenAI({ ...common, fetch: sound }).chat(model);
+      if (useResponses) return { model: () => createOpenAI(common).responses(model) };
+      return { model: (form) => createOpenAI({ ...common, fetch: chatFetch(form) }).chat(model) };
     }
     case "google": {
       const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
-      return createGoogleGenerativeAI(common)(model);
+      return { model: () => createGoogleGenerativeAI(common)(model) };
     }
     case "openai-compat": {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
-      const server = createOpenAICompatible({
-        name: "openaiCompatible",
-        baseURL: base_url,
-        fetch: sound,
-        includeUsage: true,
-        convertUsage,
-        ...credentials,
-      });
-      return server(model);
+      const of = { name: "openaiCompatible", baseURL: base_url, includeUsage: true, convertUsage, ...credentials };
+      return { model: (form) => createOpenAICompatible({ ...of, fetch: chatFetch(form) })(model) };
     }
     case "demo":
       throw new Error("the demo model is built in");
   }
 };
+
+/** The packages always ask for the counters at the end of a stream; some servers refuse a request that does. */
+const withoutStreamOptions =
+  (fetch: GuardedFetch): GuardedFetch =>
+  (input, init) => {
+    if (typeof init?.body !== "string") return fetch(input, init);
+    const { stream_options: _, ...rest } = JSON.parse(init.body) as Record<string, unknown>;
+    return fetch(input, { ...init, body: JSON.stringify(rest) });
+  };

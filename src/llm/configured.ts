@@ -1,11 +1,11 @@
 // The models an administrator has set up, behind the interface that turns use. Told anew of all of them after each change
 // (actors/models/model-settings.ts). While there is none, the built-in demo model answers.
 
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
-import { adapterOf, needsKey } from "./adapters.ts";
+import { type Adapter, adapterOf, needsKey } from "./adapters.ts";
 import { type Attachments, noAttachments } from "./attachments.ts";
 import { chatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
@@ -13,6 +13,7 @@ import { DEMO, DemoModels } from "./demo.ts";
 import { type GuardedFetch, guardedFetch, type MayReach, refusalOf } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
 import { priceOf } from "./prices.ts";
+import { usesResponses } from "./request/request.ts";
 import { streamOf } from "./stream.ts";
 
 type Deps = {
@@ -30,7 +31,8 @@ export class ConfiguredModels implements LanguageModels {
   readonly #demo: DemoModels;
   readonly #fetch: GuardedFetch;
   #found = new Map<string, Found>();
-  #adapters = new Map<string, Promise<LanguageModelV4>>();
+  #adapters = new Map<string, Promise<Adapter>>();
+  #onRefused: (model_id: string, features: readonly ModelFeature[]) => void = () => {};
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -53,6 +55,11 @@ export class ConfiguredModels implements LanguageModels {
     });
     this.#found = new Map(found.map((one) => [one.config.id, one]));
     this.#adapters = new Map();
+  }
+
+  /** Calls `listener` when a model's server has refused parts of a request and taken it without them. */
+  onRefused(listener: (model_id: string, features: readonly ModelFeature[]) => void): void {
+    this.#onRefused = listener;
   }
 
   resolve(id: string | null): ModelInfo | undefined {
@@ -86,16 +93,18 @@ export class ConfiguredModels implements LanguageModels {
     if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
     const { clock, attachments = noAttachments } = this.#deps;
     const key = keyOf(found.provider);
-    const model = await this.#adapter(found, key);
-    yield* streamOf({ ...found, model, key, attachments, now: () => clock.now() }, request);
+    const adapter = await this.#adapter(found, key);
+    const onRefused = (features: readonly ModelFeature[]): void => this.#onRefused(found.config.id, features);
+    yield* streamOf({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
   }
 
-  #adapter({ config, provider }: Found, key: string): Promise<LanguageModelV4> {
+  #adapter({ config, provider }: Found, key: string): Promise<Adapter> {
     const known = this.#adapters.get(config.id);
     if (known) return known;
-    const useResponses = config.model_config.provider_options?.use_responses_api !== false;
     const { base_url } = provider;
-    const made = adapterOf(provider.provider, { base_url, key, model: config.model, useResponses, fetch: this.#fetch });
+    const { model } = config;
+    const useResponses = usesResponses(config);
+    const made = adapterOf(provider.provider, { base_url, key, model, useResponses, fetch: this.#fetch });
     this.#adapters.set(config.id, made);
     return made;
   }

@@ -8,7 +8,7 @@ import { fitted, isPicture, type Shown } from "./pictures.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];
-export type ToolPart = Role<"tool">["content"][number];
+type ToolPart = Role<"tool">["content"][number];
 type ResultPart = Extract<ToolPart, { type: "tool-result" }>;
 export type Output = ResultPart["output"];
 type Json = Extract<Output, { type: "json" }>["value"];

@@ -1,5 +1,5 @@
-// From a chat's history to what providers are given: text, tool calls and results, attachments, reasoning with what its provider wants
-// back. Every call gets a result, and nothing is sent that a provider would refuse.
+// From a chat's history to the common form of the providers' packages: text, tool calls and results, attachments, reasoning with what its
+// provider wants back. What a receiver refuses in it is put right by request/messages.ts.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -14,7 +14,6 @@ import {
   newestFiles,
   type Output,
   type Pictures,
-  type ToolPart,
   takes,
   UNSEEN,
 } from "./prompt-results.ts";
@@ -38,9 +37,11 @@ export type PromptForm = {
    * as open models want to see them; `all_tools`: calls without any get a word in their place, because the server refuses them without.
    */
   readonly thoughts: "signed" | "none" | "tools" | "all_tools";
+  /** Whether what providers have signed goes back: one refuses what another, or another model, has signed. */
+  readonly signatures: boolean;
 };
 
-const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed" };
+const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed", signatures: true };
 
 /** The history in the providers' common form, in order. */
 export const promptOf = async (
@@ -52,17 +53,19 @@ export const promptOf = async (
   const prompt: LanguageModelV4Prompt = [];
   const newest = newestFiles(messages);
   const thinking = form.thoughts.endsWith("tools") ? withCalls(messages) : undefined;
+  const executed = executedCalls(messages);
   for (const message of messages) {
     const { role, content } = message;
     if (role === "system") prompt.push({ role, content: content.flatMap(textOf).join("\n") });
     else if (role === "user") addUser(prompt, await userParts(content, attachments, form));
     else if (role === "assistant") {
-      const parts = assistantParts(content, form.kind);
+      const parts = assistantParts(content, form, executed);
       const thoughts = thinking?.has(message) ? thoughtsOf(content, form) : [];
-      prompt.push({ role, content: form.thoughts === "signed" ? parts : [...thoughts, ...parts.filter(isNoThought)] });
+      const isSigned = form.thoughts === "signed" && form.signatures;
+      prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNoThought)] });
     } else addAnswers(prompt, await answersOf(content, attachments, newest), form);
   }
-  return answered(prompt).filter(({ content }) => content.length > 0);
+  return prompt.filter(({ content }) => content.length > 0);
 };
 
 /** The model's messages of every turn in which it has called tools: between one word of a person and the next. */
@@ -144,16 +147,26 @@ const textOf = (part: MessagePart): string[] => {
 
 const fenced = (name: string, content: string): string => `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
-const assistantParts = (content: readonly MessagePart[], kind: string): AssistantPart[] => {
-  const done = new Set(
-    content.flatMap(({ type, provider_executed, tool_call_id }) =>
-      type === "tool-result" && provider_executed ? [tool_call_id] : [],
-    ),
-  );
-  return content.flatMap((part) =>
-    part.provider_executed ? (done.has(part.tool_call_id) ? executedPart(part, kind) : []) : assistantPart(part),
-  );
+/** Calls that a provider runs itself and that have their result, or will get it when the provider goes on with a paused answer. */
+const executedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {
+  const idsIn = (content: readonly MessagePart[], type: MessagePart["type"]) =>
+    content.flatMap((part) => (part.type === type && part.provider_executed ? [part.tool_call_id] : []));
+  const last = messages.at(-1);
+  return new Set([
+    ...messages.flatMap(({ content }) => idsIn(content, "tool-result")),
+    ...(last?.role === "assistant" ? idsIn(last.content, "tool-call") : []),
+  ]);
 };
+
+const assistantParts = (
+  content: readonly MessagePart[],
+  { kind, signatures }: PromptForm,
+  executed: ReadonlySet<string | undefined>,
+): AssistantPart[] =>
+  content.flatMap((part) => {
+    if (part.provider_executed) return executed.has(part.tool_call_id) ? executedPart(part, kind) : [];
+    return assistantPart(part, kind, signatures);
+  });
 
 /** A call that a provider has run, or its result, for the kind of provider that has run it. */
 const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
@@ -168,15 +181,17 @@ const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
   return [{ type: "tool-result", toolCallId, toolName, output, providerOptions }];
 };
 
-const assistantPart = (part: MessagePart): AssistantPart[] => {
-  const own = part.provider_metadata && withoutNote(part.provider_metadata);
+const assistantPart = (part: MessagePart, kind: string, signatures: boolean): AssistantPart[] => {
+  const own = signatures && part.provider_metadata ? withoutNote(part.provider_metadata) : undefined;
   const options = own && Object.keys(own).length > 0 ? { providerOptions: own as Metadata } : {};
   switch (part.type) {
     case "text":
       return part.text ? [{ type: "text", text: part.text, ...options }] : [];
     case "reasoning":
-      // Without a signature providers refuse it, or take it for something the user said.
-      return part.provider_metadata ? [{ type: "reasoning", text: part.text ?? "", ...options }] : [];
+      // Without a signature of its own a provider refuses it, or takes it for something the user said.
+      return own !== undefined && (kind === "" || kind in own)
+        ? [{ type: "reasoning", text: part.text ?? "", ...options }]
+        : [];
     case "tool-call": {
       const { tool_call_id: toolCallId = "", tool_name: toolName = "", args = {} } = part;
       return [{ type: "tool-call", toolCallId, toolName, input: args, ...options }];
@@ -185,29 +200,3 @@ const assistantPart = (part: MessagePart): AssistantPart[] => {
       return [];
   }
 };
-
-/** Providers refuse a call without its result: one that was lost is said to be so. */
-const answered = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
-  const given = new Set(
-    prompt.flatMap((one) =>
-      one.role === "tool" ? one.content.flatMap((part) => ("toolCallId" in part ? [part.toolCallId] : [])) : [],
-    ),
-  );
-  return prompt.flatMap((one, index): LanguageModelV4Prompt => {
-    if (one.role !== "assistant") return [one];
-    const lost = one.content.flatMap((part): ToolPart[] =>
-      part.type === "tool-call" && !part.providerExecuted && !given.has(part.toolCallId)
-        ? [{ type: "tool-result", toolCallId: part.toolCallId, toolName: part.toolName, output: LOST }]
-        : [],
-    );
-    if (lost.length === 0) return [one];
-    const next = prompt[index + 1];
-    if (next?.role === "tool") {
-      next.content.push(...lost);
-      return [one];
-    }
-    return [one, { role: "tool", content: lost }];
-  });
-};
-
-const LOST: Output = { type: "error-text", value: "There is no result of this call." };

@@ -8,12 +8,10 @@ import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { contentOf, type McpAnswer } from "./content.ts";
 import { McpError, toMcpError } from "./failure.ts";
+import { listTools } from "./tool-list.ts";
 
 /** Milliseconds until a server that is being connected to is given up (facts/chats 5.5). */
 export const CONNECT_MS = 30_000;
-const MAX_TOOLS = 200;
-const MAX_SCHEMA = 65_536;
-const MAX_DESCRIPTION = 8_192;
 /** A step of a turn waits so long for a list that has changed. */
 const RELIST_MS = 3_000;
 /** So many calls in a row without an answer, and the connection is no longer trusted. */
@@ -66,8 +64,8 @@ export class McpConnection {
       client = await makeClient();
       transport = await makeTransport();
       await before(ended, client.connect(transport, times));
-      const listed = await before(ended, client.listTools(undefined, times));
-      const connection = new McpConnection(clock, client, transport, toolsIn(listed.tools));
+      const tools = await before(ended, listTools(client, times));
+      const connection = new McpConnection(clock, client, transport, tools);
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         connection.#isStale = true;
         onToolsChanged?.();
@@ -105,8 +103,7 @@ export class McpConnection {
 
   async #relist(): Promise<void> {
     try {
-      const listed = await this.#client.listTools(undefined, { cacheMode: "refresh", timeout: RELIST_MS });
-      this.#tools = toolsIn(listed.tools);
+      this.#tools = await listTools(this.#client, { timeout: RELIST_MS });
     } catch {
       // It is asked again with the next look.
       this.#isStale = true;
@@ -224,13 +221,3 @@ export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => 
   work.catch(() => {});
   return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", leave));
 };
-
-type Listed = { name: string; description?: string | undefined; inputSchema: unknown };
-
-const toolsIn = (listed: readonly Listed[]): StoredTool[] =>
-  listed.slice(0, MAX_TOOLS).flatMap(({ name, description = "", inputSchema }) => {
-    const schema = inputSchema as Record<string, unknown>;
-    if (name === "" || JSON.stringify(schema).length > MAX_SCHEMA) return [];
-    const { $schema: _, ...input_schema } = schema;
-    return [{ name, description: description.slice(0, MAX_DESCRIPTION), input_schema }];
-  });

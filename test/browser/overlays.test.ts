@@ -44,6 +44,7 @@ const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly
   ["Add group", "/admin/organizations/default", "Add group"],
   ["Add provider", "/admin/models", "Add provider"],
   ["Price of coder", "/admin/models", "More for coder", "Price…"],
+  ["Requests to coder", "/admin/models", "More for coder", "Requests…"],
   ["Remove coder", "/admin/models", "More for coder", "Remove…"],
   ["Add a model of Coder", "/admin/models", "Add model"],
   ["Add MCP server", "/admin/mcp-servers", "Add MCP server"],

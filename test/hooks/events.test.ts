@@ -65,7 +65,7 @@ testNeeding(
       .end();
     const second = await world.upstream.next();
     // The model is not told that its call was changed; what hooks say between call and result comes behind the result.
-    expect(rolesIn(second)).toBe("system user user assistant tool user user");
+    expect(rolesIn(second)).toBe("system user assistant tool user");
     expect(told(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
     second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
     await follower.until(isWaiting);

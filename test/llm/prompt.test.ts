@@ -4,6 +4,8 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { promptOf } from "#src/llm/prompt.ts";
+import { messagesFor } from "#src/llm/request/messages.ts";
+import { receiverOf } from "#src/llm/request/receivers.ts";
 
 const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
 const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });
@@ -46,8 +48,9 @@ test("[MO-35] words, code that is pointed at, and context become text; what says
 });
 
 test("[MO-35] every call gets a result: those of one step stand together, a lost one is said to be lost", async () => {
-  const prompt = await promptOf(
+  const history = await promptOf(
     [
+      message("user", { type: "text", text: "look" }),
       message("assistant", call("1"), call("2"), call("3")),
       message("tool", result("1", { ok: true })),
       message("tool", result("2", "no", true)),
@@ -56,7 +59,14 @@ test("[MO-35] every call gets a result: those of one step stand together, a lost
     ],
     noAttachments,
   );
-  expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool", "user"]);
+  const prompt = messagesFor(history, {
+    receiver: receiverOf("openai-compat", { useResponses: false, base_url: "", model: "m" }),
+    nameOf: (name) => name,
+    argsOf: (_, args) => args,
+    hasTools: true,
+    hasSystem: true,
+  });
+  expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "tool", "user"]);
   const results = prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
   expect(results).toMatchObject([
     { toolCallId: "1", output: { type: "json", value: { ok: true } } },

@@ -9,17 +9,14 @@ export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
-/** Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text), `picture` (two of them, and words). */
-export const makeServer = (): Server => {
+/** `more`: definitions that it lists behind its own, as they are. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text), `picture` (two of them, and words). */
+export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
   const names = ["add", "echo", "fail", "wait", "long", "pid", "picture"];
-  server.setRequestHandler("tools/list", () => ({
-    tools: names.map((name) => ({
-      name,
-      description: `The tool ${name}.`,
-      inputSchema: numbers,
-    })),
-  }));
+  server.setRequestHandler("tools/list", () => {
+    const own = names.map((name) => ({ name, description: `The tool ${name}.`, inputSchema: numbers }));
+    return { tools: [...own, ...more] as typeof own };
+  });
   server.setRequestHandler("tools/call", async ({ params }) => {
     const args = (params.arguments ?? {}) as { a?: number; b?: number };
     if (params.name === "add") return text(String((args.a ?? 0) + (args.b ?? 0)));
@@ -43,6 +40,8 @@ export type McpHost = AsyncDisposable & {
   readonly url: string;
   /** Headers of every request, the newest last. */
   readonly seen: Headers[];
+  /** Definitions of tools that it lists behind its own. */
+  more: readonly unknown[];
   /** What it answers instead; undefined: as it should. */
   refuse: ((request: Request) => Response | undefined) | undefined;
 };
@@ -63,7 +62,7 @@ export const startMcpHost = (): McpHost => {
       if (pathname === "/sse") {
         const transport = new OldTransport();
         old.set(transport.sessionId, transport);
-        await makeServer().connect(transport);
+        await makeServer(host.more).connect(transport);
         return transport.stream();
       }
       if (pathname === "/messages") {
@@ -71,13 +70,14 @@ export const startMcpHost = (): McpHost => {
         return new Response("", { status: 202 });
       }
       const transport = new WebStandardStreamableHTTPServerTransport({});
-      await makeServer().connect(transport);
+      await makeServer(host.more).connect(transport);
       return transport.handleRequest(request);
     },
   });
   const host: McpHost = {
     url: `http://127.0.0.1:${server.port}`,
     seen,
+    more: [],
     refuse: undefined,
     [Symbol.asyncDispose]: () => server.stop(true),
   };

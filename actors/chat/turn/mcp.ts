@@ -112,8 +112,11 @@ export class ChatMcp {
     return tools
       .filter(({ name }) => isAllowed(name, tool_allow_list, tool_deny_list))
       .map((one) =>
-        mcpTool(offeredName(slug, one.name), one, id, model_intent, (args, _, ended) =>
-          pool.call(() => this.#target(server, owner_id), one.name, args, { signal: ended, limits }),
+        mcpTool(
+          { ...one, name: offeredName(slug, one.name), server: server.display_name || slug },
+          { server_id: id, asksIntent: model_intent },
+          (args, _, ended) =>
+            pool.call(() => this.#target(server, owner_id), one.name, args, { signal: ended, limits }),
         ),
       );
   }
@@ -145,7 +148,8 @@ export class ChatMcp {
     return servers.flatMap(({ server, tools }) =>
       tools.map((one) => {
         const plain = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
-        return mcpTool(offeredName(server, plain), one, null, false, (args, { agent }, signal) =>
+        const offered = { ...one, name: offeredName(server, plain), server };
+        return mcpTool(offered, { server_id: null, asksIntent: false }, (args, { agent }, signal) =>
           agent.call<McpToolResult>({
             method: "POST",
             path: "/mcp/call-tool",
@@ -177,15 +181,17 @@ type Run = (
   signal: AbortSignal,
 ) => Promise<McpAnswer>;
 
+/** `name`: as it is offered. `server`: as people know it. */
+type Offered = StoredTool & { readonly server: string };
+type Of = { readonly server_id: string | null; readonly asksIntent: boolean };
+
 const mcpTool = (
-  name: string,
-  { description, input_schema }: StoredTool,
-  server_id: string | null,
-  asksIntent: boolean,
+  { name, description, input_schema, server }: Offered,
+  { server_id, asksIntent }: Of,
   call: Run,
 ): McpTool => ({
   server_id,
-  definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema },
+  definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema, server },
   tool: tool({
     name,
     description,

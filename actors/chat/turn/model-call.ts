@@ -15,7 +15,7 @@ import { withServer } from "./mcp-turn.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
-type Deps = Pick<TurnDeps, "blocks" | "clock" | "hooks" | "models" | "store">;
+type Deps = Pick<TurnDeps, "blocks" | "clock" | "hooks" | "models" | "store" | "warnings">;
 type Of = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id: string };
 
 type Call = {
@@ -36,6 +36,7 @@ export const callModel = async (
   stop: AbortSignal,
 ): Promise<unknown> => {
   const { clock, models } = deps;
+  let warnings: readonly string[] = [];
   const silence = new AbortController();
   const signal = AbortSignal.any([stop, silence.signal]);
   const watch = watchSilence(clock, () => silence.abort(SILENT));
@@ -53,8 +54,13 @@ export const callModel = async (
     ended = await recording?.call({ ...begun, settings }, request);
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       watch.heard();
+      if (event.type === "warnings") {
+        warnings = event.warnings;
+        warnOfTools(deps, chat_id, warnings);
+      }
       for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
+    warnOfTools(deps, chat_id, warnings);
     return over(problemOf(collector.content(clock.now()), collector.finish));
   } catch (error) {
     return over(silence.signal.aborted ? SILENT : error);
@@ -62,6 +68,12 @@ export const callModel = async (
     watch.cancel();
     buffer.close();
   }
+};
+
+/** Tells the people of the chat which tools the last request could not offer. */
+const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
+  const known = warnings.from("tools", chat_id);
+  if (texts.join("\n") !== known.join("\n")) warnings.set("tools", chat_id, texts);
 };
 
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");

@@ -1,8 +1,11 @@
 // What is wrong around a chat right now, by what found it: told to whoever follows the chat, and shown with it. Lost with the process;
 // each source finds it again.
 
-/** mcp: servers that are left out. checkpoint: files that an undo of the last message could not bring back. */
-type Source = "mcp" | "checkpoint";
+/**
+ * mcp: servers that are left out. tools: tools that the model's server does not accept. checkpoint: files that an undo of the last message
+ * could not bring back.
+ */
+type Source = "mcp" | "tools" | "checkpoint";
 
 const MAX_CHATS = 1_000;
 

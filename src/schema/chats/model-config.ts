@@ -4,6 +4,7 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
+import { MODEL_FEATURES } from "./model-feature.ts";
 import { ModelCost, ModelPrice } from "./model-price.ts";
 import { PROVIDER_KINDS } from "./model-provider.ts";
 
@@ -33,6 +34,14 @@ export const CallConfig = named(
       }),
     ),
     cost: absent(ModelCost),
+    unsupported: absent(
+      t.Array(oneOf(MODEL_FEATURES), {
+        maxItems: MODEL_FEATURES.length,
+        uniqueItems: true,
+        description:
+          "Left out of every request to this model because its server refuses it. Slipway adds what a server refuses; remove an entry to try it again.",
+      }),
+    ),
     provider_options: absent(
       t.Record(t.String(), t.Unknown(), {
         description:

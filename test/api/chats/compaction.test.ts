@@ -39,10 +39,10 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   );
   finish(asked, "SUMMARY ONE", 50);
   const shortened = await next();
-  expect(rolesIn(shortened)).toBe("system user user");
-  const [, past, question] = messagesIn(shortened);
-  expect(past?.content).toMatch(/SUMMARY ONE[\s\S]*Never touch the file secret\.txt\./);
-  expect(question?.content).toBe("third question");
+  // Two messages of a person in a row are one in a request.
+  expect(rolesIn(shortened)).toBe("system user");
+  const [, both] = messagesIn(shortened);
+  expect(both?.content).toMatch(/SUMMARY ONE[\s\S]*Never touch the file secret\.txt\.[\s\S]*third question$/);
   finish(shortened, "third answer", 80);
   await idle(8);
 
@@ -94,7 +94,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   refused.answer(400, tooLong);
   finish(await next(), "SUMMARY TWO", 50);
   const retried = await next();
-  expect(rolesIn(retried)).toBe("system user user");
+  expect(rolesIn(retried)).toBe("system user");
   expect(told(retried)).toContain("SUMMARY TWO");
   retried.answer(400, tooLong);
   await follower.until(({ events }) => events.some(({ type }) => type === "error"));

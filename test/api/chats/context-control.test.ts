@@ -61,7 +61,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
   finish(asked, "SUMMARY ONE");
   const shortened = await next();
-  expect(rolesIn(shortened)).toBe("system user user");
+  expect(rolesIn(shortened)).toBe("system user");
   expect(messagesIn(shortened)[1]?.content).toMatch(/SUMMARY ONE[\s\S]*Keep it in Rust\./);
   expect(messagesIn(shortened)[1]?.content).not.toContain("borrow checker");
   finish(shortened, "the second answer");
@@ -102,7 +102,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   await follower.until(isWaiting);
   await sendMessage(world, chat.id, "fourth");
   const whole = await next();
-  expect([isSummary(whole), rolesIn(whole)]).toEqual([false, "system user user assistant user"]);
+  expect([isSummary(whole), rolesIn(whole)]).toEqual([false, "system user assistant user"]);
   finish(whole, "done");
   await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: done");
 

@@ -9,6 +9,7 @@ import { Menu } from "../../parts/menu.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
 import { PriceForm } from "./price-form.tsx";
+import { FEATURES, UnsupportedForm } from "./unsupported-form.tsx";
 
 /** Asks the model to say hello, and tells in a toast what came of it. */
 export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
@@ -27,6 +28,7 @@ const perMillion = (micros: number | undefined): string => (micros === undefined
 
 export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; again: () => Promise<void> }) => {
   const pricing = useSignal<ModelConfig | undefined>(undefined);
+  const limiting = useSignal<ModelConfig | undefined>(undefined);
   return (
     <section class="panel" aria-labelledby="models">
       <header>
@@ -46,11 +48,26 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
           </thead>
           <tbody>
             {models.map((model) => (
-              <ModelRow key={model.id} model={model} again={again} setPrice={sets(pricing, model)} />
+              <ModelRow
+                key={model.id}
+                model={model}
+                again={again}
+                setPrice={sets(pricing, model)}
+                setUnsupported={sets(limiting, model)}
+              />
             ))}
           </tbody>
         </table>
       </section>
+      {limiting.value && (
+        <UnsupportedForm
+          model={limiting.value}
+          onClose={() => {
+            limiting.value = undefined;
+            void again();
+          }}
+        />
+      )}
       {pricing.value && (
         <PriceForm
           model={pricing.value}
@@ -64,9 +81,21 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
   );
 };
 
-type RowProps = { readonly model: ModelConfig; readonly again: () => Promise<void>; readonly setPrice: () => void };
+type RowProps = {
+  readonly model: ModelConfig;
+  readonly again: () => Promise<void>;
+  readonly setPrice: () => void;
+  readonly setUnsupported: () => void;
+};
 
-const ModelRow = ({ model, again, setPrice }: RowProps) => {
+/** Names what requests to the model leave out; empty when that is nothing. */
+const unsupportedIn = ({ model_config }: ModelConfig): string =>
+  FEATURES.filter(({ name }) => model_config.unsupported?.includes(name))
+    .map(({ label }) => label.toLowerCase())
+    .join(", ");
+
+const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
+  const unsupported = unsupportedIn(model);
   const path = { model_config: model.id };
   const change = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
     await call("PATCH /chats/model-configs/:model_config", { path, body });
@@ -88,6 +117,12 @@ const ModelRow = ({ model, again, setPrice }: RowProps) => {
     <tr>
       <td class="med model">
         {model.display_name} {model.is_default && <span class="badge accent phone">Default</span>}
+        {unsupported !== "" && (
+          <>
+            <br />
+            <span class="small mut">Without {unsupported}</span>
+          </>
+        )}
       </td>
       <td class="desk">{model.is_default && <span class="badge accent">Default</span>}</td>
       <td class="desk r num">{thousands(model.context_limit)}</td>
@@ -123,6 +158,7 @@ const ModelRow = ({ model, again, setPrice }: RowProps) => {
                 label: "Price…",
                 act: setPrice,
               },
+              { icon: "cols", label: "Requests…", act: setUnsupported },
               { icon: "trash", label: "Remove…", isDanger: true, act: remove },
             ]}
           />

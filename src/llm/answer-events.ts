@@ -1,0 +1,110 @@
+// One part of a provider's answer, read as the events of model.ts. Pure but for the names of open calls.
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { argumentsOf } from "./arguments.ts";
+import { finishOf } from "./finish-reasons.ts";
+import type { ModelEvent, ModelUsage, ProviderMetadata } from "./model.ts";
+import { keptWith, shownResult } from "./provider-tools.ts";
+import type { RequestTools } from "./request/tools.ts";
+
+type Of = {
+  readonly provider: string;
+  readonly context_limit: number;
+  /** What the request offered: the model knows tools and arguments by other names. */
+  readonly tools: RequestTools;
+};
+
+/** Reads one answer. Throws what the provider says has gone wrong. */
+export class AnswerEvents {
+  readonly #of: Of;
+  readonly #open = new Map<string, string>();
+
+  constructor(of: Of) {
+    this.#of = of;
+  }
+
+  *read(part: LanguageModelV4StreamPart): Iterable<ModelEvent> {
+    const { provider, context_limit, tools } = this.#of;
+    const metadata = metadataOf(part);
+    switch (part.type) {
+      case "text-delta":
+        if (part.delta !== "" || metadata.metadata) yield { type: "text", delta: part.delta, ...metadata };
+        return;
+      case "text-start":
+      case "text-end":
+        if (metadata.metadata) yield { type: "text", delta: "", ...metadata };
+        return;
+      case "reasoning-delta":
+        return yield { type: "reasoning", delta: part.delta, ...metadata };
+      case "reasoning-start":
+        if (metadata.metadata) yield { type: "reasoning", delta: "", ...metadata };
+        return;
+      case "reasoning-end":
+        return yield { type: "reasoning", delta: "", ends: true, ...metadata };
+      case "tool-input-start":
+        if (!part.providerExecuted) this.#open.set(part.id, tools.ownNameOf(part.toolName));
+        return;
+      case "tool-input-delta":
+        // What a provider runs itself is told when it is complete.
+        if (!this.#open.has(part.id)) return;
+        return yield { type: "tool_call_delta", id: part.id, name: this.#open.get(part.id) ?? "", delta: part.delta };
+      case "tool-call":
+        return yield this.#callOf(part);
+      case "tool-result": {
+        const { toolCallId: id, toolName: name, result, isError: is_error = false } = part;
+        const kept = keptWith(metadata.metadata, { provider, result });
+        return yield { type: "tool_result", id, name, result: shownResult(result), is_error, metadata: kept };
+      }
+      case "source":
+        if (part.sourceType === "url")
+          yield { type: "source", source_id: part.id, url: part.url, title: part.title ?? "" };
+        return;
+      case "error":
+        throw part.error;
+      case "finish":
+        yield { type: "usage", usage: usageOf(part.usage, context_limit) };
+        return yield finishOf(part.finishReason);
+    }
+  }
+
+  #callOf(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ModelEvent {
+    const { provider, tools } = this.#of;
+    const { metadata } = metadataOf(part);
+    const { toolCallId: id, toolName, input } = part;
+    const said = argumentsOf(input);
+    if (part.providerExecuted) {
+      const kept = keptWith(metadata, { provider });
+      return { type: "tool_call", id, name: toolName, args: said, provider_executed: true, metadata: kept };
+    }
+    const args = tools.ownArgsOf(toolName, said);
+    const call = { type: "tool_call", id, name: tools.ownNameOf(toolName), args } as const;
+    const own = args === said ? input : JSON.stringify(args);
+    return metadata ? { ...call, input: own, metadata } : { ...call, input: own };
+  }
+}
+
+const metadataOf = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
+  "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0
+    ? { metadata: part.providerMetadata as ProviderMetadata }
+    : {};
+
+type Usage = Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"];
+
+const usageOf = ({ inputTokens, outputTokens }: Usage, context_limit: number): ModelUsage => {
+  const counted = {
+    input_tokens: uncached(inputTokens),
+    output_tokens: outputTokens.total,
+    reasoning_tokens: outputTokens.reasoning,
+    total_tokens:
+      inputTokens.total === undefined || outputTokens.total === undefined
+        ? undefined
+        : inputTokens.total + outputTokens.total,
+    cache_read_tokens: inputTokens.cacheRead,
+    cache_creation_tokens: inputTokens.cacheWrite,
+  };
+  const known = Object.entries(counted).filter(([, count]) => typeof count === "number" && count > 0);
+  return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
+};
+
+/** Clients add the cached ones themselves (facts/chats 5.6). */
+const uncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Usage["inputTokens"]) =>
+  noCache ?? (total === undefined ? undefined : Math.max(0, total - cacheRead - cacheWrite));

@@ -1,0 +1,133 @@
+// What a request to a model leaves out, because its server refuses it. Servers differ and say so only when they refuse: the request is sent
+// again without the refused part, and what a model lacks for good is remembered (rules EF-3, MO-41, MO-42, MO-61). Pure.
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { ModelFeature } from "#schema/chats/model-feature.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import type { PromptForm } from "./prompt.ts";
+
+/** How a model is asked. */
+export type Manner = Pick<PromptForm, "pictures" | "documents" | "thoughts" | "signatures"> & {
+  readonly unsupported: ReadonlySet<ModelFeature>;
+};
+
+type Asked = { readonly useResponses: boolean; readonly unsupported: readonly ModelFeature[] };
+
+/** Returns how a model is asked at first: by what the API is known to accept and what the model is known to lack. */
+export const mannerFor = (kind: ProviderKind, { useResponses, unsupported }: Asked): Manner => {
+  const isChatApi = kind === "openai-compat" || (kind === "openai" && !useResponses);
+  const thoughts = kind === "openai-compat" ? "tools" : isChatApi ? "none" : "signed";
+  const lacks = new Set(unsupported);
+  return {
+    pictures: lacks.has("images") ? "none" : isChatApi ? "behind" : "inside",
+    documents: !lacks.has("documents") && !lacks.has("images"),
+    thoughts,
+    signatures: true,
+    unsupported: lacks,
+  };
+};
+
+/** The request that was refused. */
+export type Refusal = {
+  readonly status: number | undefined;
+  readonly words: string;
+  readonly prompt: LanguageModelV4Prompt;
+  /** What the request contained of the features that can be left out. */
+  readonly sent: ReadonlySet<ModelFeature>;
+};
+/** `isForGood`: the model will not accept it next time either. `feature`: what is kept of that in the model's settings. */
+export type Fallback = {
+  readonly change: Partial<Manner>;
+  readonly isForGood: boolean;
+  readonly feature?: ModelFeature;
+};
+
+const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 404, 405, 413, 415, 422, 500, 501]);
+const LACKS =
+  /not support|unsupported|no support|multi-?modal|text[- ]only|unknown (variant|part|type)|expected .{0,3}text|mmproj|not (accept|allow)|invalid (content|part|type|value)/i;
+
+/** The words by which servers refuse a feature that the request contained. */
+const WORDS: readonly (readonly [ModelFeature, RegExp])[] = [
+  ["stream_options", /stream_options|include_usage/i],
+  ["tool_streaming", /eager_input_streaming|fine-grained-tool-streaming/i],
+  ["parallel_tool_calls", /parallel[_ -]?tool/i],
+  [
+    "tools",
+    /not support.{0,24}\b(tool|function)|\b(tool|function)[a-z_ -]{0,24}(is|are)? ?not (be )?(supported|enabled|available|allowed)|support tool use|--enable-auto-tool-choice|tools? param requires|\btools\b.{0,40}(extra|unknown|unexpected|not permitted)|(extra|unknown|unexpected|not permitted).{0,40}\btools\b/i,
+  ],
+  [
+    "system_role",
+    /(system|developer) (role|message|instruction|prompt)s?.{0,40}not (be )?(supported|allowed|enabled)|role.{0,40}\bsystem\b.{0,40}(not|unsupported|invalid)|not support.{0,20}\bsystem\b/i,
+  ],
+  ["reasoning_effort", /reasoning|thinking|effort/i],
+  [
+    "max_output_tokens",
+    /max_(completion_|output_)?tokens.{0,80}(not support|unsupported|too large|not permitted|unknown|must be|at most)|unsupported.{0,40}max_(completion_|output_)?tokens/i,
+  ],
+  ["temperature", /temperature/i],
+  ["top_p", /top_?p\b/i],
+  ["top_k", /top_?k\b/i],
+  ["presence_penalty", /presence_?penalty/i],
+  ["frequency_penalty", /frequency_?penalty/i],
+  ["long_tool_call_ids", /tool.?call.?ids?\b.{0,120}(length of 9|a-z, A-Z, 0-9)/i],
+  ["user_after_tool", /unexpected role .?user.? after role .?tool/i],
+];
+
+/** Returns how to ask again after this refusal; undefined when it was about something else. */
+export const fallbackFor = (manner: Manner, refusal: Refusal): Fallback | undefined => {
+  const { status, words, sent } = refusal;
+  if (!REFUSALS.has(status)) return undefined;
+  const again = withThoughts(manner, refusal) ?? withoutFiles(manner, refusal);
+  if (again) return again;
+  // A history whose blocks of thinking are incomplete: this request does without, the next may think again.
+  if (sent.has("reasoning_effort") && /thinking.{0,20}block|expected .?thinking/i.test(words)) {
+    return { change: { unsupported: new Set([...manner.unsupported, "reasoning_effort"]) }, isForGood: false };
+  }
+  const found = WORDS.find(([feature, pattern]) => sent.has(feature) && pattern.test(words));
+  return found && without(manner, found[0]);
+};
+
+const without = (manner: Manner, feature: ModelFeature, change: Partial<Manner> = {}): Fallback => ({
+  change: { ...change, unsupported: new Set([...manner.unsupported, feature]) },
+  isForGood: true,
+  feature,
+});
+
+/** Thoughts of this model that the server wants back or not at all, and those that another model has signed. */
+const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | undefined => {
+  if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
+    const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);
+    const isOwed = !isRefused && /missing|must be|passed back|required/i.test(words);
+    const thoughts = isOwed ? "all_tools" : "none";
+    if (manner.thoughts !== thoughts) return { change: { thoughts }, isForGood: true };
+  }
+  const isForeign =
+    status === 400 && /signature|encrypted[_ ]content|redacted_thinking|thinking.{0,20}block/i.test(words);
+  return isForeign && manner.signatures ? { change: { signatures: false }, isForGood: false } : undefined;
+};
+
+const withoutFiles = (manner: Manner, { words, prompt }: Refusal): Fallback | undefined => {
+  const types = mediaTypes(prompt);
+  const isForGood = LACKS.test(words);
+  if (types.some(isDocument) && /\bfile\b|file_data|pdf|document/i.test(words) && !/image/i.test(words)) {
+    const change = { documents: false };
+    return isForGood ? without(manner, "documents", change) : { change, isForGood };
+  }
+  if (types.length > 0 && /image|picture|vision|multi-?modal|mmproj|media|content (part|type)/i.test(words)) {
+    const change = { pictures: "none", documents: false } as const;
+    return isForGood ? without(manner, "images", change) : { change, isForGood };
+  }
+  return undefined;
+};
+
+const isDocument = (media_type: string): boolean => !media_type.startsWith("image/");
+
+const mediaTypes = (prompt: LanguageModelV4Prompt): string[] =>
+  prompt.flatMap(({ role, content }) =>
+    role === "user" || role === "tool"
+      ? content.flatMap((part) => {
+          if (part.type === "file") return [part.mediaType];
+          if (part.type !== "tool-result" || part.output.type !== "content") return [];
+          return part.output.value.flatMap((one) => (one.type === "file" ? [one.mediaType] : []));
+        })
+      : [],
+  );

@@ -1,0 +1,100 @@
+// The calls of tools in a prompt: each gets exactly one result, right behind the message that makes it, and an id in the receiver's form
+// that is unique in the request. The same history gets the same ids with every request, so that providers find what they have cached. Pure.
+import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import { sha256 } from "#base/ids.ts";
+import type { MessagesForm } from "./form.ts";
+
+type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
+type Turn = Role<"user" | "assistant" | "tool">;
+type CallPart = Extract<Role<"assistant">["content"][number], { type: "tool-call" }>;
+type ResultPart = Extract<Role<"tool">["content"][number], { type: "tool-result" }>;
+
+const LOST: ResultPart["output"] = { type: "error-text", value: "There is no result of this call." };
+
+/** Some servers refuse a message without a word. */
+const spoken = (output: ResultPart["output"]): ResultPart["output"] =>
+  (output.type === "text" || output.type === "error-text") && output.value.trim() === ""
+    ? { ...output, value: "(no output)" }
+    : output;
+
+/** Returns the messages with calls and results in pairs. A result that no call asks for is left out; a call without one gets an error. */
+export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] => {
+  const results = new Results(turns);
+  const ids = new CallIds(form);
+  return turns.flatMap((message, at): Turn[] => {
+    if (message.role === "tool") return [];
+    if (message.role === "user") return [message];
+    const answers: ResultPart[] = [];
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-call" || part.providerExecuted) return part;
+      const toolName = form.nameOf(part.toolName);
+      const toolCallId = ids.next(part, toolName);
+      const output = spoken(results.take(part.toolCallId, at) ?? LOST);
+      answers.push({ type: "tool-result", toolCallId, toolName, output });
+      return { ...part, toolCallId, toolName, input: asObject(form.argsOf(part.toolName, part.input)) };
+    });
+    const answer: Turn[] = answers.length === 0 ? [] : [{ role: "tool", content: answers }];
+    return [{ ...message, content }, ...answer];
+  });
+};
+
+/** Every API wants an object here; models also write lists and plain values. */
+const asObject = (value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : { input: value ?? null };
+
+/** The results of a prompt by the id of their call, in order. */
+class Results {
+  readonly #byId = new Map<string, { readonly at: number; readonly output: ResultPart["output"] }[]>();
+  /** Where calls of an id are made: a result belongs to the last call before it. */
+  readonly #calls = new Map<string, number[]>();
+
+  constructor(turns: readonly Turn[]) {
+    for (const [at, { role, content }] of turns.entries()) {
+      for (const part of content) {
+        if (role === "tool" && part.type === "tool-result")
+          add(this.#byId, part.toolCallId, { at, output: part.output });
+        if (role === "assistant" && part.type === "tool-call") add(this.#calls, part.toolCallId, at);
+      }
+    }
+  }
+
+  /** Takes the first unused result behind the message `at` and before the next message that makes a call of the same id. */
+  take(id: string, at: number): ResultPart["output"] | undefined {
+    const until = this.#calls.get(id)?.find((other) => other > at) ?? Number.POSITIVE_INFINITY;
+    const all = this.#byId.get(id) ?? [];
+    const index = all.findIndex((one) => one.at > at && one.at < until);
+    return index < 0 ? undefined : all.splice(index, 1)[0]?.output;
+  }
+}
+
+const add = <T>(map: Map<string, T[]>, key: string, value: T): void => {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+};
+
+/** The ids of one request. */
+class CallIds {
+  readonly #form: MessagesForm;
+  readonly #used = new Set<string>();
+  readonly #seen = new Map<string, number>();
+  #position = 0;
+
+  constructor(form: MessagesForm) {
+    this.#form = form;
+  }
+
+  next({ toolCallId }: CallPart, name: string): string {
+    const { callId, makeCallId } = this.#form.receiver;
+    const seen = this.#seen.get(toolCallId) ?? 0;
+    this.#seen.set(toolCallId, seen + 1);
+    let id = toolCallId;
+    for (let salt = 0; !callId.test(id) || this.#used.has(id); salt += 1) {
+      const digest = sha256(`${toolCallId}\n${seen}\n${salt}`);
+      id = makeCallId({ digest, position: this.#position + salt, name });
+    }
+    this.#used.add(id);
+    this.#position += 1;
+    return id;
+  }
+}

@@ -1,0 +1,137 @@
+// One request to a model: the history, the tools and the settings in the form that the model's server accepts. The provider's package writes
+// it as JSON. The only place where requests are formed.
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { EFFORTS, type Effort } from "#schema/chats/model-config.ts";
+import type { ModelFeature } from "#schema/chats/model-feature.ts";
+import type { Attachments } from "../attachments.ts";
+import { withCacheMarks } from "../cache-marks.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "../configured-model.ts";
+import type { Manner } from "../fallbacks.ts";
+import type { ModelRequest } from "../model.ts";
+import { promptOf } from "../prompt.ts";
+import { providerTools, withoutOurs } from "../provider-tools.ts";
+import { messagesFor } from "./messages.ts";
+import { MISTRAL, type Receiver, receiverOf } from "./receivers.ts";
+import { type RequestTools, toolsFor } from "./tools.ts";
+
+type Call = {
+  readonly provider: ConfiguredProvider;
+  readonly config: ConfiguredModel;
+  readonly attachments: Attachments;
+};
+
+export type FormedRequest = {
+  readonly options: LanguageModelV4CallOptions;
+  readonly tools: RequestTools;
+  /** What it contains of the features that servers refuse. */
+  readonly sent: ReadonlySet<ModelFeature>;
+};
+
+/** Forms the request. Reads the attachments that the history mentions. */
+export const formRequest = async (
+  { config, provider, attachments }: Call,
+  { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
+  manner: Manner,
+  abortSignal: AbortSignal,
+): Promise<FormedRequest> => {
+  const { unsupported } = manner;
+  const { model_config: wanted, model } = config;
+  const kind = provider.provider;
+  const own = wanted.provider_options;
+  const receiver = receiverFor({ config, provider, attachments }, unsupported);
+  const run =
+    provider_tools && !unsupported.has("tools") ? providerTools(kind, own, { model, hasTools: tools.length > 0 }) : [];
+  const offer = toolsFor(receiver, unsupported.has("tools") ? [] : tools, {
+    messages,
+    reserved: run.map(({ name }) => name),
+  });
+  const offered = [...offer.offered.map((one) => ({ type: "function" as const, ...one })), ...run];
+  const prompt = messagesFor(await promptOf(messages, attachments, { ...manner, kind }), {
+    receiver,
+    nameOf: (name) => offer.nameOf(name),
+    argsOf: (name, args) => offer.argsOf(name, args),
+    hasTools: offer.offered.length > 0,
+    hasSystem: !unsupported.has("system_role"),
+  });
+  const effort = unsupported.has("reasoning_effort") ? undefined : effortFor(reasoning_effort, wanted.reasoning);
+  const settings = settingsOf(wanted, unsupported);
+  const options: LanguageModelV4CallOptions = {
+    prompt: withCacheMarks(kind, prompt),
+    abortSignal,
+    ...(offered.length > 0 ? { tools: offered as NonNullable<LanguageModelV4CallOptions["tools"]> } : {}),
+    ...Object.fromEntries(settings.map(({ option, value }) => [option, value])),
+    ...(effort === undefined ? {} : { reasoning: effort }),
+    providerOptions: optionsOf(kind, own, unsupported) as NonNullable<LanguageModelV4CallOptions["providerOptions"]>,
+  };
+  const sent = new Set<ModelFeature>([
+    ...settings.map(({ feature }) => feature),
+    ...(offered.length > 0 ? (["tools"] as const) : []),
+    ...(effort === undefined ? [] : (["reasoning_effort"] as const)),
+    ...ALWAYS.filter((feature) => !unsupported.has(feature)),
+  ]);
+  return { options, tools: offer, sent };
+};
+
+/** What every request may contain without saying so here. */
+const ALWAYS = [
+  "stream_options",
+  "parallel_tool_calls",
+  "tool_streaming",
+  "system_role",
+  "long_tool_call_ids",
+  "user_after_tool",
+] as const;
+
+const receiverFor = ({ config, provider }: Call, unsupported: ReadonlySet<ModelFeature>): Receiver => {
+  const { base_url, provider: kind } = provider;
+  const useResponses = usesResponses(config);
+  const receiver = receiverOf(kind, { useResponses, base_url, model: config.model });
+  const { callId, makeCallId } = unsupported.has("long_tool_call_ids") ? MISTRAL : receiver;
+  return {
+    ...receiver,
+    callId,
+    makeCallId,
+    userAfterTool: receiver.userAfterTool && !unsupported.has("user_after_tool"),
+  };
+};
+
+export const usesResponses = ({ model_config }: ConfiguredModel): boolean =>
+  model_config.provider_options?.use_responses_api !== false;
+
+const SETTINGS = [
+  { feature: "max_output_tokens", option: "maxOutputTokens" },
+  { feature: "temperature", option: "temperature" },
+  { feature: "top_p", option: "topP" },
+  { feature: "top_k", option: "topK" },
+  { feature: "presence_penalty", option: "presencePenalty" },
+  { feature: "frequency_penalty", option: "frequencyPenalty" },
+] as const;
+
+const settingsOf = (wanted: ConfiguredModel["model_config"], unsupported: ReadonlySet<ModelFeature>) =>
+  SETTINGS.flatMap(({ feature, option }) => {
+    const value = wanted[feature];
+    return value === undefined || unsupported.has(feature) ? [] : [{ feature, option, value }];
+  });
+
+const PARALLEL = ["parallel_tool_calls", "parallelToolCalls", "disableParallelToolUse"];
+
+/** What only this provider knows. Nothing is left behind at OpenAI: the history is ours. */
+const optionsOf = (
+  kind: string,
+  own: Readonly<Record<string, unknown>> = {},
+  unsupported: ReadonlySet<ModelFeature>,
+): Record<string, unknown> => {
+  const isSent = (name: string): boolean => !(unsupported.has("parallel_tool_calls") && PARALLEL.includes(name));
+  const options = Object.fromEntries(Object.entries(withoutOurs(own)).filter(([name]) => isSent(name)));
+  if (kind === "openai") return { openai: { store: false, ...options } };
+  if (kind === "anthropic" && unsupported.has("tool_streaming"))
+    return { anthropic: { ...options, toolStreaming: false } };
+  return { [kind === "openai-compat" ? "openaiCompatible" : kind]: options };
+};
+
+/** The chat's choice, else the model's default, never above its maximum (facts/chats 4.3). */
+const effortFor = (effort: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
+  const asked = EFFORTS.find((one) => one === effort) ?? limits.default;
+  if (asked === undefined || limits.max === undefined) return asked;
+  return EFFORTS.indexOf(asked) > EFFORTS.indexOf(limits.max) ? limits.max : asked;
+};

@@ -1,0 +1,315 @@
+// Repairs the input schemas of tools: MCP servers write what one model server or another refuses, and then refuses the whole request. The
+// repaired schema keeps to the part of JSON Schema that all of them accept. Pure.
+import { sha256 } from "#base/ids.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+type Node = Record<string, unknown>;
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A schema that every receiver accepts, and the way between its names and those of the tool's server. */
+export class RepairedSchema {
+  readonly schema: Members;
+  /** What the schema can no longer say, in words for the model; empty when nothing was lost. */
+  readonly note: string;
+  readonly #renames: Renames;
+
+  constructor(schema: Members, note: string, renames: Renames) {
+    this.schema = schema;
+    this.note = note;
+    this.#renames = renames;
+  }
+
+  /** Returns the arguments of the model as the tool's server expects them. */
+  fromModel(args: unknown): unknown {
+    return this.#renames.isEmpty ? args : this.#renames.apply(this.schema, args, "fromModel");
+  }
+
+  /** Returns the arguments of an earlier call as the model knows them. */
+  toModel(args: unknown): unknown {
+    return this.#renames.isEmpty ? args : this.#renames.apply(this.schema, args, "toModel");
+  }
+}
+
+/** Returns the repaired schema; undefined when the schema takes something else than an object. */
+export const repairSchema = (given: unknown): RepairedSchema | undefined => {
+  const start = given === undefined || given === null || given === true ? {} : given;
+  if (!isMembers(start)) return undefined;
+  const repair = new Repair(start);
+  const root = repair.resolved(start);
+  if (!isObjectType(root)) return undefined;
+  const { node, note } = repair.root(root);
+  return new RepairedSchema(node, note, repair.renames);
+};
+
+const isObjectType = ({ type }: Members): boolean => {
+  const types = typesIn(type);
+  return types.length === 0 || types.includes("object");
+};
+
+const TYPES: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
+/** What programmers write for the types of JSON Schema. */
+const ALIASES: Readonly<Record<string, string>> = {
+  str: "string",
+  text: "string",
+  int: "integer",
+  float: "number",
+  double: "number",
+  bool: "boolean",
+  dict: "object",
+  map: "object",
+  list: "array",
+};
+
+const typesIn = (type: unknown): string[] => {
+  const all = (Array.isArray(type) ? type : [type]).filter((one): one is string => typeof one === "string");
+  const known = all.map((one) => ALIASES[one.toLowerCase()] ?? one.toLowerCase()).filter((one) => TYPES.has(one));
+  return [...new Set(known)];
+};
+
+const NUMBERS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] as const;
+const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const;
+const COMBINATORS = ["anyOf", "oneOf", "allOf"] as const;
+
+/** Schemas in one tool; beyond that everything is accepted. */
+const MAX_NODES = 3_000;
+/** How often a schema that contains itself is written out. */
+const MAX_UNROLLED = 2;
+
+class Repair {
+  readonly #document: Members;
+  readonly renames = new Renames();
+  #nodes = 0;
+
+  constructor(document: Members) {
+    this.#document = document;
+  }
+
+  /** The schema without `$ref`, or without what cannot be found. */
+  resolved(schema: Members, stack: string[] = []): Members {
+    let found: Members = schema;
+    for (let hops = 0; typeof found.$ref === "string" && hops < 10; hops += 1) {
+      const { $ref, ...siblings } = found;
+      const target = stack.filter((one) => one === $ref).length < MAX_UNROLLED ? this.#find($ref as string) : undefined;
+      stack.push($ref as string);
+      found = { ...(isMembers(target) ? target : {}), ...siblings };
+    }
+    const { $ref: _, ...rest } = found;
+    return rest;
+  }
+
+  #find(pointer: string): unknown {
+    if (!pointer.startsWith("#")) return undefined;
+    const names = pointer.split("/").slice(1).map(unescaped);
+    let at: unknown = this.#document;
+    for (const name of names) {
+      if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
+      at = (at as Members)[name];
+    }
+    return at;
+  }
+
+  /** The top: an object without combinators, which model servers refuse there. */
+  root(schema: Members): { readonly node: Node; readonly note: string } {
+    const notes: string[] = [];
+    const folded = this.#folded({ ...schema, type: "object" }, notes);
+    return { node: this.#node(folded, []), note: notes.join(" ") };
+  }
+
+  /** The properties of all branches in one object; what only some of them require is told in words. */
+  #folded(schema: Members, notes: string[], depth = 0): Members {
+    const { anyOf, oneOf, allOf, not: _, enum: __, const: ___, if: ____, ...rest } = schema;
+    let made: Members = rest;
+    const branches = (value: unknown): Members[] =>
+      Array.isArray(value) && depth < 5
+        ? value.filter(isMembers).map((one) => this.#folded(this.resolved(one), notes, depth + 1))
+        : [];
+    for (const branch of branches(allOf)) made = merged(made, branch, [...namesIn(made), ...namesIn(branch)]);
+    for (const all of [branches(anyOf), branches(oneOf)]) {
+      if (all.length === 0) continue;
+      const shared = namesIn(all[0] ?? {}).filter((name) => all.every((one) => namesIn(one).includes(name)));
+      const own = all.map((one) => namesIn(one).filter((name) => !shared.includes(name)));
+      const needed = [...namesIn(made), ...shared];
+      for (const branch of all) made = merged(made, branch, needed);
+      const choices = own.filter((names) => names.length > 0).map((names) => names.join(" and "));
+      if (choices.length > 0) notes.push(`Give ${[...new Set(choices)].join(", or ")}.`);
+    }
+    return made;
+  }
+
+  #node(value: unknown, stack: readonly string[]): Node {
+    this.#nodes += 1;
+    if (!isMembers(value) || this.#nodes > MAX_NODES) return {};
+    const inside = [...stack];
+    const schema = this.resolved(value, inside);
+    const made: Node = {};
+    for (const name of ["description", "title", "format"])
+      if (typeof schema[name] === "string") made[name] = schema[name];
+    if (schema.default !== undefined && schema.default !== null) made.default = schema.default;
+    if (schema.const !== undefined && schema.const !== null) made.const = schema.const;
+    if (Array.isArray(schema.enum) && schema.enum.length > 0) made.enum = [...new Set(schema.enum)];
+    this.#limits(schema, made);
+    const types = typesIn(schema.type);
+    if (isMembers(schema.properties) && types.length === 0) types.push("object");
+    if (types.length > 0) made.type = types.length === 1 ? types[0] : types;
+    for (const name of COMBINATORS) {
+      const all = Array.isArray(schema[name]) ? schema[name] : [];
+      if (all.length > 0) made[name] = all.map((one) => this.#node(one, inside));
+    }
+    if (types.includes("object")) this.#object(schema, made, inside);
+    if (types.includes("array") || schema.items !== undefined) made.items = this.#items(schema, inside);
+    typeBranches(made);
+    return made;
+  }
+
+  #limits(schema: Members, made: Node): void {
+    for (const name of NUMBERS) if (typeof schema[name] === "number") made[name] = schema[name];
+    // Older drafts: a flag that belongs to the limit beside it.
+    for (const [flag, limit] of [
+      ["exclusiveMinimum", "minimum"],
+      ["exclusiveMaximum", "maximum"],
+    ] as const) {
+      if (schema[flag] !== true || typeof made[limit] !== "number") continue;
+      made[flag] = made[limit];
+      delete made[limit];
+    }
+    for (const name of COUNTS)
+      if (Number.isSafeInteger(schema[name]) && (schema[name] as number) >= 0) made[name] = schema[name];
+    if (typeof schema.uniqueItems === "boolean") made.uniqueItems = schema.uniqueItems;
+    if (typeof schema.pattern === "string" && isPattern(schema.pattern)) made.pattern = schema.pattern;
+  }
+
+  #object(schema: Members, made: Node, stack: readonly string[]): void {
+    const given = isMembers(schema.properties) ? Object.entries(schema.properties) : [];
+    const names = namesFor(given.map(([name]) => name));
+    made.properties = Object.fromEntries(given.map(([name, one]) => [names.get(name) ?? name, this.#node(one, stack)]));
+    this.renames.add(made, names);
+    const required = namesIn(schema).flatMap((name) => names.get(name) ?? []);
+    if (required.length > 0) made.required = [...new Set(required)];
+    const { additionalProperties: more, patternProperties } = schema;
+    if (typeof more === "boolean" && (more || !isMembers(patternProperties))) made.additionalProperties = more;
+    if (isMembers(more)) made.additionalProperties = this.#node(more, stack);
+  }
+
+  /** One schema for all items: a tuple's places cannot be told apart. */
+  #items({ items, prefixItems }: Members, stack: readonly string[]): Node {
+    const places = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
+    const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#node(one, stack));
+    const distinct = [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
+    return distinct.length > 1 ? { anyOf: distinct } : (distinct[0] ?? {});
+  }
+}
+
+/** Moonshot wants the type in the branches and not beside them. */
+const typeBranches = (made: Node): void => {
+  const { type, anyOf, oneOf, properties, items } = made;
+  const branches = [anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? (all as Node[]) : []));
+  if (type === undefined || branches.length === 0 || properties !== undefined || items !== undefined) return;
+  for (const branch of branches) branch.type ??= type;
+  delete made.type;
+};
+
+const unescaped = (name: string): string => {
+  const plain = name.replaceAll("~1", "/").replaceAll("~0", "~");
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return plain;
+  }
+};
+
+/** llama.cpp makes a grammar of patterns: it refuses those without both ends, and assertions. */
+const isPattern = (pattern: string): boolean => {
+  if (!(pattern.startsWith("^") && pattern.endsWith("$")) || /\(\?|\\[bBpP]/.test(pattern)) return false;
+  try {
+    new RegExp(pattern, "u");
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const namesIn = ({ required }: Members): string[] =>
+  Array.isArray(required) ? required.filter((name): name is string => typeof name === "string") : [];
+
+/** Both with the properties of either; one that both have takes what either takes. */
+const merged = (base: Members, branch: Members, required: readonly string[]): Members => {
+  const properties: Record<string, unknown> = { ...(isMembers(base.properties) ? base.properties : {}) };
+  for (const [name, one] of Object.entries(isMembers(branch.properties) ? branch.properties : {})) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const isSame = known === undefined || JSON.stringify(known) === JSON.stringify(one);
+    properties[name] = isSame ? one : { anyOf: [known, one] };
+  }
+  const isClosed = base.additionalProperties === false && isMembers(branch.properties);
+  return { ...base, properties, required: [...new Set(required)], ...(isClosed ? { additionalProperties: true } : {}) };
+};
+
+const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+/** The names that receivers accept, by the tool's own. */
+const namesFor = (names: readonly string[]): ReadonlyMap<string, string> => {
+  const taken = new Set(names.filter((name) => PROPERTY.test(name)));
+  return new Map(
+    names.map((name) => {
+      if (PROPERTY.test(name)) return [name, name];
+      const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_").replace(/^_+|_+$/g, "");
+      const isFree = PROPERTY.test(plain) && !taken.has(plain);
+      const made = isFree ? plain : `${plain.slice(0, 57) || "field"}_${sha256(name).slice(0, 6)}`;
+      taken.add(made);
+      return [name, made];
+    }),
+  );
+};
+
+type Direction = "fromModel" | "toModel";
+
+/** Which properties of which schema have another name in the request. */
+class Renames {
+  readonly #byNode = new Map<object, ReadonlyMap<string, string>>();
+
+  get isEmpty(): boolean {
+    return this.#byNode.size === 0;
+  }
+
+  add(node: object, names: ReadonlyMap<string, string>): void {
+    const renamed = [...names].filter(([own, made]) => own !== made);
+    if (renamed.length > 0) this.#byNode.set(node, new Map(renamed));
+  }
+
+  apply(node: unknown, value: unknown, direction: Direction): unknown {
+    if (!isMembers(node)) return value;
+    if (Array.isArray(value)) {
+      const items = [...alternatives(node)].find((one) => one.items !== undefined)?.items;
+      return value.map((one) => this.apply(items, one, direction));
+    }
+    if (!isMembers(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => {
+        const [other, child] = this.#member(node, name, direction);
+        return [other, this.apply(child, one, direction)];
+      }),
+    );
+  }
+
+  /** The member's name on the other side, and its schema. */
+  #member(node: Members, name: string, direction: Direction): [string, unknown] {
+    for (const one of alternatives(node)) {
+      const properties = isMembers(one.properties) ? one.properties : {};
+      const renamed = [...(this.#byNode.get(one) ?? [])].find((pair) => pair[direction === "toModel" ? 0 : 1] === name);
+      if (renamed) return [renamed[direction === "toModel" ? 1 : 0], properties[renamed[1]]];
+      if (Object.hasOwn(properties, name)) return [name, properties[name]];
+    }
+    return [name, node.additionalProperties];
+  }
+}
+
+/** The schema and those it combines. */
+function* alternatives(node: Members, depth = 0): Iterable<Members> {
+  yield node;
+  if (depth > 4) return;
+  for (const name of COMBINATORS) {
+    for (const one of Array.isArray(node[name]) ? node[name] : [])
+      if (isMembers(one)) yield* alternatives(one, depth + 1);
+  }
+}

@@ -1,0 +1,144 @@
+// The tools of a request in the receiver's form: names and schemas that it accepts, no more than it accepts, and what is left out in words
+// that name the server and the tool. Pure.
+import { sha256 } from "#base/ids.ts";
+import type { PromptMessage, ToolDefinition } from "../model.ts";
+import type { Receiver } from "./receivers.ts";
+import { type RepairedSchema, repairSchema } from "./schema.ts";
+
+type OfferedTool = {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+};
+
+type Entry = OfferedTool & { readonly own: string; readonly repaired: RepairedSchema };
+
+/** The tools that one request offers. */
+export class RequestTools {
+  readonly #byOwn: ReadonlyMap<string, Entry>;
+  readonly #byName: ReadonlyMap<string, Entry>;
+  readonly #receiver: Receiver;
+  /** What was left out and why, for the people of the chat. */
+  readonly warnings: readonly string[];
+
+  constructor(receiver: Receiver, entries: readonly Entry[], warnings: readonly string[]) {
+    this.#receiver = receiver;
+    this.#byOwn = new Map(entries.map((one) => [one.own, one]));
+    this.#byName = new Map(entries.map((one) => [one.name, one]));
+    this.warnings = warnings;
+  }
+
+  get offered(): OfferedTool[] {
+    return [...this.#byOwn.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  }
+
+  /** How the request calls a tool; one that is no longer offered gets a name in the receiver's form, too. */
+  nameOf(own: string): string {
+    return this.#byOwn.get(own)?.name ?? acceptedName(own, this.#receiver);
+  }
+
+  /** The tool that the model means by this name. */
+  ownNameOf(name: string): string {
+    return this.#byName.get(name)?.own ?? name;
+  }
+
+  /** Returns the arguments of an earlier call as the model knows them. */
+  argsOf(own: string, args: unknown): unknown {
+    return this.#byOwn.get(own)?.repaired.toModel(args) ?? args;
+  }
+
+  /** Returns the arguments of a call of the model as the tool expects them. */
+  ownArgsOf(name: string, args: unknown): unknown {
+    return this.#byName.get(name)?.repaired.fromModel(args) ?? args;
+  }
+}
+
+/** Returns the tools to offer. `reserved` counts tools that the provider runs itself, by name. */
+export const toolsFor = (
+  receiver: Receiver,
+  tools: readonly ToolDefinition[],
+  { messages, reserved }: { readonly messages: readonly PromptMessage[]; readonly reserved: readonly string[] },
+): RequestTools => {
+  const warnings: string[] = [];
+  const names = new Set(reserved);
+  const entries = new Map<ToolDefinition, Entry>();
+  for (const tool of tools) {
+    const repaired = repairedSchema(tool.input_schema);
+    const name = acceptedName(tool.name, receiver);
+    if (!repaired) warnings.push(`${subject(tool)} is left out: its input schema does not describe an object.`);
+    else if (names.has(name)) warnings.push(`${subject(tool)} is left out: another tool has the same name.`);
+    else {
+      names.add(name);
+      const { schema: inputSchema, note } = repaired;
+      entries.set(tool, { own: tool.name, name, description: described(tool, note), inputSchema, repaired });
+    }
+  }
+  const kept = mostRelevant([...entries.keys()], receiver.maxTools - reserved.length, messages);
+  const dropped = [...entries.keys()].filter((tool) => !kept.has(tool));
+  if (dropped.length > 0) warnings.push(tooMany(dropped, receiver.maxTools));
+  return new RequestTools(
+    receiver,
+    [...entries].flatMap(([tool, entry]) => (kept.has(tool) ? [entry] : [])),
+    warnings,
+  );
+};
+
+const described = ({ description }: ToolDefinition, note: string): string =>
+  [typeof description === "string" ? description : "", note].filter(Boolean).join("\n");
+
+const subject = ({ name, server }: ToolDefinition): string =>
+  server === undefined ? `The tool "${name}"` : `The tool "${name}" of the MCP server "${server}"`;
+
+const MAX_NAMED = 5;
+
+const tooMany = (dropped: readonly ToolDefinition[], limit: number): string => {
+  const servers = [...new Set(dropped.flatMap(({ server }) => (server === undefined ? [] : [`"${server}"`])))];
+  const of = servers.length === 0 ? "" : ` of the MCP server${servers.length > 1 ? "s" : ""} ${servers.join(", ")}`;
+  const names = dropped.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = dropped.length > names.length ? ` and ${dropped.length - names.length} more` : "";
+  return `The model accepts at most ${limit} tools. Left out${of}: ${names.join(", ")}${more}.`;
+};
+
+const known = new WeakMap<object, { readonly repaired: RepairedSchema | undefined }>();
+
+const repairedSchema = (schema: unknown): RepairedSchema | undefined => {
+  if (typeof schema !== "object" || schema === null) return repairSchema(schema);
+  const made = known.get(schema) ?? { repaired: repairSchema(schema) };
+  known.set(schema, made);
+  return made.repaired;
+};
+
+/** The name as it is where the receiver accepts it, else one in its form that ends in a digest. */
+const acceptedName = (name: string, { toolName }: Receiver): string => {
+  if (toolName.test(name)) return name;
+  const plain = name.replace(/[^a-zA-Z0-9_-]/g, "_").replace(/^(?![a-zA-Z_])/, "_");
+  return `${plain.slice(0, 57)}_${sha256(name).slice(0, 6)}`;
+};
+
+/** Ours and the client's come first, then what the chat has called, then what shares words with what people have written. */
+const mostRelevant = (
+  tools: readonly ToolDefinition[],
+  limit: number,
+  messages: readonly PromptMessage[],
+): ReadonlySet<ToolDefinition> => {
+  if (tools.length <= limit) return new Set(tools);
+  const called = new Set(messages.flatMap(({ content }) => content.flatMap(({ tool_name }) => tool_name ?? [])));
+  const words = wordsOf(
+    messages
+      .filter(({ role }) => role === "user")
+      .slice(-3)
+      .flatMap(({ content }) => content.map(({ text = "" }) => text))
+      .join(" "),
+  );
+  const shared = (text: string): number => [...wordsOf(text)].filter((word) => words.has(word)).length;
+  const scored = tools.map((tool) => {
+    if (tool.server === undefined) return { tool, score: 2_000 };
+    const score = (called.has(tool.name) ? 1_000 : 0) + 3 * shared(tool.name) + shared(tool.description);
+    return { tool, score };
+  });
+  const best = scored.toSorted((one, other) => other.score - one.score).slice(0, Math.max(0, limit));
+  return new Set(best.map(({ tool }) => tool));
+};
+
+const wordsOf = (text: unknown): ReadonlySet<string> =>
+  new Set((typeof text === "string" ? text : "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []);

@@ -1,0 +1,47 @@
+// The tools that an MCP server lists, read one by one: a definition that is wrong costs that tool alone, and what models make of its schema
+// is decided where requests are formed (rule MC-15). Bounded in pages, in tools and in the size of each.
+import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
+import type { StoredTool } from "#schema/chats/chat-context.ts";
+
+const MAX_TOOLS = 200;
+const MAX_PAGES = 50;
+const MAX_SCHEMA = 65_536;
+const MAX_DESCRIPTION = 8_192;
+
+type Options = { readonly timeout: number; readonly signal?: AbortSignal };
+
+/** Lists the tools page by page. Rejects as the client does. */
+export const listTools = async (client: Client, options: Options): Promise<readonly StoredTool[]> => {
+  const tools: StoredTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const { tools: listed, nextCursor } = await client.request({ method: "tools/list", params }, ANYTHING, options);
+    tools.push(...(Array.isArray(listed) ? listed.flatMap(toolIn) : []));
+    if (typeof nextCursor !== "string" || nextCursor === cursor) break;
+    cursor = nextCursor;
+  }
+  return tools.slice(0, MAX_TOOLS);
+};
+
+type Members = Readonly<Record<string, unknown>>;
+const isMembers = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The package's own schema would refuse the whole list for one tool. */
+const ANYTHING: StandardSchemaV1<unknown, Members> = {
+  "~standard": {
+    version: 1,
+    vendor: "slipway",
+    validate: (value) => ({ value: isMembers(value) ? value : {} }),
+  },
+};
+
+const toolIn = (listed: unknown): StoredTool[] => {
+  const { name, description, inputSchema } = isMembers(listed) ? listed : {};
+  if (typeof name !== "string" || name === "" || JSON.stringify(inputSchema ?? {}).length > MAX_SCHEMA) return [];
+  const words = typeof description === "string" ? description.slice(0, MAX_DESCRIPTION) : "";
+  if (!isMembers(inputSchema)) return [{ name, description: words, input_schema: inputSchema ?? {} }];
+  const { $schema: _, ...input_schema } = inputSchema;
+  return [{ name, description: words, input_schema }];
+};

@@ -1,0 +1,62 @@
+// What requests to a model leave out because its server refuses it: learned from refusals, and set here by hand.
+import type { ModelConfig } from "#schema/chats/model-config.ts";
+import type { ModelFeature } from "#schema/chats/model-feature.ts";
+import { call } from "../../data/api.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const FEATURES: readonly { readonly name: ModelFeature; readonly label: string; readonly note: string }[] = [
+  { name: "tools", label: "Tools", note: "The model can only talk; earlier tool calls are told in words." },
+  { name: "parallel_tool_calls", label: "Parallel tool calls", note: "parallel_tool_calls" },
+  { name: "tool_streaming", label: "Tool call streaming", note: "eager_input_streaming" },
+  { name: "images", label: "Images", note: "Images and documents are named, not shown." },
+  { name: "documents", label: "Documents", note: "PDF files are named, not shown." },
+  { name: "system_role", label: "System message", note: "Instructions become part of the first message." },
+  { name: "stream_options", label: "Token counts in streams", note: "stream_options" },
+  { name: "reasoning_effort", label: "Reasoning effort", note: "The model decides how hard it thinks." },
+  { name: "max_output_tokens", label: "Output limit", note: "max_output_tokens" },
+  { name: "temperature", label: "Temperature", note: "temperature" },
+  { name: "top_p", label: "Nucleus sampling", note: "top_p" },
+  { name: "top_k", label: "Top-k sampling", note: "top_k" },
+  { name: "presence_penalty", label: "Presence penalty", note: "presence_penalty" },
+  { name: "frequency_penalty", label: "Frequency penalty", note: "frequency_penalty" },
+  { name: "long_tool_call_ids", label: "Long tool call IDs", note: "IDs have nine letters and digits." },
+  { name: "user_after_tool", label: "Messages after tool results", note: "An answer is put between them." },
+];
+
+type Props = { readonly model: ModelConfig; readonly onClose: () => void };
+
+export const UnsupportedForm = ({ model, onClose }: Props) => {
+  const { unsupported = [] } = model.model_config;
+  return (
+    <FormDialog
+      title={`Requests to ${model.display_name}`}
+      thing={model.display_name}
+      submit="Save"
+      onClose={onClose}
+      act={async (values) => {
+        const chosen = FEATURES.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
+        const body = { model_config: { ...model.model_config, unsupported: chosen } };
+        await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
+        say(`Requests to ${model.display_name} are changed`);
+      }}
+    >
+      {() => (
+        <>
+          <p class="small mut">
+            Slipway leaves the selected parts out of every request to this model. It selects a part when the model's
+            server refuses it. Clear a part to try it again.
+          </p>
+          {FEATURES.map(({ name, label, note }) => (
+            <label key={name} class="line">
+              <input type="checkbox" name={name} defaultChecked={unsupported.includes(name)} />
+              <span>
+                <span class="med">{label}</span> <span class="small mut">{note}</span>
+              </span>
+            </label>
+          ))}
+        </>
+      )}
+    </FormDialog>
+  );
+};

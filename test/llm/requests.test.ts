@@ -1,0 +1,102 @@
+// Every request is in the form of its receiver: random histories through the providers' own packages, held against the rules that the
+// receivers document. `SLIPWAY_TEST_HISTORIES` says how many.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { adapterOf } from "#src/llm/adapters.ts";
+import { noAttachments } from "#src/llm/attachments.ts";
+import type { ModelEvent, ModelRequest } from "#src/llm/model.ts";
+import { streamOf } from "#src/llm/stream.ts";
+import { frame, opening, type Protocol } from "#test/support/models/model-frames.ts";
+import { histories, toolSets } from "#test/support/models/random-histories.ts";
+import { RECEIVERS, type ReceiverName, refusalOf } from "#test/support/models/receiver-rules.ts";
+import type { Json } from "#test/support/models/tool-rules.ts";
+
+const HISTORIES = Number(process.env.SLIPWAY_TEST_HISTORIES ?? 1_000);
+const NAMES = Object.keys(RECEIVERS) as ReceiverName[];
+
+type Kind = { readonly kind: ProviderKind; readonly protocol: Protocol; readonly useResponses?: boolean };
+const KINDS: Partial<Record<ReceiverName, Kind>> = {
+  anthropic: { kind: "anthropic", protocol: "anthropic" },
+  responses: { kind: "openai", protocol: "responses", useResponses: true },
+  openai: { kind: "openai", protocol: "openai" },
+  google: { kind: "google", protocol: "google" },
+};
+const MODELS: Partial<Record<ReceiverName, string>> = {
+  google: "gemini-3-pro",
+  mistral: "devstral-medium",
+  kimi: "kimi-k2-thinking",
+};
+
+/** What a server can only be learned to refuse by asking it. */
+const LEARNED = /reasoning_content|image/;
+
+type Asked = { readonly bodies: Json[]; readonly refused: string[]; readonly events: ModelEvent[] };
+
+/** Asks a server that refuses what this receiver does. */
+const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages" | "tools">): Promise<Asked> => {
+  const { kind, protocol, useResponses = false } = KINDS[name] ?? { kind: "openai-compat", protocol: "openai" };
+  const model = MODELS[name] ?? "test-model";
+  const asked: Asked = { bodies: [], refused: [], events: [] };
+  const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
+    const body = JSON.parse(String(init?.body)) as Json;
+    asked.bodies.push(body);
+    const refusal = refusalOf(name, body);
+    if (refusal) {
+      const text = JSON.stringify(refusal.body);
+      asked.refused.push(text);
+      return new Response(text, { status: refusal.status });
+    }
+    const said = `${opening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
+    return new Response(said, { headers: { "content-type": "text/event-stream" } });
+  };
+  const adapter = await adapterOf(kind, { base_url: "http://models.example/v1", key: "k", model, useResponses, fetch });
+  const provider = { id: "p", provider: kind, display_name: "P", base_url: "", enabled: true, has_api_key: true };
+  const config = {
+    id: "m",
+    provider_id: "p",
+    model,
+    display_name: "M",
+    enabled: true,
+    is_default: true,
+    context_limit: 64_000,
+    compression_threshold: null,
+    model_config: { provider_options: { use_responses_api: useResponses } },
+  };
+  const call = {
+    provider: { ...provider, key: () => "k" },
+    config,
+    adapter,
+    key: "k",
+    attachments: noAttachments,
+    now: () => 0,
+    onRefused: () => {},
+  };
+  const whole: ModelRequest = {
+    ...request,
+    payer: { user_id: "u", chat_key: 1, kind: "chat_turn" },
+    model_id: "m",
+    reasoning_effort: "",
+    attempt: 1,
+    signal: new AbortController().signal,
+  };
+  for await (const event of streamOf(call, whole)) asked.events.push(event);
+  return asked;
+};
+
+describe("random histories", () => {
+  test(
+    "[MO-63] no receiver refuses a request made of any history, for a reason that it documents",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...NAMES), histories, toolSets, async (name, messages, tools) => {
+          const { refused, events } = await askedOf(name, { messages, tools });
+          expect(refused.filter((words) => !LEARNED.test(words))).toEqual([]);
+          expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+        }),
+        { numRuns: HISTORIES },
+      );
+    },
+    60_000 + HISTORIES * 20,
+  );
+});

@@ -1,0 +1,529 @@
+// What model servers refuse in a request, as their public documentation or their own words have it; each rule names its source. The model
+// server refuses by these rules, and a property test holds random histories against them. Pure.
+import {
+  arraysHaveItems,
+  atMostTools,
+  type Check,
+  first,
+  isDraft2020,
+  isObject,
+  type Json,
+  keysMatch,
+  list,
+  namesAreUnique,
+  namesMatch,
+  objectsHaveProperties,
+  patternsAreAnchored,
+  refsResolve,
+  requiredIsKnown,
+  rootHasNoCombinators,
+  rootIsObject,
+  typeStandsInBranches,
+} from "./tool-rules.ts";
+
+export type Refusal = { readonly status: number; readonly body: unknown };
+
+type Rule = { readonly source: string; readonly status?: number; readonly check: Check };
+
+type Message = {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+  readonly tool_call_id?: string;
+  readonly [more: string]: unknown;
+};
+type Block = { readonly type: string; readonly [more: string]: unknown };
+
+const messagesOf = (body: Json): readonly Message[] => list<Message>(body.messages);
+// Chat completions.
+
+const callsAreAnswered: Check = (body) => {
+  const messages = messagesOf(body);
+  return first(messages, (message, at) => {
+    const calls = list<{ id: string }>(message.tool_calls).map(({ id }) => id);
+    if (message.role === "tool") {
+      let asked = at - 1;
+      while (messages[asked]?.role === "tool") asked -= 1;
+      const ids = list<{ id: string }>(messages[asked]?.tool_calls).map(({ id }) => id);
+      return ids.includes(message.tool_call_id ?? "")
+        ? undefined
+        : "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+    }
+    const answered: unknown[] = [];
+    for (let next = at + 1; messages[next]?.role === "tool"; next += 1) answered.push(messages[next]?.tool_call_id);
+    return calls.every((id) => answered.includes(id)) && answered.length === calls.length
+      ? undefined
+      : "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
+  });
+};
+
+const chatIds =
+  (pattern: RegExp, words: (id: string) => string): Check =>
+  (body) =>
+    first(messagesOf(body), ({ tool_calls }) =>
+      first(list<{ id: string }>(tool_calls), ({ id }) => (pattern.test(id) ? undefined : words(id))),
+    );
+const chatIdsAreUnique: Check = (body) => {
+  const ids = messagesOf(body).flatMap(({ tool_calls }) => list<{ id: string }>(tool_calls).map(({ id }) => id));
+  return new Set(ids).size === ids.length ? undefined : "duplicate tool call id";
+};
+const argumentsAreObjects: Check = (body) =>
+  first(messagesOf(body), ({ tool_calls }) =>
+    first(list<{ function: { arguments: string } }>(tool_calls), (call) =>
+      isObject(JSON.parse(call.function.arguments)) ? undefined : "tool call arguments must be a JSON object",
+    ),
+  );
+const nothingIsBlank =
+  (words: (role: string, at: number) => string): Check =>
+  (body) =>
+    first(messagesOf(body), ({ role, content, tool_calls }, at) => {
+      const texts = Array.isArray(content)
+        ? content.map(({ type, text }) => (type === "text" ? text : "x"))
+        : [content];
+      const isBlank = texts.length === 0 || texts.some((text) => typeof text !== "string" || text.trim() === "");
+      const mayBeEmpty =
+        role === "assistant" &&
+        tool_calls !== undefined &&
+        (content === null || content === undefined || content === "");
+      return isBlank && !mayBeEmpty ? words(role, at) : undefined;
+    });
+
+/** As chat templates of open models: one system message in front, then people and the model in turns. */
+const rolesAlternate: Check = (body) => {
+  const roles = messagesOf(body)
+    .map(({ role }) => role)
+    .filter((role, at) => !(role === "system" && at === 0));
+  if (roles.includes("system")) return "System message must be at the beginning.";
+  const spoken = roles.filter((role) => role !== "tool");
+  if (spoken[0] !== "user") return "Conversation roles must alternate user/assistant/user/assistant/...";
+  return first(roles, (role, at) =>
+    role === roles[at - 1] && role !== "tool"
+      ? "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."
+      : undefined,
+  );
+};
+const lastIsNotAssistant: Check = (body) =>
+  messagesOf(body).at(-1)?.role === "assistant"
+    ? "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+    : undefined;
+const noUserAfterTool: Check = (body) => {
+  const roles = messagesOf(body).map(({ role }) => role);
+  return roles.some((role, at) => role === "user" && roles[at - 1] === "tool")
+    ? "Unexpected role 'user' after role 'tool'"
+    : undefined;
+};
+const textIsOneString: Check = (body) =>
+  first(messagesOf(body), ({ content }) =>
+    Array.isArray(content) && content.every(({ type }) => type === "text")
+      ? "Template error: content must be a string"
+      : undefined,
+  );
+
+const OPENAI_CHAT = "platform.openai.com/docs/api-reference/chat/create";
+const chat: readonly Rule[] = [
+  { source: OPENAI_CHAT, check: callsAreAnswered },
+  { source: `${OPENAI_CHAT}: tools, at most 128`, check: atMostTools(128) },
+  { source: `${OPENAI_CHAT}: function.name`, check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/) },
+  {
+    source: "github.com/microsoft/autogen/issues/6377",
+    check: chatIds(
+      /^.{1,40}$/,
+      () => "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40",
+    ),
+  },
+  { source: "github.com/anomalyco/opencode/issues/35516", check: rootIsObject },
+  { source: "platform.openai.com/docs/guides/function-calling", check: rootHasNoCombinators },
+  { source: "platform.openai.com/docs/guides/function-calling", check: arraysHaveItems },
+  { source: "platform.openai.com/docs/guides/function-calling", check: objectsHaveProperties },
+  { source: "json-schema.org/draft/2020-12", check: isDraft2020 },
+  { source: "json-schema.org/draft/2020-12", check: refsResolve },
+];
+
+/** Servers of open models render the messages by the template of the model, and break where the template does. */
+const templated: readonly Rule[] = [
+  {
+    source: "huggingface.co/docs/transformers/chat_templating; templates of Mistral, Gemma, Devstral, Qwen",
+    check: rolesAlternate,
+  },
+  { source: "templates of Hermes and Qwen: arguments are iterated as an object", check: argumentsAreObjects },
+];
+
+// Anthropic.
+
+const blocksOf = (content: unknown): readonly Block[] =>
+  typeof content === "string" ? [{ type: "text", text: content }] : list<Block>(content);
+const anthropicBlocks =
+  (problem: (block: Block, path: string, role: string) => string | undefined): Check =>
+  (body) =>
+    first(messagesOf(body), ({ role, content }, at) =>
+      first(blocksOf(content), (block, index) => problem(block, `messages.${at}.content.${index}`, role)),
+    );
+
+const anthropic: readonly Rule[] = [
+  {
+    source: "docs.claude.com/en/api/messages: tool_use.id",
+    check: anthropicBlocks((block, path) => {
+      const id = block.type === "tool_use" ? block.id : block.type === "tool_result" ? block.tool_use_id : "ok";
+      return /^[a-zA-Z0-9_-]+$/.test(String(id))
+        ? undefined
+        : `${path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
+    }),
+  },
+  {
+    source: "docs.claude.com/en/api/messages: tool_use.name",
+    check: anthropicBlocks((block, path) =>
+      block.type !== "tool_use" || /^[a-zA-Z0-9_-]{1,128}$/.test(String(block.name))
+        ? undefined
+        : `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`,
+    ),
+  },
+  {
+    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use",
+    check: (body) => {
+      const ids = messagesOf(body).flatMap(({ content }) =>
+        blocksOf(content).flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])),
+      );
+      return new Set(ids).size === ids.length ? undefined : "messages: `tool_use` ids must be unique";
+    },
+  },
+  {
+    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use",
+    check: (body) => {
+      const messages = messagesOf(body);
+      const ids = (message: Message | undefined, type: string, name: string): unknown[] =>
+        blocksOf(message?.content).flatMap((block) => (block.type === type ? [block[name]] : []));
+      return first(messages, (message, at) => {
+        const calls = ids(message, "tool_use", "id");
+        const results = ids(messages[at + 1], "tool_result", "tool_use_id");
+        if (calls.some((id) => !results.includes(id)))
+          return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after`;
+        const given = ids(message, "tool_result", "tool_use_id");
+        const asked = ids(messages[at - 1], "tool_use", "id");
+        if (given.some((id) => !asked.includes(id)) || new Set(given).size !== given.length)
+          return `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`;
+        const kinds = blocksOf(message.content).map(({ type }) => type === "tool_result");
+        return kinds.lastIndexOf(true) >= kinds.filter(Boolean).length
+          ? "tool_result blocks must come first"
+          : undefined;
+      });
+    },
+  },
+  {
+    source: "docs.claude.com/en/api/errors",
+    check: anthropicBlocks((block, path) =>
+      block.type === "text" && String(block.text).trim() === ""
+        ? `${path}: text content blocks must contain non-whitespace text`
+        : undefined,
+    ),
+  },
+  {
+    source: "docs.claude.com/en/api/messages: system",
+    check: (body) =>
+      first(blocksOf(body.system ?? []), ({ text }) =>
+        String(text).trim() === "" ? "system: text content blocks must be non-empty" : undefined,
+      ),
+  },
+  {
+    source: "docs.claude.com/en/api/messages",
+    check: (body) =>
+      first(messagesOf(body), ({ content }, at) =>
+        blocksOf(content).length === 0 ? `messages.${at}: all messages must have non-empty content` : undefined,
+      ),
+  },
+  {
+    source: "docs.claude.com/en/docs/build-with-claude/prompt-engineering: prefill",
+    check: (body) => {
+      const last = messagesOf(body).at(-1);
+      const isPaused = blocksOf(last?.content).some(({ type }) => type === "server_tool_use");
+      return last?.role === "assistant" && !isPaused
+        ? "This model does not support assistant message prefill. The conversation must end with a user message."
+        : undefined;
+    },
+  },
+  {
+    source: "docs.claude.com/en/api/messages: roles",
+    check: (body) =>
+      messagesOf(body)[0]?.role === "user" ? undefined : 'messages: first message must use the "user" role',
+  },
+  {
+    source: "github.com/tailcallhq/forgecode/issues/3071",
+    check: (body) =>
+      first(messagesOf(body), ({ role, content }, at) =>
+        role === "assistant" && ["thinking", "redacted_thinking"].includes(blocksOf(content).at(-1)?.type ?? "")
+          ? `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`
+          : undefined,
+      ),
+  },
+  {
+    source: "docs.claude.com/en/docs/build-with-claude/extended-thinking",
+    check: (body) =>
+      first(messagesOf(body), ({ content }, at) => {
+        const types = blocksOf(content).map(({ type }) => type);
+        return types.includes("thinking") && types[0] !== "thinking" && types[0] !== "redacted_thinking"
+          ? `messages.${at}.content.0: If an assistant message contains any thinking blocks, the first block must be \`thinking\``
+          : undefined;
+      }),
+  },
+  {
+    source: "docs.claude.com/en/api/messages: tool_use.input",
+    check: anthropicBlocks((block, path) =>
+      block.type === "tool_use" && !isObject(block.input)
+        ? `${path}.tool_use.input: Input should be a valid dictionary`
+        : undefined,
+    ),
+  },
+  {
+    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use: name",
+    check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/),
+  },
+  { source: "github.com/anthropics/claude-code/issues/5973", check: rootHasNoCombinators },
+  { source: "github.com/anthropics/claude-code/issues/34771", check: keysMatch(/^[a-zA-Z0-9_.-]{1,64}$/) },
+  { source: "docs.claude.com/en/docs/agents-and-tools/tool-use: input_schema", check: rootIsObject },
+  { source: "github.com/anthropics/claude-code/issues/79418", check: isDraft2020 },
+  { source: "github.com/anomalyco/opencode/issues/47543", check: refsResolve },
+  { source: "docs.claude.com/en/api/messages: tools", check: namesAreUnique },
+];
+
+// OpenAI's responses.
+
+const itemsOf = (body: Json): readonly Block[] => list<Block>(body.input);
+const responses: readonly Rule[] = [
+  {
+    source: "platform.openai.com/docs/api-reference/responses/create; github.com/AnswerDotAI/fastllm/issues/45",
+    check: (body) =>
+      first(itemsOf(body), ({ call_id }, at) =>
+        call_id === undefined || /^.{1,64}$/.test(String(call_id))
+          ? undefined
+          : `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64`,
+      ),
+  },
+  {
+    source: "platform.openai.com/docs/guides/function-calling",
+    check: (body) => {
+      const ids = (type: string) => itemsOf(body).flatMap((one) => (one.type === type ? [one.call_id] : []));
+      const outputs = ids("function_call_output");
+      const calls = ids("function_call");
+      const lost = calls.find((id) => !outputs.includes(id));
+      if (lost !== undefined) return `No tool output found for function call ${lost}.`;
+      if (new Set(calls).size !== calls.length) return "Duplicate function call id.";
+      const odd = outputs.find((id) => !calls.includes(id));
+      return odd === undefined ? undefined : `No tool call found for function call output with call_id ${odd}.`;
+    },
+  },
+  {
+    source: "platform.openai.com/docs/guides/reasoning",
+    check: (body) =>
+      first(itemsOf(body), (item, at) => {
+        const next = itemsOf(body)[at + 1];
+        const isFollowed =
+          next?.role === "assistant" || ["function_call", "reasoning", "web_search_call"].includes(next?.type ?? "");
+        return item.type === "reasoning" && !isFollowed
+          ? "Item 'rs_1' of type 'reasoning' was provided without its required following item."
+          : undefined;
+      }),
+  },
+  { source: "platform.openai.com/docs/api-reference/responses/create: tools", check: atMostTools(128) },
+  {
+    source: "platform.openai.com/docs/api-reference/responses/create: tools",
+    check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/),
+  },
+  { source: "platform.openai.com/docs/guides/function-calling", check: rootIsObject },
+  { source: "platform.openai.com/docs/guides/function-calling", check: rootHasNoCombinators },
+  { source: "platform.openai.com/docs/guides/function-calling", check: arraysHaveItems },
+  { source: "platform.openai.com/docs/guides/function-calling", check: objectsHaveProperties },
+];
+
+// Gemini.
+
+type Content = { readonly role: string; readonly parts: readonly Json[] };
+const contentsOf = (body: Json): readonly Content[] => list<Content>(body.contents);
+const google: readonly Rule[] = [
+  {
+    source: "ai.google.dev/gemini-api/docs/function-calling; github.com/google-gemini/gemini-cli/issues/26486",
+    check: (body) =>
+      first(contentsOf(body), ({ role, parts }, at) => {
+        const calls = parts.filter((part) => "functionCall" in part).length;
+        const answers = parts.filter((part) => "functionResponse" in part).length;
+        const before = contentsOf(body)[at - 1];
+        const after = contentsOf(body)[at + 1];
+        if (calls > 0 && (role !== "model" || before?.role !== "user"))
+          return "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
+        if (calls > 0 && list(after?.parts).filter((part) => "functionResponse" in part).length !== calls)
+          return "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+        return answers > 0 && !list(before?.parts).some((part) => "functionCall" in part)
+          ? "Please ensure that function response turn comes immediately after a function call turn."
+          : undefined;
+      }),
+  },
+  {
+    source: "ai.google.dev/api/generate-content: contents",
+    check: (body) =>
+      contentsOf(body)[0]?.role === "user" && contentsOf(body).at(-1)?.role === "user"
+        ? undefined
+        : "Please ensure that multiturn requests begin and end with a user turn.",
+  },
+  {
+    source: "ai.google.dev/api/generate-content: parts",
+    check: (body) =>
+      first(contentsOf(body), ({ parts }) =>
+        parts.length === 0 || parts.some((part) => part.text === "" && part.thoughtSignature === undefined)
+          ? "Unable to submit request because it must have a text parameter."
+          : undefined,
+      ),
+  },
+  {
+    source: "ai.google.dev/gemini-api/docs/thought-signatures",
+    check: (body) =>
+      first(contentsOf(body), ({ parts }) => {
+        const call = parts.find((part) => "functionCall" in part);
+        return call !== undefined && call.thoughtSignature === undefined
+          ? "Function call is missing a thought_signature in functionCall parts."
+          : undefined;
+      }),
+  },
+  {
+    source: "cloud.google.com/vertex-ai FunctionDeclaration.name",
+    check: namesMatch(/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/),
+  },
+  { source: "cloud.google.com/vertex-ai Tool.functionDeclarations", check: atMostTools(128) },
+  { source: "github.com/google-gemini/gemini-cli: required", check: requiredIsKnown },
+  { source: "ai.google.dev/api/caching#Schema: items", check: arraysHaveItems },
+];
+
+const emptyWords = (role: string, at: number): string =>
+  `Invalid request: the message at position ${at} with role '${role}' must not be empty`;
+const noPictures: Check = (body) =>
+  first(messagesOf(body), ({ content }, at) =>
+    Array.isArray(content) && content.some(({ type }) => type === "image_url")
+      ? `Failed to deserialize the JSON body into the target type: messages[${at}]: unknown variant \`image_url\`, expected \`text\``
+      : undefined,
+  );
+
+/** By the name of the server. */
+export const RECEIVERS = {
+  anthropic,
+  responses,
+  google,
+  openai: chat,
+  mistral: [
+    {
+      source: "github.com/mistralai/mistral-common: validator",
+      check: chatIds(
+        /^[a-zA-Z0-9]{9}$/,
+        (id) => `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
+      ),
+    },
+    { source: "github.com/aaif-goose/goose/issues/5998", check: noUserAfterTool },
+    { source: "github.com/0xPlaygrounds/rig/pull/1130", check: lastIsNotAssistant },
+    {
+      source: "github.com/mistralai/mistral-common: validator",
+      check: nothingIsBlank(() => "Assistant message must have either content or tool_calls, but not none."),
+    },
+    ...templated,
+    ...chat,
+  ],
+  deepseek: [
+    { source: "api-docs.deepseek.com/api/create-chat-completion: content", check: noPictures },
+    {
+      source: "api-docs.deepseek.com/guides/thinking_mode",
+      check: (body) =>
+        messagesOf(body).some((one) => one.tool_calls !== undefined && !one.reasoning_content)
+          ? "The `reasoning_content` in the thinking mode must be passed back to the API."
+          : undefined,
+    },
+    { source: "api-docs.deepseek.com/guides/reasoning_model", check: rolesAlternate },
+    ...chat,
+  ],
+  kimi: [
+    {
+      source: "github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md",
+      check: chatIds(/^functions\.[\w-]+:\d+$/, () => "tool_call_id must have the form functions.name:index"),
+    },
+    { source: "platform.moonshot.ai/docs/api/chat", check: nothingIsBlank(emptyWords) },
+    { source: "platform.moonshot.ai/docs: tools, MFJS", check: typeStandsInBranches },
+    ...chat.filter(({ source }) => !source.includes("autogen")),
+  ],
+  qwen: [
+    {
+      source: "help.aliyun.com/zh/model-studio/error-code",
+      check: nothingIsBlank(() => "<400> InternalError.Algo.InvalidParameter: The content field is a required field."),
+    },
+    ...templated,
+    ...chat,
+  ],
+  zai: [
+    {
+      source: "docs.z.ai/api-reference/llm/chat-completion: error 1214",
+      check: nothingIsBlank(() => "The messages parameter is illegal. Please check the documentation."),
+    },
+    ...chat,
+  ],
+  xai: [
+    {
+      source: "docs.x.ai/docs/api-reference: messages",
+      check: nothingIsBlank(() => "Each message must have at least one content element."),
+    },
+    ...chat,
+  ],
+  groq: [
+    {
+      source: "console.groq.com/docs/reasoning",
+      check: (body) =>
+        first(messagesOf(body), (one, at) =>
+          "reasoning_content" in one
+            ? `'messages.${at}' : for 'role:assistant' the following must be satisfied[('messages.${at}' : property 'reasoning_content' is unsupported)]`
+            : undefined,
+        ),
+    },
+    ...chat,
+  ],
+  vllm: [...templated, ...chat],
+  llamacpp: [
+    {
+      source: "github.com/ggml-org/llama.cpp: tools/server, mmproj",
+      status: 500,
+      check: (body) =>
+        noPictures(body) &&
+        "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+    },
+    { source: "github.com/ggml-org/llama.cpp: common/json-schema-to-grammar.cpp", check: patternsAreAnchored },
+    ...templated.map((rule) => ({ ...rule, status: 500 })),
+    ...chat,
+  ],
+  ollama: [...templated, ...chat],
+  lmstudio: [
+    {
+      source: "lmstudio.ai/docs/developer/openai-compat/chat-completions",
+      check: nothingIsBlank(
+        () => "'messages' array must only contain objects with a 'content' field that is not empty.",
+      ),
+    },
+    ...templated,
+    ...chat,
+  ],
+  tgi: [
+    { source: "huggingface.co/docs/text-generation-inference/messages_api", status: 422, check: textIsOneString },
+    ...templated.map((rule) => ({ ...rule, status: 422 })),
+    ...chat,
+  ],
+} as const satisfies Readonly<Record<string, readonly Rule[]>>;
+export type ReceiverName = keyof typeof RECEIVERS;
+
+/** What this server refuses by itself; undefined when it takes the request. */
+export const refusalOf = (name: ReceiverName, body: Json): Refusal | undefined => {
+  const rules: readonly Rule[] = RECEIVERS[name];
+  for (const { status = 400, check } of [...rules, UNIQUE]) {
+    const message = check(body);
+    if (message === undefined) continue;
+    return name === "anthropic"
+      ? { status, body: { type: "error", error: { type: "invalid_request_error", message } } }
+      : { status, body: { error: { message, type: "invalid_request_error", param: null, code: null } } };
+  }
+  return undefined;
+};
+
+/** Two calls of one id cannot be told apart by anybody. */
+const UNIQUE: Rule = { source: "every API matches results by id", check: chatIdsAreUnique };

@@ -1,0 +1,116 @@
+// What model servers refuse in the tools of a request, whatever its protocol. Pure; used by receiver-rules.ts.
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Finds what is wrong with a request body; undefined when nothing is. */
+export type Check = (body: Json) => string | undefined;
+
+export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
+export const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const first = <T>(all: Iterable<T>, problem: (one: T, at: number) => string | undefined): string | undefined => {
+  let at = 0;
+  for (const one of all) {
+    const found = problem(one, at++);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+type Tool = { readonly name: string; readonly schema: Json };
+const toolsOf = (body: Json): readonly Tool[] =>
+  list(body.tools).flatMap((tool): Tool[] => {
+    const call = isObject(tool.function) ? tool.function : undefined;
+    if (call) return [{ name: String(call.name), schema: call.parameters as Json }];
+    const declared = list(tool.functionDeclarations);
+    if (declared.length > 0)
+      return declared.map((one) => ({ name: String(one.name), schema: one.parametersJsonSchema as Json }));
+    if (isObject(tool.input_schema)) return [{ name: String(tool.name), schema: tool.input_schema }];
+    return tool.type === "function" ? [{ name: String(tool.name), schema: tool.parameters as Json }] : [];
+  });
+
+const tools =
+  (problem: (tool: Tool, at: number) => string | undefined): Check =>
+  (body) =>
+    first(toolsOf(body), problem);
+
+/** Every schema in a schema. */
+function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, string]> {
+  if (!isObject(schema)) return;
+  yield [schema, path];
+  for (const [name, one] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
+    yield* schemasIn(one, `${path}.${name}`);
+  for (const name of ["items", "additionalProperties", "not", "if"]) yield* schemasIn(schema[name], `${path}.${name}`);
+  for (const name of ["anyOf", "oneOf", "allOf", "prefixItems"])
+    for (const [at, one] of list(schema[name]).entries()) yield* schemasIn(one, `${path}.${name}.${at}`);
+}
+
+const schemas = (problem: (schema: Json, path: string) => string | undefined): Check =>
+  tools(({ name, schema }) =>
+    first(schemasIn(schema), ([one, path]) => {
+      const found = problem(one, path);
+      return found && `Invalid schema for function '${name}': In context=${path}, ${found}`;
+    }),
+  );
+
+export const rootIsObject = tools(({ name, schema }) =>
+  schema?.type === "object" ? undefined : `Invalid schema for function '${name}': schema must be of type "object"`,
+);
+export const rootHasNoCombinators = tools(({ schema }, at) =>
+  ["oneOf", "anyOf", "allOf", "enum", "not"].some((name) => name in schema)
+    ? `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
+    : undefined,
+);
+export const arraysHaveItems = schemas(({ type, items }) =>
+  (type === "array" || list(type).includes("array" as never)) && !isObject(items)
+    ? "array schema missing items"
+    : undefined,
+);
+export const objectsHaveProperties = schemas(({ type, properties }) =>
+  type === "object" && !isObject(properties) ? "object schema missing properties" : undefined,
+);
+export const requiredIsKnown = schemas(({ required, properties }) => {
+  const missing = list<string>(required).find((name) => !isObject(properties) || !(name in properties));
+  return missing === undefined ? undefined : `required[0]: property '${missing}' is not defined`;
+});
+export const isDraft2020: Check = schemas((schema) => {
+  if (Array.isArray(schema.items)) return "JSON schema is invalid. It must match JSON Schema draft 2020-12";
+  if (typeof schema.exclusiveMinimum === "boolean" || typeof schema.exclusiveMaximum === "boolean")
+    return "JSON schema is invalid. It must match JSON Schema draft 2020-12";
+  if ("required" in schema && !Array.isArray(schema.required)) return "required must be an array";
+  if (Object.values(schema).some((value) => value === null)) return "null is not of a type that is allowed";
+  return undefined;
+});
+export const refsResolve: Check = schemas(({ $ref }) => ($ref === undefined ? undefined : "$ref cannot be resolved"));
+export const keysMatch = (pattern: RegExp): Check =>
+  schemas(({ properties }) => {
+    const odd = Object.keys(isObject(properties) ? properties : {}).find((name) => !pattern.test(name));
+    return odd === undefined ? undefined : `Property keys should match pattern '${pattern.source}'`;
+  });
+export const namesMatch = (pattern: RegExp): Check =>
+  tools(({ name }, at) =>
+    pattern.test(name)
+      ? undefined
+      : `Invalid 'tools[${at}].function.name': string does not match pattern '${pattern.source}'.`,
+  );
+export const namesAreUnique: Check = (body) => {
+  const names = toolsOf(body).map(({ name }) => name);
+  return new Set(names).size === names.length ? undefined : "tools: Tool names must be unique.";
+};
+export const atMostTools =
+  (most: number): Check =>
+  (body) =>
+    toolsOf(body).length > most
+      ? `Invalid 'tools': array too long. Expected an array with maximum length ${most}, but got an array with length ${toolsOf(body).length} instead.`
+      : undefined;
+export const typeStandsInBranches = schemas(({ anyOf, type, properties, items }) =>
+  anyOf !== undefined && type !== undefined && properties === undefined && items === undefined
+    ? "when using anyOf, type should be defined in anyOf items instead of the parent schema"
+    : undefined,
+);
+export const patternsAreAnchored = schemas(({ pattern }) =>
+  typeof pattern === "string" && !(pattern.startsWith("^") && pattern.endsWith("$"))
+    ? "JSON schema conversion failed: Pattern must start with '^' and end with '$'"
+    : undefined,
+);
