@@ -25,9 +25,31 @@ const tidy = (text: string): string =>
     .trim()
     .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");
 
+/** Beginnings by which weak models speak about the title, or about their thinking, in the place of giving one. */
+const TALK =
+  /^(here('s| is)|i('ll| will| need| would| should| can|'m)|let me|let's|the user|okay|ok,|sure,|(a )?thinking process|we need|based on|this (title|conversation))\b|:$/i;
+
+/** The title in an answer: without its tags, its label, a fence, JSON around it, and what is said behind it. */
+const bareTitle = (answer: string): string => {
+  const thought = answer.replace(
+    /^\s*(<(think|thinking|reasoning)>[\s\S]*?<\/\2>|```(thinking|reasoning)\n[\s\S]*?```)/i,
+    "",
+  );
+  const tagged = /<title>\s*([^<]+?)\s*(<\/title>|$)/i.exec(thought)?.[1];
+  const inJson = /"title"\s*:\s*"((?:[^"\\]|\\.)*)"/i.exec(thought)?.[1];
+  const quoted = /^\s*[“"]([^“”"]+)[”"]\s*$/.exec(thought)?.[1];
+  const marked = tagged ?? inJson ?? quoted;
+  if (marked !== undefined) return marked;
+  const lines = thought.split("\n").map((line) => line.replace(LABEL, "").trim());
+  const said = lines.filter((line) => line !== "" && !/^(```|~~~)/.test(line));
+  return said.find((line) => !TALK.test(line)) ?? "";
+};
+
+const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)\s*[*_]*\s*:[\s*_]*)?/i;
+
 /** A title of two to eight words; undefined when the model said something else. */
 export const titleFrom = (answer: string): string | undefined => {
-  const title = tidy(answer).replace(/\.$/, "");
+  const title = tidy(bareTitle(answer)).replace(/\.$/, "");
   const words = title === "" ? 0 : title.split(" ").length;
   return words < 1 || words > TITLE_WORDS ? undefined : [...title].slice(0, LONGEST).join("");
 };

@@ -177,6 +177,25 @@ test("[TT-4] without a model that can be asked the first words are proposed", as
   });
 });
 
+// biome-ignore format: a table of cases
+const ANSWERS: [string, string | undefined][] = [
+  ["Title: Foo bar\nAlternative: x", "Foo bar"],
+  ["**Title:** Foo bar", "Foo bar"],
+  ["```json\n{\"title\": \"Fix the flaky test\"}\n```", "Fix the flaky test"],
+  ["```\nFix the bug\n```", "Fix the bug"],
+  ['**"Fix the bug"**\n\nThis title says what is wrong.', "Fix the bug"],
+  ["<title>Fix the bug</title>", "Fix the bug"],
+  ["<think>The user wants a title.</think>\n\nFix the bug", "Fix the bug"],
+  ["Here is a concise title:\n\n- Fix the bug", "Fix the bug"],
+  ["Here's a thinking process:\n\nFix the bug", "Fix the bug"],
+  ["I need to generate a", undefined],
+  ["The user wants a title", undefined],
+  ["Thinking machines compared", "Thinking machines compared"],
+];
+test.each(ANSWERS)("[TT-7] of %j the title is %p", (answer, title) => {
+  expect(titleFrom(answer)).toBe(title as string);
+});
+
 test("[TT-5] of an answer only what fits is taken", () => {
   expect(titleFrom("“Fix  the\n build”")).toBe("Fix the build");
   expect(titleFrom("one two three four five six seven eight")).toBeDefined();
