@@ -41,7 +41,7 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
   const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
     const body = JSON.parse(String(init?.body)) as Json;
     asked.bodies.push(body);
-    const refusal = refusalOf(name, body);
+    const refusal = refusalOf(name, body, model);
     if (refusal) {
       const text = JSON.stringify(refusal.body);
       asked.refused.push(text);

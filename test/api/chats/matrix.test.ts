@@ -16,6 +16,8 @@ type Row = {
   /** Where the server speaks, when not where its kind does. */
   readonly base?: string;
   readonly model?: Json;
+  /** Ids of calls as its models make them. */
+  readonly ids?: readonly [string, string];
   /** Where a picture of a tool stands in what the model is asked next; none: the model takes no pictures. */
   readonly picture: "in the result" | "behind the result" | "none";
   /** What goes back of a thought, as JSON text somewhere in the request; undefined: nothing does. */
@@ -112,6 +114,24 @@ const ROWS: readonly Row[] = [
   dialect("ollama", { picture: "behind the result", cached: 0 }),
   dialect("llamacpp", { picture: "none", thought: '"reasoning_content":"\\nwhich one?\\n"' }),
   dialect("deepseek", { picture: "none" }),
+  dialect("mistral", {
+    picture: "behind the result",
+    cached: 0,
+    model: { model: "devstral-medium" },
+    ids: ["abcdefgh1", "abcdefgh2"],
+  }),
+  dialect("kimi", {
+    picture: "behind the result",
+    cached: 0,
+    model: { model: "kimi-k2" },
+    ids: ["functions.lookup:0", "functions.lookup:1"],
+  }),
+  dialect("qwen", { picture: "behind the result" }),
+  dialect("zai", { picture: "behind the result" }),
+  dialect("xai", { picture: "behind the result" }),
+  dialect("groq", { picture: "behind the result", thought: undefined }),
+  dialect("lmstudio", { picture: "behind the result", cached: 0 }),
+  dialect("tgi", { picture: "behind the result", cached: 0 }),
 ];
 
 const lookup = { name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } };
@@ -159,8 +179,9 @@ describe.each([...ROWS])("$name", (row) => {
   test("[MO-43] tools are called side by side, and each result goes back with its call", async () => {
     const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
     using _ = follower;
-    call.say({ call: { id: "call_a", name: "lookup", args: '{"word":"tea","n":1}' } });
-    call.say({ call: { id: "call_b", name: "lookup", args: '{"word":"milk","n":2}' } }, { finish: "tool_calls" }).end();
+    const [first, second] = row.ids ?? ["call_a", "call_b"];
+    call.say({ call: { id: first, name: "lookup", args: '{"word":"tea","n":1}' } });
+    call.say({ call: { id: second, name: "lookup", args: '{"word":"milk","n":2}' } }, { finish: "tool_calls" }).end();
     await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
     const wanted = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
     expect(wanted.map(({ args }) => JSON.parse(args))).toEqual([
@@ -300,7 +321,7 @@ const pictureIn = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it shou
       : "nowhere it should be";
   }
   const at = messages.findLastIndex(({ role }) => role === "tool");
-  const behind = messages[at + 1];
+  const behind = messages.slice(at + 1).find(({ role }) => role === "user");
   const shown = ((behind?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
   return behind?.role === "user" && shown.length === 2 && !has(messages[at])
     ? "behind the result"

@@ -1,13 +1,16 @@
-// Four servers of OpenAI's chat-completions protocol as their public documentation has them: how each streams thoughts, calls and counters,
-// how it says that something is wrong, and what it refuses. vLLM (docs.vllm.ai), Ollama (docs.ollama.com), llama.cpp (tools/server),
-// DeepSeek (api-docs.deepseek.com). Pure; used by model-frames.ts and model-server.ts.
+// Servers of OpenAI's chat-completions protocol as their public documentation has them: how each streams thoughts, calls and counters, and
+// how it says that something is wrong; what each refuses stands in receiver-rules.ts. vLLM (docs.vllm.ai), Ollama (docs.ollama.com),
+// llama.cpp (tools/server), DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen
+// (help.aliyun.com), z.ai (docs.z.ai), xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs).
+// Pure; used by model-frames.ts and model-server.ts.
 import type { Said } from "./model-frames.ts";
 
-export const DIALECTS = ["vllm", "ollama", "llamacpp", "deepseek"] as const;
+// biome-ignore format: a list
+export const DIALECTS = ["vllm", "ollama", "llamacpp", "deepseek", "mistral", "kimi", "qwen", "zai", "xai", "groq", "lmstudio", "tgi"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 export const isDialect = (protocol: string): protocol is Dialect => DIALECTS.some((one) => one === protocol);
 
-const HEADS: Readonly<Record<Dialect, Record<string, unknown>>> = {
+const HEADS: Partial<Record<Dialect, Record<string, unknown>>> = {
   vllm: { id: "chatcmpl-vllm", object: "chat.completion.chunk", created: 1, model: "m" },
   ollama: {
     id: "chatcmpl-1",
@@ -26,9 +29,12 @@ const HEADS: Readonly<Record<Dialect, Record<string, unknown>>> = {
   deepseek: { id: "ds-1", object: "chat.completion.chunk", created: 1, model: "m", system_fingerprint: "fp_ds" },
 };
 
+const headOf = (dialect: Dialect): Record<string, unknown> =>
+  HEADS[dialect] ?? { id: `chatcmpl-${dialect}`, object: "chat.completion.chunk", created: 1, model: "m" };
+
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 const chunk = (dialect: Dialect, delta: unknown, finish_reason: string | null = null): string =>
-  data({ ...HEADS[dialect], choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+  data({ ...headOf(dialect), choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
 /** One thing that is said, as this server streams it. `index` counts what was said. */
 export const dialectFrame = (dialect: Dialect, said: Said, index: number): string => {
@@ -58,8 +64,17 @@ const thoughtsOf = (dialect: Dialect, thought: string): string => {
       const text = `<think>\n${thought}\n</think>\n\n`;
       return (text.match(/.{1,3}/gs) ?? []).map((content) => chunk(dialect, { content })).join("");
     }
+    case "groq":
+      return chunk(dialect, { reasoning: thought });
+    case "tgi":
+    case "lmstudio":
+      return chunk(dialect, { content: `<think>${thought}</think>` });
+    default:
+      return chunk(dialect, { reasoning_content: thought });
   }
 };
+
+const WHOLE_CALLS: ReadonlySet<Dialect> = new Set(["ollama", "mistral", "xai", "groq"] as const);
 
 const callOf = (
   dialect: Dialect,
@@ -67,8 +82,8 @@ const callOf = (
   index: number,
 ): string => {
   const at = { index, id, type: "function" };
-  // Ollama sends whole calls.
-  if (dialect === "ollama") {
+  // Some send whole calls.
+  if (WHOLE_CALLS.has(dialect)) {
     return chunk(dialect, {
       role: "assistant",
       content: "",
@@ -86,7 +101,7 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
   const counted = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   const end = chunk(dialect, dialect === "deepseek" ? { content: "", reasoning_content: null } : {}, finish);
   const details = { prompt_tokens_details: { cached_tokens: cached } };
-  const last = {
+  const known: Partial<Record<Dialect, Record<string, unknown>>> = {
     vllm: { choices: [], usage: { ...counted, ...details } },
     // It does not say what it knew of the prompt.
     ollama: { choices: [], usage: counted },
@@ -100,8 +115,14 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
         completion_tokens_details: { reasoning_tokens: thought },
       },
     },
-  }[dialect];
-  return `${end}${data({ ...HEADS[dialect], ...last })}data: [DONE]\n\n`;
+    // Moonshot and LM Studio count in the last chunk of the answer.
+    kimi: { choices: [], usage: { ...counted, cached_tokens: cached } },
+    lmstudio: { choices: [], usage: counted },
+    tgi: { choices: [], usage: counted },
+    mistral: { choices: [], usage: counted },
+  };
+  const last = known[dialect] ?? { choices: [], usage: { ...counted, ...details } };
+  return `${end}${data({ ...headOf(dialect), ...last })}data: [DONE]\n\n`;
 };
 
 /** How it says in the middle of a stream that it cannot go on. */
@@ -117,74 +138,62 @@ export const brokenStream = (dialect: Dialect): string =>
     ollama: data({ error: "an internal server error was encountered" }),
     llamacpp: `error: ${JSON.stringify({ code: 500, message: "internal error", type: "server_error" })}\n\n`,
     deepseek: chunk(dialect, { content: "" }, "insufficient_system_resource"),
+    mistral: chunk(dialect, { content: "" }, "error"),
+    kimi: data({ error: { message: "The engine is currently overloaded", type: "engine_overloaded_error" } }),
+    qwen: data({ error: { message: "Internal server error!", type: "internal_error", code: "internal_error" } }),
+    zai: chunk(dialect, { content: "" }, "network_error"),
+    xai: data({ error: { message: "Service temporarily unavailable. The model is at capacity.", code: 503 } }),
+    groq: data({ error: { message: "over capacity", type: "internal_server_error" } }),
+    lmstudio: `event: error\ndata: {"error":{"message":"The model has crashed: internal server error"}}\n\n`,
+    tgi: data({ error: { message: "Request failed during generation: server error", error_type: "generation" } }),
   })[dialect];
 
 /** How it says that a prompt is too long. */
-export const tooLong = (dialect: Dialect): { status: number; body: unknown } => ({
-  status: 400,
-  body: {
-    error: {
-      vllm: {
-        message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
-        type: "BadRequestError",
-        param: null,
-        code: 400,
-      },
-      ollama: {
-        message: "the input length exceeds the context length",
-        type: "invalid_request_error",
-        param: null,
-        code: null,
-      },
-      llamacpp: {
-        message: "the request exceeds the available context size, try increasing it",
-        type: "exceed_context_size_error",
-        code: 400,
-        n_prompt_tokens: 5_000,
-        n_ctx: 4_096,
-      },
-      deepseek: {
-        message: "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.",
-        type: "invalid_request_error",
-        param: null,
-        code: "invalid_request_error",
-      },
-    }[dialect],
+export const tooLong = (dialect: Dialect): { status: number; body: unknown } => {
+  const { status = 400, ...error } = TOO_LONG[dialect];
+  return { status, body: { error } };
+};
+
+type TooLong = { readonly status?: number; readonly message: string; readonly [more: string]: unknown };
+const TOO_LONG: Readonly<Record<Dialect, TooLong>> = {
+  vllm: {
+    message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+    type: "BadRequestError",
+    param: null,
+    code: 400,
   },
-});
-
-type Message = { readonly role: string; readonly content?: unknown; readonly [more: string]: unknown };
-
-/** What this server refuses by itself; undefined when it takes the request. */
-export const refusalBy = (
-  dialect: Dialect,
-  body: Readonly<Record<string, unknown>>,
-): { status: number; body: unknown } | undefined => {
-  const messages = (body.messages ?? []) as Message[];
-  const hasPictures = messages.some(
-    ({ content }) => Array.isArray(content) && content.some((part: { type?: string }) => part.type === "image_url"),
-  );
-  // A text model, and a server without the model's eyes.
-  if (dialect === "deepseek" && hasPictures) {
-    const message =
-      "Failed to deserialize the JSON body into the target type: messages[3]: unknown variant `image_url`, expected `text`";
-    return {
-      status: 400,
-      body: { error: { message, type: "invalid_request_error", param: null, code: "invalid_request_error" } },
-    };
-  }
-  if (dialect === "llamacpp" && hasPictures) {
-    const message = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj";
-    return { status: 500, body: { error: { code: 500, message, type: "server_error" } } };
-  }
-  const isOwed =
-    dialect === "deepseek" && messages.some((one) => one.tool_calls !== undefined && !one.reasoning_content);
-  if (isOwed) {
-    const message = "The `reasoning_content` in the thinking mode must be passed back to the API.";
-    return {
-      status: 400,
-      body: { error: { message, type: "invalid_request_error", param: null, code: "invalid_request_error" } },
-    };
-  }
-  return undefined;
+  ollama: { message: "the input length exceeds the context length", type: "invalid_request_error", param: null },
+  llamacpp: {
+    message: "the request exceeds the available context size, try increasing it",
+    type: "exceed_context_size_error",
+    code: 400,
+    n_prompt_tokens: 5_000,
+    n_ctx: 4_096,
+  },
+  deepseek: {
+    message: "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.",
+    type: "invalid_request_error",
+    param: null,
+    code: "invalid_request_error",
+  },
+  mistral: {
+    message: "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    code: 3051,
+  },
+  kimi: { message: "Invalid request: Your request exceeded model token limit: 262144", type: "invalid_request_error" },
+  qwen: { message: "Range of input length should be [1, 129024]", code: "invalid_parameter_error" },
+  zai: { message: "Prompt exceeds max length", code: "1261" },
+  xai: { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." },
+  groq: {
+    status: 413,
+    message: "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7000",
+    type: "tokens",
+    code: "rate_limit_exceeded",
+  },
+  lmstudio: { message: "The number of tokens to keep from the initial prompt is greater than the context length." },
+  tgi: {
+    status: 422,
+    message: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+    type: "validation",
+  },
 };

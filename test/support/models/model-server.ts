@@ -1,8 +1,8 @@
 // A model provider on a real socket: speaks OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent, all
 // streamed. A call waits until the test answers it, byte by byte if need be.
 import { createServer, type Socket } from "node:net";
-import { isDialect, refusalBy } from "./model-dialects.ts";
 import { frame, opening, type Protocol, protocolOf, type Said } from "./model-frames.ts";
+import { type Refusal, refusalOf } from "./receiver-rules.ts";
 
 /** One request, from the provider's side. */
 export class ModelCall {
@@ -11,6 +11,8 @@ export class ModelCall {
   readonly headers: ReadonlyMap<string, string>;
   /** The JSON that was asked with. */
   readonly body: Record<string, unknown>;
+  /** Why the server has refused it by itself; undefined when it has not. */
+  refusal: Refusal | undefined;
   /** Resolves when the connection is closed by either side. */
   readonly gone: Promise<void>;
   readonly #socket: Socket;
@@ -126,10 +128,11 @@ export class ModelServer implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Servers of a dialect refuse by themselves what they do not take. */
+  /** Every server refuses by itself what the real one does not take. */
   #take(call: ModelCall): void {
-    const refusal = isDialect(call.protocol) ? refusalBy(call.protocol, call.body) : undefined;
+    const refusal = refusalOf(call.protocol, call.body, call.path);
     if (refusal) {
+      call.refusal = refusal;
       this.refused.push(call);
       call.answer(refusal.status, refusal.body);
       return;

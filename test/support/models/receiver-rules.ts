@@ -376,10 +376,10 @@ const google: readonly Rule[] = [
   },
   {
     source: "ai.google.dev/gemini-api/docs/thought-signatures",
-    check: (body) =>
+    check: (body, place) =>
       first(contentsOf(body), ({ parts }) => {
         const call = parts.find((part) => "functionCall" in part);
-        return call !== undefined && call.thoughtSignature === undefined
+        return place.includes("gemini-3") && call !== undefined && call.thoughtSignature === undefined
           ? "Function call is missing a thought_signature in functionCall parts."
           : undefined;
       }),
@@ -486,7 +486,7 @@ export const RECEIVERS = {
       source: "github.com/ggml-org/llama.cpp: tools/server, mmproj",
       status: 500,
       check: (body) =>
-        noPictures(body) &&
+        noPictures(body, "") &&
         "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
     },
     { source: "github.com/ggml-org/llama.cpp: common/json-schema-to-grammar.cpp", check: patternsAreAnchored },
@@ -513,10 +513,10 @@ export const RECEIVERS = {
 export type ReceiverName = keyof typeof RECEIVERS;
 
 /** What this server refuses by itself; undefined when it takes the request. */
-export const refusalOf = (name: ReceiverName, body: Json): Refusal | undefined => {
+export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
   const rules: readonly Rule[] = RECEIVERS[name];
   for (const { status = 400, check } of [...rules, UNIQUE]) {
-    const message = check(body);
+    const message = check(body, place);
     if (message === undefined) continue;
     return name === "anthropic"
       ? { status, body: { type: "error", error: { type: "invalid_request_error", message } } }

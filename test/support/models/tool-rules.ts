@@ -2,8 +2,8 @@
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Finds what is wrong with a request body; undefined when nothing is. */
-export type Check = (body: Json) => string | undefined;
+/** Finds what is wrong with a request body; undefined when nothing is. `place`: the path or the name of the model. */
+export type Check = (body: Json, place: string) => string | undefined;
 
 export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
 export const isObject = (value: unknown): value is Json =>
