@@ -33,13 +33,14 @@ type Wanted = (one: Devcontainer | undefined) => boolean;
 const isReady: Wanted = (one) => one?.status === "running" && one.agent !== undefined;
 
 /** A workspace of this machine whose template names one devcontainer, in the folder `shop`. */
-const openWorkspace = async () => {
+const openWorkspace = async (more: object = {}) => {
   const models = new ScriptedModels();
   const server = await startTestServer({ clock: systemClock, models });
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const config = join(home, "shop", ".devcontainer", "devcontainer.json");
   mkdirSync(dirname(config), { recursive: true });
-  writeFileSync(config, JSON.stringify({ image: IMAGE, updateRemoteUserUID: false }));
+  const settings = { image: IMAGE, updateRemoteUserUID: false, remoteEnv: { GREETING: "hello there" }, ...more };
+  writeFileSync(config, JSON.stringify(settings));
   const seeded = await seedAgent(server, {
     agent: {
       environment_variables: { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` },
@@ -56,14 +57,16 @@ const openWorkspace = async () => {
     home,
     seeded,
     /** The devcontainer, once it is as wanted. */
-    until: async (wanted: Wanted): Promise<Devcontainer> => {
+    until: async (wanted: Wanted, mayFail = false): Promise<Devcontainer> => {
       using socket = await owner.socket(path("containers/watch"));
       for (;;) {
         const frame = await socket.next();
         if (frame === undefined) throw new Error("the stream ended");
         const { devcontainers, warnings } = JSON.parse(String(frame)) as ContainerListing;
         const found = devcontainers.find(({ name }) => name === "shop");
-        if (found?.status === "error") throw new Error(found.error);
+        if (found?.status === "error" && !mayFail) {
+          throw new Error(found.error);
+        }
         if (warnings.length > 0) throw new Error(warnings.join(" "));
         if (wanted(found)) return found as Devcontainer;
       }
@@ -114,6 +117,7 @@ testHere(
 
     const said = await shell(owner, inside.id, 'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true');
     expect(said.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
+    expect(await shell(owner, inside.id, 'echo "[$GREETING]"')).toContain("[hello there]");
     await shell(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
     const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
     expect(ports.map(({ port }) => port)).toContain(3000);
@@ -149,6 +153,22 @@ testHere(
     expect(gone.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
     gone.next.finish("stop");
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+  },
+  120_000,
+);
+
+testHere(
+  [needs.docker, needs.node],
+  "[CO-17] a devcontainer whose postCreateCommand fails is in error, and its agent lets people in to repair it",
+  async () => {
+    await using workspace = await openWorkspace({ postCreateCommand: "echo OOPS-reason >&2; exit 7" });
+    const { owner, path } = workspace;
+    const failed = await workspace.until((one) => one?.status === "error" && one.agent !== undefined, true);
+    expect(failed.error).toContain("exit 7");
+    await connected(() => workspace.agent(failed.agent?.id ?? ""));
+    expect(await shell(owner, failed.agent?.id ?? "", "id -un")).toContain("dev");
+    const logs = await owner.get<{ output: string }[]>(path("logs"));
+    expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
   },
   120_000,
 );

@@ -28,6 +28,7 @@ import { Processes } from "../http/processes.ts";
 import { type JoinedNetwork, joinNetwork } from "../network/network.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
+import type { Logs } from "../scripts/logs.ts";
 import { SshServer } from "../ssh/server.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
 import type { Connection } from "./connection.ts";
@@ -54,12 +55,16 @@ export type DaemonOptions = {
 
 export type ReachOptions = DaemonOptions & {
   reports: Reports;
+  logs: Logs;
   groups: ProcessGroups;
   /** What programs of the workspace find in their environment. */
   programs: Environment;
   context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
 };
+
+/** The server's name for lines that belong to no script. */
+const OWN_SOURCE = new Uint8Array(16);
 
 /** Removing containers, and the agents in them, may keep the end of the workspace waiting for so long. */
 const CONTAINERS_MS = 8_000;
@@ -113,7 +118,12 @@ export class Reach {
       directory,
       engine: engineAt,
       declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
-      devcontainers: new DevcontainerCli({ clock, groups, env }),
+      devcontainers: new DevcontainerCli({
+        clock,
+        groups,
+        env,
+        onLine: (level, output) => options.logs.source(OWN_SOURCE).add({ at: clock.now(), level, output }),
+      }),
       agents: program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: engineAt, program }),
     });
     this.#api = served({

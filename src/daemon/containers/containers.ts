@@ -160,7 +160,7 @@ export class Containers {
       const made = await devcontainers.up({ ...one, replace });
       this.#made.set(one.id, made.container_id);
       await agents?.start(one, async () => made, made.container_id);
-      this.#enter(one.id, {});
+      this.#enter(one.id, made.problem === undefined ? {} : { error: made.problem });
     } catch (error) {
       log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: one.name, error });
       this.#enter(one.id, { error: error instanceof Error ? error.message : String(error) });

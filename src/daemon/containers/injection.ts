@@ -16,6 +16,8 @@ export type InjectionOptions = {
   /** Who works in the container. */
   user: string;
   token: string;
+  /** What programs in the container find in their environment. */
+  env: Readonly<Record<string, string>>;
 };
 
 /** An agent that was put into a container. */
@@ -51,6 +53,7 @@ export const injectAgent = async (options: InjectionOptions): Promise<InjectedAg
       ...inside(["/bin/sh", "-c", START, PROGRAM_PATH]),
       directory: folder,
       env: {
+        ...options.env,
         SLIPWAY_AGENT_URL: (relay?.url ?? server).href,
         SLIPWAY_AGENT_TOKEN_FILE: `${folder}/token`,
         SLIPWAY_AGENT_ORPHAN_TIMEOUT: ORPHAN_TIMEOUT,

@@ -120,7 +120,8 @@ export class SubAgents {
     const { id, name, token } = await this.#register(wanted, made.remote_folder);
     const { container_id: container, remote_user: user, remote_folder: directory } = made;
     try {
-      const injected = await injectAgent({ engine, clock, program, server: url, container, user, token });
+      const env = made.remote_env;
+      const injected = await injectAgent({ engine, clock, program, server: url, container, user, token, env });
       return { agent: { id, name, directory }, container, user, injected };
     } catch (error) {
       await this.#delete(id);

@@ -13,9 +13,10 @@ export type ContainerWorld = AsyncDisposable & {
   write(path: string, text: string): string;
 };
 
-// Plays `devcontainer up`: says something, then makes and starts the container, then tells its id. A file named `fail` makes it fail.
+// Plays `devcontainer up`: says something, then makes and starts the container, then tells its id. A file named `fail` makes it fail, one
+// named `lifecycle` makes a command in the container fail.
 const program = (docker: FakeDocker): string => `#!${process.execPath}
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 const args = process.argv.slice(2);
 const option = (name) => args[args.indexOf(name) + 1];
@@ -23,6 +24,13 @@ const [folder, config] = [option("--workspace-folder"), option("--config")];
 const unix = ${JSON.stringify(docker.host.replace("unix://", ""))};
 const call = (path, body) => fetch("http://docker/v1.47" + path, { unix, method: "POST", body: JSON.stringify(body) });
 console.log(JSON.stringify({ type: "text", level: 3, text: "building" }));
+const done = (containerId) =>
+  console.log(JSON.stringify({ outcome: "success", containerId, remoteUser: "root", remoteWorkspaceFolder: "/workspaces" }));
+const lifecycle = join(folder, "lifecycle");
+if (args.includes("--skip-post-create")) {
+  done(readFileSync(lifecycle, "utf8"));
+  process.exit(0);
+}
 if (args[0] !== "up" || !args.includes("--remove-existing-container") || existsSync(join(folder, "fail"))) {
   console.log(JSON.stringify({ outcome: "error", message: "The image could not be built.", description: "no space left" }));
   process.exit(1);
@@ -30,7 +38,15 @@ if (args[0] !== "up" || !args.includes("--remove-existing-container") || existsS
 const Labels = { "devcontainer.local_folder": folder, "devcontainer.config_file": config };
 const made = await (await call("/containers/create?name=made-" + Math.random(), { Image: "dev:latest", Labels, HostConfig: {} })).json();
 await call("/containers/" + made.Id + "/start");
-console.log(JSON.stringify({ outcome: "success", containerId: made.Id, remoteUser: "root", remoteWorkspaceFolder: "/workspaces" }));
+if (existsSync(lifecycle)) {
+  writeFileSync(lifecycle, made.Id);
+  console.error(JSON.stringify({ type: "start", level: 2, text: "Run: docker run -e KEY=hidden" }));
+  console.error(JSON.stringify({ type: "raw", level: 3, text: "\\u001b[31mOOPS-reason\\u001b[0m\\r\\n", channel: "postCreate" }));
+  const failed = { outcome: "error", message: "Command failed: exit 7", description: "postCreateCommand failed." };
+  console.log(JSON.stringify({ ...failed, containerId: made.Id }));
+  process.exit(1);
+}
+done(made.Id);
 `;
 
 export const startContainerWorld = async (): Promise<ContainerWorld> => {

@@ -8,6 +8,7 @@ import type { ContainerListing, Devcontainer } from "#schema/workspaces/containe
 import type { ClientSocket } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { startContainerWorld } from "./containers-world.ts";
 
 const at = await forFile(startContainerWorld());
@@ -137,6 +138,23 @@ describe("devcontainers", () => {
     rmSync(flag);
     await recreate(id);
     expect(await listedUntil(socket, id, (one) => one?.status === "running")).not.toHaveProperty("error");
+  });
+
+  test("[CO-17] a command of the lifecycle that fails keeps the container, and what it printed is in the workspace's log", async () => {
+    at.write("late/.devcontainer.json", "{}");
+    at.write("late/lifecycle", "");
+    const id = await idOf("late");
+    using socket = await at.world.owner.socket(path("containers/watch"));
+    await recreate(id);
+    const failed = await listedUntil(socket, id, (one) => one?.status === "error");
+    expect(failed?.error).toBe("Command failed: exit 7 postCreateCommand failed.");
+    expect(failed?.container?.running).toBe(true);
+    const logs = async () => await at.world.owner.get<{ output: string; level: string }[]>(path("logs"));
+    await until(async () => (await logs()).length >= 2);
+    const lines = (await logs()).map(({ level, output }) => `${level} ${output}`);
+    expect(lines).toContain("info Devcontainer late: OOPS-reason");
+    expect(lines).toContain("error Devcontainer late: Command failed: exit 7 postCreateCommand failed.");
+    expect(lines.join("\n")).not.toContain("hidden");
   });
 
   test("[CO-11] a deleted one is stopped, removed and not listed, until its file changes; a failure leaves it in error", async () => {
