@@ -179,6 +179,20 @@ describe("a terminal nobody looks at", () => {
     },
   );
 
+  test("[TM-3] has the size of the client that stays when the one that was sized last goes", async () => {
+    await using world = startWorld();
+    const id = uuid();
+    const command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
+    const wide = await world.attach(id, command);
+    const seen = reading(wide);
+    await until(() => seen.text.includes("ready"));
+    const narrow = await world.attach(id);
+    await narrow.write(new TextEncoder().encode('{"height":10,"width":40}'));
+    await until(() => seen.text.includes("10 40"));
+    narrow.reset("closed");
+    await until(() => seen.text.lastIndexOf("24 80") > seen.text.indexOf("10 40"));
+  });
+
   test("[TM-14] of a kind that there is not says so where the person looks", async () => {
     await using world = startWorld();
     const seen = reading(await world.attach("a", "echo never", "tmux"));

@@ -6,7 +6,7 @@ import { JsonObjects } from "#src/wire/json-objects.ts";
 import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { TerminalClient } from "./client.ts";
-import type { ProgramEvents, TerminalProgram } from "./program.ts";
+import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 import { OutputRing } from "./ring.ts";
 
 export type TerminalOptions = {
@@ -37,6 +37,8 @@ export class Terminal {
   readonly #options: TerminalOptions;
   readonly #ring = new OutputRing(REPLAY_BYTES);
   readonly #clients = new Set<TerminalClient>();
+  /** What each client shows, the one that said so last at the end. */
+  readonly #sizes = new Map<TerminalClient, TerminalSize>();
   readonly #program: TerminalProgram;
   readonly #closed = Promise.withResolvers<void>();
   readonly #flushed = new Wakeup();
@@ -64,7 +66,7 @@ export class Terminal {
   }
 
   /** Shows the last output, then what comes, and types what the stream says. Resolves when the client has gone. */
-  async attach(stream: Duplex, size: { height: number; width: number }): Promise<void> {
+  async attach(stream: Duplex, size: TerminalSize): Promise<void> {
     const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
     this.#unwatched?.cancel();
     this.#unwatched = undefined;
@@ -72,12 +74,13 @@ export class Terminal {
     client.send(this.#ring.snapshot());
     if (this.#over) client.end();
     else {
-      this.resize(size);
+      this.#resize(client, size);
       this.#watchStalls();
     }
     void this.#listen(stream, client);
     await client.gone;
     this.#clients.delete(client);
+    this.#forgetSize(client);
     this.#regulate();
     if (this.#clients.size === 0) this.#unwatch();
   }
@@ -92,8 +95,18 @@ export class Terminal {
     return this.#clients.size;
   }
 
-  resize({ height, width }: { height: number; width: number }): void {
-    if (!this.#over) this.#program.resize({ height, width });
+  #resize(client: TerminalClient, size: TerminalSize): void {
+    this.#sizes.delete(client);
+    this.#sizes.set(client, size);
+    if (!this.#over) this.#program.resize(size);
+  }
+
+  /** The clients that stay get their size back. */
+  #forgetSize(client: TerminalClient): void {
+    const wasLast = [...this.#sizes.keys()].at(-1) === client;
+    this.#sizes.delete(client);
+    const size = [...this.#sizes.values()].at(-1);
+    if (wasLast && size && !this.#over) this.#program.resize(size);
   }
 
   /** Ends the program and everything it has started on this terminal. Resolves when they are gone. */
@@ -110,7 +123,7 @@ export class Terminal {
       for await (const chunk of stream) {
         for (const object of objects.push(chunk)) {
           const { data, height, width } = terminalInput(object);
-          if (height !== undefined && width !== undefined) this.resize({ height, width });
+          if (height !== undefined && width !== undefined) this.#resize(client, { height, width });
           if (data !== undefined) await this.#type(data);
         }
       }

@@ -10,6 +10,7 @@ import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
+import { piecesOf } from "./pieces.ts";
 import { loadFont } from "./terminal-font.ts";
 import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
@@ -38,6 +39,9 @@ const FIRST_WAIT_MS = 300;
 const CONTRAST = 4.5;
 const LONGEST_WAIT_MS = 10_000;
 /** An attempt that takes longer is given up for the next. */
+/** While the browser holds so much that the line has not taken, input waits; and it looks again after this. */
+const LINE_BYTES = 64 * 1024;
+const LINE_MS = 10;
 const PATIENCE_MS = 15_000;
 /** What lies around the letters is as their ground: the package has it black. */
 const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
@@ -98,6 +102,9 @@ export class TerminalSession {
   #tries = 0;
   #over = false;
   #modifier: Modifier | undefined;
+  /** What waits to be sent. */
+  readonly #typed: string[] = [];
+  #typing: ReturnType<typeof setTimeout> | undefined;
   #search: Promise<SearchAddon> | undefined;
 
   constructor(options: Options) {
@@ -194,6 +201,7 @@ export class TerminalSession {
   end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#typing);
     removeEventListener("online", this.#now);
     document.removeEventListener("visibilitychange", this.#now);
     this.#dark.onchange = null;
@@ -229,7 +237,29 @@ export class TerminalSession {
   }
 
   #send(input: { data?: string; width?: number; height?: number }): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(input));
+    const { data, ...size } = input;
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    if (data === undefined) this.#socket.send(JSON.stringify(size));
+    else this.#type(data);
+  }
+
+  /** Types in order, and a paste of any size in pieces: the next one goes when the line has taken those before. */
+  #type(data: string): void {
+    this.#typed.push(...piecesOf(data));
+    if (this.#typing === undefined) this.#typeNext(this.#socket);
+  }
+
+  #typeNext(socket: WebSocket | undefined): void {
+    this.#typing = undefined;
+    if (socket?.readyState !== WebSocket.OPEN) {
+      // A new connection does not go on in the middle of what the old one was given.
+      this.#typed.length = 0;
+      return;
+    }
+    while (this.#typed.length > 0 && socket.bufferedAmount < LINE_BYTES) {
+      socket.send(JSON.stringify({ data: this.#typed.shift() }));
+    }
+    if (this.#typed.length > 0) this.#typing = setTimeout(() => this.#typeNext(socket), LINE_MS);
   }
 
   #open(): void {
