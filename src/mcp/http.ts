@@ -1,4 +1,4 @@
-// The ways to an MCP server that is called by HTTP. Whoever calls says which `fetch` is used: the server's own keeps to the networks that
+// The ways to an MCP server that is called by HTTP. The caller chooses the `fetch`: the server's own keeps to the networks that
 // may be called (rule MC-7), a workspace's is free.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
@@ -48,7 +48,7 @@ const httpTransport = async ({ url, kind, headers, fetch }: HttpWay): Promise<Tr
 
 /**
  * An error that answers a request without naming it (a server that has forgotten the session often does so) is given the request's id:
- * nobody would hear of it otherwise.
+ * the call would wait for its timeout otherwise.
  */
 const attributing =
   (fetch: Fetch): Fetch =>

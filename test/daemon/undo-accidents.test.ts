@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -215,6 +216,47 @@ testNeeding(
 
 testNeeding(
   [needs.git],
+  "[UN-1][UN-6] names that a shell or git could take for something else come back as they were, and so do folders of such names",
+  async () => {
+    using world = openWorld();
+    const { checkpoints, home } = world;
+    const odd = [
+      "-rf",
+      "a b",
+      "new\nline",
+      "tab\there",
+      "*",
+      "[x]?",
+      "quo\"te'",
+      "back\\slash",
+      ":(top)x",
+      "#hash",
+      "!not",
+      "\u00e4\u0308\u202f",
+      "trailing ",
+    ];
+    for (const name of odd) {
+      const folder = makeRepository(join(home, name), { empty: true });
+      folder.write(name, `file ${name}`);
+      folder.write(`deep/${name}/x`, `deep ${name}`);
+      writeFileSync(join(home, "plain", name), `plain ${name}`);
+    }
+    const paths = odd.flatMap((name) => [`${name}/${name}`, `${name}/deep/${name}/x`, `plain/${name}`]);
+    const before = textsOf(home, paths);
+    expect((await checkpoints.take({ chat_id: CHAT, message_id: 1 })).problems).toEqual([]);
+    for (const name of odd) rmSync(join(home, name), { recursive: true });
+    rmSync(join(home, "plain"), { recursive: true });
+    await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    expect(textsOf(home, paths)).toEqual(before);
+    // Without their repositories they are plain folders now; nothing of them is taken for what was made since.
+    await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    expect(textsOf(home, paths)).toEqual(before);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.git],
   "[UN-4][UN-5][UN-12] what is too large, or was not kept in time, is said when the checkpoint is made and when it is wanted back",
   async () => {
     using world = openWorld();
@@ -229,6 +271,10 @@ testNeeding(
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(statSync(join(repository.root, "large")).size).toBe(18_000_000);
     expect(textsOf(home, Object.keys(WHOLE))).toEqual(WHOLE);
+    // So is one that was too large then and is small now: nobody made it since.
+    sh("echo small > u/large");
+    await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
+    expect(textsOf(home, ["u/large"])).toEqual({ "u/large": "small\n" });
 
     const late = await checkpoints.take({ chat_id: CHAT, message_id: 2, within_ms: 1 });
     expect(late.problems).toEqual([expect.stringContaining("still being made")]);

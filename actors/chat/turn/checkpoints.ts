@@ -15,6 +15,8 @@ import type { ChatWarnings } from "./warnings.ts";
 /** No tool waits longer for it; what takes longer is not kept, and the daemon says so a little earlier. */
 const PATIENCE_MS = 10_000;
 const WITHIN_MS = 9_000;
+/** Writing a large repository again takes its time. */
+const RESTORE_MS = 10 * 60_000;
 
 type Of = PromptOf & { readonly chat_id: string };
 const servicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
@@ -66,7 +68,7 @@ export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: numbe
   try {
     const json = { chat_id: of.chat_id, message_id };
     const agent = new WorkspaceAgent(parts, servicesOf(of), false);
-    return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json });
+    return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json, answer_ms: RESTORE_MS });
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
     throw error;

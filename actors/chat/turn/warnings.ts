@@ -1,5 +1,5 @@
-// What is wrong around a chat right now, by what found it: told to whoever follows the chat, and shown with it. Lost with the process;
-// each source finds it again.
+// Warnings about a chat right now, by source: published to followers of the chat and shown with it. They live in memory; each source raises
+// them again after a restart.
 
 /**
  * mcp: servers that are left out. tools: tools that the model's server does not accept. checkpoint: files that an undo of the last message

@@ -17,7 +17,7 @@ import { type Kind, ShadowGit } from "./shadow.ts";
 
 const MAX_FOLDERS = 64;
 const DAY_MS = 86_400_000;
-/** Files that a person is told of by name. */
+/** Files that an answer names. */
 const MAX_NAMED = 20;
 
 /** `folder`: the agent's. `state`: where checkpoints are kept. */
@@ -163,7 +163,7 @@ export class Checkpoints {
     return { folders, problems };
   }
 
-  /** For the next checkpoint, and for what is said when this one is restored; nobody waits for it. */
+  /** Finds ignored files for the next checkpoint and for the answer of a restore. Runs after the checkpoint is acknowledged. */
   #lookForIgnored(folders: readonly KeptFolder[]): void {
     void this.#inTurn(async () => {
       for (const { root, kind } of folders) {

@@ -1,5 +1,5 @@
 // Which folders of the workspace a checkpoint covers: the agent's folder, or the repository around it, and every repository inside.
-// Repositories that git itself does not see, because they lie in ignored folders, are looked for beside the work (rule UN-1).
+// Finds repositories in ignored folders, which git itself does not list (rule UN-1).
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { isThere, textOf } from "./shadow.ts";

@@ -1,5 +1,5 @@
-// What git ignores in a folder, at the last checkpoint: it is not kept, so a restore says what of it is gone; and repositories among it have
-// checkpoints of their own. Looked for after a checkpoint, so that nobody waits. Used by checkpoints.ts.
+// Lists what git ignores in a folder. Ignored files are not kept, so a restore names the missing ones; ignored repositories get checkpoints of
+// their own. The list is refreshed after each checkpoint, off its path. Used by checkpoints.ts.
 import { lstat, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isLookedInto, isRepository, repositoriesBelow } from "./folders.ts";

@@ -23,7 +23,7 @@ export class CheckpointStore {
     this.#places = places;
   }
 
-  /** `needed`: trees by the name of the folder's git directory. Returns the names of those that were removed. */
+  /** `needed`: trees by the name of the folder's git directory. Returns the names of the directories it removed. */
   async tidy(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
     const { work, objects } = this.#places;
     const before = this.#options.clock.now() - GRACE_MS;
@@ -48,7 +48,7 @@ export class CheckpointStore {
     return removed;
   }
 
-  /** The index names files that are as they were, too. Undefined when it cannot be read: it is made anew by the next checkpoint. */
+  /** The index names files that are as they were, too. Undefined when it cannot be read: the next checkpoint builds a new one. */
   async #treeOfIndex(place: string): Promise<string[] | undefined> {
     if (!(await stat(join(place, "info", "ready")).catch(() => undefined))) return [];
     try {

@@ -1,4 +1,4 @@
-// Brings one folder back to what a checkpoint kept of it, file by file, also where the folder or its repository is gone; and says which
+// Brings one folder back to what a checkpoint kept of it, file by file, also into a missing folder or repository; and says which
 // files did not come back (rules UN-4, UN-6). Used by checkpoints.ts.
 import {
   access,
@@ -22,7 +22,7 @@ import { gitfileTarget, isRepository } from "./folders.ts";
 import type { KeptFolder } from "./records.ts";
 import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
-import { isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } from "./shadow.ts";
+import { isReadable, isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } from "./shadow.ts";
 
 const GITLINK = "160000";
 
@@ -118,10 +118,11 @@ export class FolderRestore {
   /** What was made since: no folder with a checkpoint of its own, nothing too large, nothing that is or was ignored. */
   async #removable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
     const found = new Set<string>();
+    // What was there and could not be kept was not made since.
+    const skipped = new Set(this.#kept.skipped.map(({ path }) => path));
     for (const path of added) {
-      if (this.#without.some((folder) => path.startsWith(`${folder}/`))) continue;
-      const here = await lstat(join(this.#kept.root, path)).catch(() => undefined);
-      if (here && !here.isDirectory() && here.size <= MAX_FILE_BYTES) found.add(path);
+      if (skipped.has(path) || this.#without.some((folder) => path.startsWith(`${folder}/`))) continue;
+      if (await this.#isRemovable(path)) found.add(path);
     }
     if (found.size === 0) return found;
     // What a later checkpoint kept may have become ignored since.
@@ -130,6 +131,14 @@ export class FolderRestore {
     if (rules.length === 0) return found;
     for (const path of await this.#ignoredThen(rules, [...found])) found.delete(path);
     return found;
+  }
+
+  /** False for what no checkpoint would keep. */
+  async #isRemovable(path: string): Promise<boolean> {
+    const file = join(this.#kept.root, path);
+    const here = await lstat(file).catch(() => undefined);
+    if (!here || here.isDirectory() || here.size > MAX_FILE_BYTES) return false;
+    return here.isSymbolicLink() || (await isReadable(file));
   }
 
   /** Those of the paths that the rules below `root` ignore. All of them when git cannot say: none is removed then. */
@@ -228,7 +237,7 @@ export class FolderRestore {
     return paths.length - failed.size;
   }
 
-  /** Writes these files of the checkpoint below `root` and returns those that are not as they should be. */
+  /** Writes these files of the checkpoint below `root` and returns the paths that still differ. */
   async #checkout(paths: readonly string[], root: string): Promise<string[]> {
     const index = join(this.#shadow.place.place, `index-${uuid()}`);
     const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };

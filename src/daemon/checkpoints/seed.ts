@@ -165,7 +165,7 @@ const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[],
   if (left.length > 0) throw new Error(`${left.length} objects were not copied`);
 };
 
-/** Those that our own store does not have. */
+/** Returns the ids that our own store lacks. */
 const lackingOf = async (git: Git, ids: readonly string[]): Promise<string[]> => {
   const input = ids.map((id) => `${id}\n`).join("");
   const text = await git(["cat-file", "--batch-check=%(objecttype)"], { input, borrowed: undefined });

@@ -23,7 +23,7 @@ const MAX_SKIPPED = 200;
 
 // Bytes are kept as they are, whatever attributes say.
 const ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
-/** In a folder that is no repository: what programs put beside the work. */
+/** In a folder that is not a repository: files of programs rather than of the person. */
 const PLAIN_EXCLUDE = "/.*/\nnode_modules/\n";
 
 export type Kind = "repository" | "folder";
@@ -184,11 +184,7 @@ export class ShadowGit {
     if (!found || found.isSymbolicLink()) return {};
     if (!found.isFile()) return { problem: "" };
     if (found.size > MAX_FILE_BYTES) return { problem: `it is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB` };
-    const isReadable = await access(file, constants.R_OK).then(
-      () => true,
-      () => false,
-    );
-    return isReadable ? { size: found.size, mode: found.mode & 0o777 } : { problem: "it cannot be read" };
+    return (await isReadable(file)) ? { size: found.size, mode: found.mode & 0o777 } : { problem: "it cannot be read" };
   }
 
   async #requireSpace(bytes: number): Promise<void> {
@@ -204,6 +200,12 @@ export const lines = (paths: readonly string[]): string => paths.map((path) => `
 export const split = (text: string): string[] => text.split("\0").filter((part) => part !== "");
 export const isThere = (path: string): Promise<boolean> =>
   access(path).then(
+    () => true,
+    () => false,
+  );
+
+export const isReadable = (path: string): Promise<boolean> =>
+  access(path, constants.R_OK).then(
     () => true,
     () => false,
   );
