@@ -47,6 +47,17 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await type("echo code-$? kept-$kept");
   await shows(1, "code-130 kept-42");
 
+  // A paste that is larger than a message arrives whole, and keys after it stay behind it.
+  await type("stty -echo; cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
+  await page.evaluate((text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+    document.querySelector(".xterm-helper-textarea").dispatchEvent(paste);
+  }, `${"0123456789".repeat(10)}\n`.repeat(20_000));
+  await page.keyboard.press("Control+d");
+  await shows(1, "pasted-2020000");
+
   // Splits, each a shell of its own; then a tab.
   await page.keyboard.press("Alt+Shift+R");
   await pane(2).waitFor();

@@ -10,7 +10,7 @@ import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][WB-4][WB-6] terminals lie side by side, are searched, take files, and are there again after a reload and after the server was killed",
+  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][WB-4][WB-6] terminals lie side by side, are searched, take files, and are there again after a reload and after the server was killed",
   async () => {
     await using story = await openPlace(async () => "http://127.0.0.1:9/v1");
     const { place, world, workspace_id, home } = story;
