@@ -1,9 +1,6 @@
 // Runs git on a git directory of checkpoints: no hook, filter or prompt of the user's, and bounded output and time. Used by every file of
 // this folder that needs git. Throws `conflict` with git's own message.
-import { rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { AppError, conflict } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { runProcess } from "../scripts/process.ts";
 
@@ -57,18 +54,11 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   const { timeout_ms, fine, onText } = wanted;
   // An index that is thrown away leaves no part of itself behind.
   const settings = index === undefined ? SAFE : [...SAFE, "-c", "core.splitIndex=false"];
-  const run = (command: readonly string[]) => runGitProgram(options, { command, root, env, timeout_ms, fine, onText });
-  if (input === undefined) return run(["git", ...settings, ...args]);
-  const file = join(place, `input-${uuid()}`);
-  await writeFile(file, input);
-  try {
-    return await run(["sh", "-c", 'exec "$@" < "$0"', file, "git", ...settings, ...args]);
-  } finally {
-    await rm(file, { force: true });
-  }
+  const command = ["git", ...settings, ...args];
+  return runGitProgram(options, { command, root, env, input, timeout_ms, fine, onText });
 };
 
-type Program = Pick<CheckpointGit, "root" | "timeout_ms" | "fine" | "onText"> & {
+type Program = Pick<CheckpointGit, "root" | "input" | "timeout_ms" | "fine" | "onText"> & {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
@@ -79,9 +69,9 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
     return await runOnce(options, program);
   } catch (error) {
     if (!(error instanceof AppError) || !BAD_SETTINGS.test(error.message)) throw error;
-    const { command, root, env, timeout_ms, fine, onText } = program;
+    const { command, root, env, input, timeout_ms, fine, onText } = program;
     const without = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
-    return runOnce(options, { command, root, env: without, timeout_ms, fine, onText });
+    return runOnce(options, { command, root, env: without, input, timeout_ms, fine, onText });
   }
 };
 
@@ -89,7 +79,7 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
 const BAD_SETTINGS = /bad (numeric |boolean )?config|unable to access '.*config'/;
 
 const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
-  const { command, root, env, timeout_ms = TIMEOUT_MS, fine = [], onText } = program;
+  const { command, root, env, input, timeout_ms = TIMEOUT_MS, fine = [], onText } = program;
   const { clock, groups } = options;
   const chunks: Uint8Array[] = [];
   const decoder = new TextDecoder();
@@ -102,6 +92,7 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
     clock,
     groups,
     timeout_ms,
+    ...(input === undefined ? {} : { stdin: new TextEncoder().encode(input) }),
     onOutput: (from, bytes) => {
       if (from === "stderr") {
         message = (message + new TextDecoder().decode(bytes)).slice(0, 500);

@@ -1,6 +1,6 @@
 // Takes over what the user's repository knows, so that the first checkpoint need not read every file: its index, and copies of the objects
 // that this index names. Nothing is borrowed afterwards, and the user's repository is only read (rule UN-2). Used by shadow.ts.
-import { copyFile, lstat, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, lstat, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
@@ -49,7 +49,7 @@ export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepos
     if (!(await copyIndex(own.index, join(place.place, "index")))) return false;
     const entries = await listIndex(git);
     const sizes = await sizesOf(git, [...new Set(entries.map(({ id }) => id))]);
-    const filtered = await filteredPaths(options, place, entries);
+    const filtered = await filteredPaths(options, place.root, entries);
     await correctIndex(git, { root: place.root, entries, sizes, filtered });
     const tree = (await git(["write-tree", "--missing-ok"])).trim();
     const below = (await git(["ls-tree", "-r", "-d", "-z", tree])).matchAll(/ tree ([0-9a-f]+)\t/g);
@@ -125,27 +125,26 @@ const correctIndex = async (git: Git, { root, entries, sizes, filtered }: Known)
 /** Paths that a filter (LFS, encryption) may store in another form of the same size. */
 const filteredPaths = async (
   options: GitOptions,
-  { place, root }: Place,
+  root: string,
   entries: readonly Entry[],
 ): Promise<ReadonlySet<string>> => {
   const found = new Set<string>();
   if (!entries.some(({ path }) => basename(path) === ".gitattributes")) return found;
-  const list = join(place, "paths");
-  await writeFile(list, entries.map(({ path }) => `${path}\0`).join(""));
   // The user's repository is asked: our own attributes say that nothing is filtered.
   const asked = ["git", "--no-optional-locks", "check-attr", "-z", "--stdin", "filter"];
   const fields: string[] = [];
   let rest = "";
   await runGitProgram(options, {
-    command: ["sh", "-c", 'exec "$@" < "$0"', list, ...asked],
+    command: asked,
     root,
     env: {},
+    input: entries.map(({ path }) => `${path}\0`).join(""),
     onText: (text) => {
       const parts = (rest + text).split("\0");
       rest = parts.pop() ?? "";
       fields.push(...parts);
     },
-  }).finally(() => rm(list, { force: true }));
+  });
   for (let at = 0; at + 2 < fields.length; at += 3) {
     if (!["unspecified", "unset"].includes(fields[at + 2] ?? "")) found.add(fields[at] ?? "");
   }
