@@ -49,12 +49,15 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // A paste that is larger than a message arrives whole, and keys after it stay behind it.
   await type("stty -echo; cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
-  await page.evaluate((text) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", text);
-    const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
-    document.querySelector(".xterm-helper-textarea").dispatchEvent(paste);
-  }, `${"0123456789".repeat(10)}\n`.repeat(20_000));
+  await page.evaluate(
+    (text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+      document.querySelector(".xterm-helper-textarea").dispatchEvent(paste);
+    },
+    `${"0123456789".repeat(10)}\n`.repeat(20_000),
+  );
   await page.keyboard.press("Control+d");
   await shows(1, "pasted-2020000");
 
