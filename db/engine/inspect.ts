@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Encryption } from "#base/encryption.ts";
+import { describeDamage, findDamage } from "./damage.ts";
 import { LockedError, lockDirectory } from "./lock.ts";
 import { missingSteps, newestVersion, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -42,15 +43,21 @@ export const inspectDatabase = (directory: string): Inspected => {
   });
 };
 
-/** `ok`, or what SQLite's quick check found first. Reads all of the database. */
-export const quickCheck = (directory: string): string =>
-  withDatabase(join(directory, "slipway.db"), (db) => {
-    try {
-      return String(db.query("pragma quick_check(1)").values()[0]?.[0]);
-    } catch (error) {
-      return (error as Error).message;
-    }
-  });
+/** Returns the damage in words, as SQLite's quick check finds it; undefined for a sound database. Reads all of it. */
+export const quickCheck = async (directory: string): Promise<string | undefined> => {
+  using db = openToLook(join(directory, "slipway.db"));
+  try {
+    const damage = await findDamage(async (sql, ...params) =>
+      db
+        .query(sql)
+        .values(...params)
+        .map(([first]) => String(first)),
+    );
+    return damage && describeDamage(damage);
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
 
 /** What the database holds that this key, or none, does not open, in words; undefined: nothing. */
 export const strangeSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
@@ -89,10 +96,15 @@ export const isInUse = (directory: string): boolean => {
 };
 
 // Not opened as read-only: the log of a database that nobody has open can be read only by making its index anew.
-const withDatabase = <T>(file: string, use: (db: Database) => T): T => {
+const openToLook = (file: string): Database => {
   const db = new Database(file, { readwrite: true, create: false });
+  db.run("pragma busy_timeout=5000");
+  return db;
+};
+
+const withDatabase = <T>(file: string, use: (db: Database) => T): T => {
+  const db = openToLook(file);
   try {
-    db.run("pragma busy_timeout=5000");
     return use(db);
   } finally {
     db.close();

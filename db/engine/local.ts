@@ -1,17 +1,22 @@
 // The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a Worker for flushes and one for checkpoints.
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { Checkpointer } from "./checkpoint.ts";
+import { type Damage, findDamage, isDamage } from "./damage.ts";
 import { LogFlush } from "./log-flush.ts";
 import { openDatabase } from "./open.ts";
 import { Readers } from "./readers.ts";
 import { Sequences } from "./sequences.ts";
 import type { Query, Statement } from "./sql.ts";
-import { CommitError, type SequenceName, type Store } from "./store.ts";
+import { CommitError, type SequenceName, type Store, type Trouble } from "./store.ts";
+import { TroubleWatch } from "./trouble.ts";
 import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 
 /** How long one try to begin may stop the loop while another program holds the database. */
 const HELD_TRY_MS = 5;
+
+/** Changes nothing, and is written all the same. */
+const PROBE: Statement = { sql: "update epoch set value = value where id = 1", rows: [[]] };
 
 export type LocalStoreOptions = {
   directory: string;
@@ -54,6 +59,7 @@ export class LocalStore implements Store {
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
   readonly #versions = new Versions();
+  readonly #troubles = new TroubleWatch({ check: () => this.#check(), probe: () => this.commit([PROBE]) });
 
   constructor(
     db: Database,
@@ -73,9 +79,17 @@ export class LocalStore implements Store {
       fatal,
       queueBytes,
       flush: () => this.#log.flush(),
-      committed: () => this.#checkpointer.committed(),
+      committed: () => {
+        this.#troubles.written();
+        this.#checkpointer.committed();
+      },
+      refused: (error) => this.#troubles.refused(error),
     });
     this.#sequences = new Sequences(this);
+  }
+
+  get trouble(): Trouble | undefined {
+    return this.#troubles.current;
   }
 
   get shownVersion(): number {
@@ -103,22 +117,22 @@ export class LocalStore implements Store {
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
-    const row = this.#read(query.sql).values(...(query.params as never[]))[0];
+    const row = this.#values(query)[0];
     if (this.writer.flushing) await this.writer.flushing;
     return row === undefined ? undefined : query.map(row as never);
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    const rows = this.#read(query.sql)
-      .values(...(query.params as never[]))
-      .map((row) => query.map(row as never));
+    const rows = this.#values(query).map((row) => query.map(row as never));
     if (this.writer.flushing) await this.writer.flushing;
     return rows;
   }
 
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
-    const rows = await this.#readers.scan(query);
+    const rows = await this.#readers.scan(query).catch((error: unknown) => {
+      throw isDamage(error) ? this.#troubles.damaged(error) : error;
+    });
     await this.writer.flushing;
     return rows;
   }
@@ -134,6 +148,7 @@ export class LocalStore implements Store {
   }
 
   async #close(): Promise<void> {
+    this.#troubles.close();
     await this.writer.stop();
     this.#log.close();
     await this.#readers.close();
@@ -144,6 +159,19 @@ export class LocalStore implements Store {
       this.#db.close();
       this.#unlock();
     }
+  }
+
+  #values({ sql, params }: Pick<Query<unknown>, "sql" | "params">): unknown[][] {
+    try {
+      return this.#read(sql).values(...(params as never[]));
+    } catch (error) {
+      throw isDamage(error) ? this.#troubles.damaged(error) : error;
+    }
+  }
+
+  #check(): Promise<Damage | undefined> {
+    const map = ([first]: unknown[]): string => String(first);
+    return findDamage((sql, ...params) => this.#readers.scan({ sql, params, map }));
   }
 
   #read(sql: string): Prepared {

@@ -3,13 +3,16 @@
 
 import type { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { rfc3339 } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
 import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
  * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to
- * `<directory>/backups/before-<version>-<milliseconds>.db`, named after the first version it lacks. Returns the names of the steps that were applied.
+ * `<directory>/backups/before-<version>-<time>.db`, named after the program that changes it. Returns the names of the steps that were applied.
  * Throws DatabaseVersionError.
  */
 export const migrate = (
@@ -21,8 +24,15 @@ export const migrate = (
   const problem = versionProblem(migrations, current);
   if (problem) throw new DatabaseVersionError(problem);
   const missing = missingSteps(migrations, current);
-  if (missing.length > 0 && current > 0) backUp(db, options.directory, current, options.now);
-  for (const step of missing) apply(db, step, options.now);
+  if (missing.length > 0 && current > 0) {
+    const copy = backUp(db, options.directory, options.now);
+    log("db").info("the database was copied before the upgrade", { copy, schema: current });
+  }
+  for (const step of missing) {
+    apply(db, step, options.now);
+    // A new database has no upgrade to tell of.
+    if (current > 0) log("db").info("upgrade step applied", { step: step.name, schema: step.version });
+  }
   return missing.map(({ name }) => name);
 };
 
@@ -56,14 +66,16 @@ const currentVersion = (db: Database): number => {
   return (db.query("select coalesce(max(version), 0) as version from migrations").get() as { version: number }).version;
 };
 
-const backUp = (db: Database, directory: string, version: number, now: number): void => {
+/** Answers the path of the copy. */
+const backUp = (db: Database, directory: string, now: number): string => {
   mkdirSync(`${directory}/backups`, { recursive: true, mode: 0o700 });
-  const file = `${directory}/backups/before-${version + 1}-${now}.db`;
+  const file = `${directory}/backups/before-${VERSION}-${rfc3339(now).replace(/[:.]/g, "-")}.db`;
   rmSync(`${file}.part`, { force: true });
   db.query("vacuum into ?").run(`${file}.part`);
   flush(`${file}.part`);
   renameSync(`${file}.part`, file);
   flush(`${directory}/backups`);
+  return file;
 };
 
 const flush = (path: string): void => {

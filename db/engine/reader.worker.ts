@@ -81,6 +81,7 @@ self.onmessage = async ({ data }: MessageEvent<Order>) => {
     if (rows.length > limit) self.postMessage({ id, error: `more than ${limit} rows` });
     else self.postMessage({ id, rows });
   } catch (error) {
-    self.postMessage({ id, error: (error as Error).message });
+    const { message, code } = error as Error & { code?: string };
+    self.postMessage({ id, error: message, code });
   }
 };

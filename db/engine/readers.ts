@@ -13,7 +13,7 @@ const workers = new SpareWorkers(() => new Worker(new URL("./reader.worker.ts", 
 
 type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
 type Reader = { worker: Worker | undefined; readonly waiting: Map<number, Waiting> };
-type Answer = { id: number; rows?: Value[][]; error?: string };
+type Answer = { id: number; rows?: Value[][]; error?: string; code?: string };
 
 export class Readers {
   readonly #file: string;
@@ -74,7 +74,7 @@ export class Readers {
       waiting.delete(data.id);
       if (waiting.size === 0) worker.unref();
       if (data.rows) waiter?.resolve(data.rows);
-      else waiter?.reject(new Error(`reader: ${data.error}`));
+      else waiter?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
     };
     worker.onerror = (event) => this.#died(reader, event.message);
     worker.postMessage({ open: this.#file });

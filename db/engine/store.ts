@@ -9,16 +9,19 @@ import type { Query, Statement } from "./sql.ts";
  * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
  * `moved` another node has the part of the batch: nothing was written, that node is to do it.
  * `full` no space on the disk: nothing was acknowledged.
+ * `damaged` the file of the database cannot be read; of reads alone.
  * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
  * A statement that SQLite cannot run at all (a mistake of ours) is `unknown` too, and hurts nobody but its own batch.
  */
-export type Refusal = "constraint" | "stale" | "overloaded" | "moved" | "closed" | "full" | "unknown";
+export type Refusal = "constraint" | "stale" | "overloaded" | "moved" | "closed" | "full" | "damaged" | "unknown";
 
 export class CommitError extends Error {
   override readonly name = "CommitError";
   readonly reason: Refusal;
   /** For `constraint`: the columns, such as `api_keys.id`, or for an index over expressions its name, such as `users_username`. */
   readonly constraint: string;
+  /** The log has a line about this already, so those who meet it write none. */
+  isReported = false;
 
   constructor(reason: Refusal, message: string, options: { constraint?: string; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
@@ -42,7 +45,17 @@ export type SequenceName =
   | "queued_messages"
   | "chat_runs";
 
+/** What keeps a database from its work. */
+export type Trouble = {
+  readonly kind: "damaged" | "full";
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** Which tables are damaged, once the database was looked through. */
+  readonly tables?: readonly string[];
+};
+
 export interface Store {
+  readonly trouble?: Trouble | undefined;
   /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
   readonly epoch: number;
   /** Its writer's figures, where it has a writer of its own. */

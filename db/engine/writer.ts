@@ -29,6 +29,8 @@ export type WriterOptions = {
   flush(): Promise<void>;
   /** Called after each group that reached the disk. */
   committed(): void;
+  /** Called with what a write was refused for, before its caller learns it. */
+  refused?(error: CommitError): void;
   /** The disk can no longer be trusted, or another process owns the data: the process must stop. */
   fatal(error: Error): void;
 };
@@ -264,6 +266,7 @@ export class Writer {
       // Looked at below: a transaction that cannot be ended is fatal.
     }
     if (isDiskError(error)) this.#diskErrors += 1;
+    this.#options.refused?.(refusal);
     const fatal =
       refusal.reason === "closed" || isDistrusted(error) || this.#diskErrors > 1 || this.#db.inTransaction === true;
     for (const pending of group) pending.reject(refusal);

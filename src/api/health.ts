@@ -1,5 +1,7 @@
 // For machines that watch this server: alive, and ready for work.
 import { t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { NEXT_STEP } from "#db/engine/damage.ts";
 import { type NodeState, Readiness } from "#schema/readiness.ts";
 import type { ApiContext } from "./context.ts";
 import { operation } from "./http/operation.ts";
@@ -23,7 +25,7 @@ export const health = (ctx: ApiContext) =>
     .get(
       "/readyz",
       ({ status }) => {
-        const why = ctx.draining ? "The server is stopping." : whyNotServing(ctx);
+        const why = ctx.draining ? "The server is stopping." : (whyNotServing(ctx) ?? troubleOf(ctx));
         const state = nodeState(ctx);
         return why === undefined
           ? status(200, { message: readyMessage(state), ...state })
@@ -36,7 +38,7 @@ export const health = (ctx: ApiContext) =>
           operationId: "checkReadiness",
           summary: "Ready",
           description:
-            "503 while the server starts or stops, and while a node of a cluster serves nobody. A spare is ready when the active node is, to which it passes everything on.",
+            "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves nobody. A spare is ready when the active node is, to which it passes everything on.",
           security: [],
         },
       },
@@ -45,6 +47,16 @@ export const health = (ctx: ApiContext) =>
 /** What keeps a node of a cluster from its work; undefined for a server without a cluster. */
 const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
   cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
+
+/** What keeps the database from its work. */
+const troubleOf = ({ store }: ApiContext): string | undefined => {
+  const { trouble } = store;
+  if (trouble === undefined) return undefined;
+  const since = `since ${rfc3339(trouble.since)}`;
+  if (trouble.kind === "full") return `The disk has been full ${since}: nothing is saved. Free space on it.`;
+  const where = trouble.tables?.length ? ` (${trouble.tables.join(", ")})` : "";
+  return `The database has been damaged ${since}${where}. ${NEXT_STEP}`;
+};
 
 const LAPSED = {
   missing: "No synchronous standby of the database is connected, so this node cannot renew its lease.",

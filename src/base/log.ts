@@ -43,6 +43,7 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
     reset: true,
     sinks: {
       out: (record) => {
+        if (isReported(record.properties.error)) return;
         write(formatted(record));
         remember(record);
       },
@@ -68,6 +69,10 @@ export const resetLogging = (): void => {
   traceWanted = false;
   resetSync();
 };
+
+/** Whether the log has a line about this error, or about what has caused it, already: a full disk would fill the log. */
+const isReported = (error: unknown): boolean =>
+  error instanceof Error && (("isReported" in error && error.isReported === true) || isReported(error.cause));
 
 const remember = (record: LogRecord): void =>
   recentLog.add({

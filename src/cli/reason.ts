@@ -4,6 +4,7 @@ import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { TlsError } from "#base/tls.ts";
+import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { LockedError } from "#db/engine/lock.ts";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -28,7 +29,9 @@ export const machineReason = (error: unknown): string | undefined => {
   // A database that is away says no more than that.
   if (error instanceof CommitError && error.reason === "overloaded") return error.message;
   const refused = refusedByDatabase(error);
-  return refused && `the database cannot be used: ${refused.message}`;
+  if (refused === undefined) return undefined;
+  const next = isDamage(refused) ? `. ${NEXT_STEP}` : "";
+  return `the database cannot be used: ${refused.message}${next}`;
 };
 
 const IN_WORDS = [

@@ -3,6 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import type { KeptElsewhere } from "#db/blobs.ts";
+import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { JoinOptions, Membership } from "#src/cluster/membership.ts";
@@ -25,7 +26,8 @@ type Options = {
 /** Opens and migrates the database. `fatal`: the process must stop, since the data can no longer be written safely. */
 export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<Opened> => {
   const stop = (error: Error): void => {
-    log("db").fatal("the data can no longer be written safely; stopping", { error });
+    const next = isDamage(error) ? `. The database is damaged. ${NEXT_STEP}` : "";
+    log("db").fatal(`the data can no longer be written safely; stopping${next}`, { error });
     fatal?.(error);
   };
   if (config.database_url === undefined) {

@@ -191,7 +191,7 @@ const expectKept = async ({ url }: Served): Promise<void> => {
 
 /** The databases that upgrades have copied. */
 const copies = (): string[] =>
-  readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+-\d+\.db$/.test(name));
+  readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+\.\d+\.\d+\S*Z\.db$/.test(name));
 
 /** The way back that the documentation describes. */
 const goBack = async (): Promise<void> => {

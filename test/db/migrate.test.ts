@@ -1,8 +1,10 @@
 // Migrations: from nothing, from an older version with data, from a newer one, and through a kill in the middle of a step.
+
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { migrate } from "#db/engine/migrate.ts";
 import { DatabaseVersionError, type Migration, newestVersion } from "#db/engine/migration.ts";
@@ -13,6 +15,7 @@ import { shapeOf } from "./shape.ts";
 import { STEPS } from "./steps.ts";
 
 const NOW = 1_700_000_000_000;
+const COPY = `before-${VERSION}-2023-11-14T22-13-20-000Z.db`;
 
 const opened = (directory: string): Database => {
   const db = new Database(join(directory, "slipway.db"), { create: true });
@@ -61,8 +64,8 @@ describe("migrations", () => {
     expect(db.query("select name, age from pets").all()).toEqual([{ name: "rex", age: 0 }]);
     db.close();
 
-    expect(backupsIn(place.path)).toEqual([`before-2-${NOW}.db`]);
-    const copy = new Database(join(place.path, "backups", `before-2-${NOW}.db`));
+    expect(backupsIn(place.path)).toEqual([COPY]);
+    const copy = new Database(join(place.path, "backups", COPY));
     expect(copy.query("pragma integrity_check").values()).toEqual([["ok"]]);
     expect(copy.query("select max(version) from migrations").values()).toEqual([[1]]);
     expect(pets(copy)).toEqual([{ name: "rex", owner: "ada" }]);

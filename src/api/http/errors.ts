@@ -16,6 +16,10 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   moved: { kind: "overloaded", message: "Another server does this now: nothing of it was saved. Please retry." },
   closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
   full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },
+  damaged: {
+    kind: "overloaded",
+    message: "The server's database is damaged. Its administrator must restore a backup.",
+  },
   unknown: { kind: "internal", message: "The change could not be confirmed. It may or may not have been saved." },
 };
 

@@ -50,7 +50,7 @@ export const run: RunVerb = async (input) => {
   const { config: wanted, sources } = loadConfig(input);
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(wanted, input);
-  const config = withinOpenFiles(wanted);
+  const config = withinOpenFiles(wanted, sources.max_connections.from !== "default");
   const began = startedWith(wanted, input.clock);
   input.onReload?.(() => reload(input, began));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
@@ -71,12 +71,15 @@ export const run: RunVerb = async (input) => {
 /** A connection to one of several nodes is passed on over two more, to its own server. */
 const OPENED_BY_NODE = 3;
 
+/** More than this is a limit of its own, and lowering a default to it is worth no warning. */
+const MANY_CONNECTIONS = 4_096;
+
 /** Lowers `max_connections` to what the limit of open files carries. */
-const withinOpenFiles = (config: Config): Config => {
+const withinOpenFiles = (config: Config, isConfigured: boolean): Config => {
   const limit = openFilesLimit();
   const carried = limit && carriedConnections(limit, config.cluster_active === "every" ? OPENED_BY_NODE : 1);
   if (carried === undefined || carried >= config.max_connections) return config;
-  log("server").warn(
+  log("server")[isConfigured || carried < MANY_CONNECTIONS ? "warn" : "debug"](
     "max_connections is lowered to what the limit of open files carries. Raise LimitNOFILE of the service or `ulimit -n`",
     { max_connections: carried, configured: config.max_connections, limit },
   );

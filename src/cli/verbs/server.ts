@@ -140,6 +140,18 @@ export const OPERATING: readonly Verb[] = [
     load: () => import("../server/restore.ts"),
   },
   {
+    name: "salvage",
+    help: "Copy what can be read of a damaged database into a new data directory.",
+    usage: "FOLDER [--json] [settings]",
+    details: () =>
+      [
+        "FOLDER  the new data directory, empty or missing; the damaged one (--data-dir) stays as it is",
+        "Copies readable rows, the uploads and the key, and lists the tables with losses. No server may run. Prefer a backup",
+        "where there is one: `slipway restore`. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/salvage.ts"),
+  },
+  {
     name: "config",
     area: "server",
     help: "Show, check or explain the settings.",

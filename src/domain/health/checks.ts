@@ -11,6 +11,7 @@ import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { backupFolder } from "#db/backup/schedule.ts";
+import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
 import { unfinishedMove } from "#db/engine/moving.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
@@ -52,7 +53,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   // The data directory of a node holds copies only.
   if (database_url !== undefined) return [folder, space(data_dir), time(clock, 0), ...rest];
   return [
-    ...[folder, space(data_dir), await key(data_dir), running, ...database(data_dir, clock, quick)],
+    ...[folder, space(data_dir), await key(data_dir), running, ...(await database(data_dir, clock, quick))],
     ...[...(await ports(config, used)), ...backups(config, clock), ...rest],
   ];
 };
@@ -112,25 +113,28 @@ const key = async (data_dir: string): Promise<Finding> => {
   return { name, status: "ok", detail: "there, for this user alone" };
 };
 
-const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => {
+const database = async (data_dir: string, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const name = "database";
   try {
     const { exists, schema, problem, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
     const unfinished = unfinishedMove(data_dir);
     if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, time(clock, 0)];
     if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
-    const said = quick ? "ok" : quickCheck(data_dir);
+    const damage = quick ? undefined : await quickCheck(data_dir);
     const detail =
-      said === "ok" ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not looked through" : "whole"}` : said;
+      damage === undefined
+        ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not looked through" : "whole"}`
+        : `${damage}. ${NEXT_STEP}`;
     const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
     return [
-      { name, status: said === "ok" ? "ok" : "wrong", detail },
+      { name, status: damage === undefined ? "ok" : "wrong", detail },
       version(schema, problem, missing),
       { name: "write-ahead log", status: wal_bytes > WAL_BYTES ? "warn" : "ok", detail: wal },
       time(clock, migrated_at),
     ];
   } catch (error) {
-    return [{ name, status: "wrong", detail: (error as Error).message }];
+    const { message } = error as Error;
+    return [{ name, status: "wrong", detail: isDamage(error) ? `damaged: ${message}. ${NEXT_STEP}` : message }];
   }
 };
 

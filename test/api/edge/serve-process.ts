@@ -14,13 +14,13 @@ export type ServeProcess = AsyncDisposable & {
 export const startServe = async (
   directory: string,
   env: Record<string, string> = {},
-  { openFiles }: { openFiles?: number } = {},
+  { openFiles, through = [] }: { openFiles?: number; through?: readonly string[] } = {},
 ): Promise<ServeProcess> => {
   const database: Record<string, string> = onPostgres
     ? { SLIPWAY_DATABASE_URL: await databaseOf(`${directory}/data`) }
     : {};
   const limited = openFiles === undefined ? [] : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh"];
-  const child = Bun.spawn([...limited, ...programCommand(), "serve"], {
+  const child = Bun.spawn([...through, ...limited, ...programCommand(), "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,

@@ -1,0 +1,136 @@
+// The first page of a damaged database: without its header SQLite opens nothing, and without the tree behind it no table is found. Both can be
+// made again: the header from a new database, and the tree from the pages that list the tables.
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+
+const PAGE = 4096;
+const HEADER_BYTES = 100;
+const MAGIC = "SQLite format 3\0";
+/** Kinds of pages, and where the first page has its own. */
+const INTERIOR = 0x05;
+const LEAF = 0x0d;
+/** Columns of `sqlite_schema`. */
+const SCHEMA_COLUMNS = 5;
+const KINDS: ReadonlySet<string> = new Set(["table", "index", "trigger", "view"]);
+
+export type Repaired = "nothing" | "header" | "header and list of tables";
+
+/** Repairs the first page of `file`, whose header is made as that of `model`, a sound database of the same program. */
+export const repairFirstPage = (file: string, model: string): Repaired => {
+  const fd = openSync(file, "r+");
+  try {
+    const pages = Math.ceil(fstatSync(fd).size / PAGE);
+    const first = readPage(fd, 1);
+    const hasHeader = first.toString("latin1", 0, 16) === MAGIC && first.readUInt16BE(16) === PAGE;
+    const hasTree = first[HEADER_BYTES] === INTERIOR || (first[HEADER_BYTES] === LEAF && first.readUInt16BE(103) > 0);
+    if (hasHeader && hasTree) {
+      // SQLite reads nothing of a file that is shorter than its header says.
+      ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
+      return "nothing";
+    }
+    const made = Buffer.alloc(PAGE);
+    const modelFd = openSync(model, "r");
+    readPage(modelFd, 1).copy(made, 0, 0, HEADER_BYTES);
+    closeSync(modelFd);
+    made.writeUInt32BE(pages, 28);
+    // No free pages: which they were is not known, and nothing is written here anyway.
+    made.writeUInt32BE(0, 32);
+    made.writeUInt32BE(0, 36);
+    if (hasTree) first.copy(made, HEADER_BYTES, HEADER_BYTES);
+    else writeTree(made, findSchemaLeaves(fd, pages));
+    writeSync(fd, made, 0, PAGE, 0);
+    return hasTree ? "header" : "header and list of tables";
+  } finally {
+    closeSync(fd);
+  }
+};
+
+type SchemaLeaf = { readonly page: number; readonly first: number; readonly last: number };
+
+/** Pages that list tables, in the order of their rows. An older copy of one, which overlaps a newer one, is left out. */
+const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
+  const found: SchemaLeaf[] = [];
+  for (let page = 2; page <= pages; page++) {
+    const rows = schemaRowsOf(readPage(fd, page));
+    const [first, last] = [rows?.[0], rows?.at(-1)];
+    if (first !== undefined && last !== undefined) found.push({ page, first, last });
+  }
+  found.sort((a, b) => a.first - b.first || b.last - a.last);
+  return found.filter(({ first }, i) => found.slice(0, i).every((before) => before.last < first));
+};
+
+/** The row numbers of a leaf all of whose cells are rows of `sqlite_schema`; undefined for any other page. */
+const schemaRowsOf = (page: Buffer): number[] | undefined => {
+  if (page[0] !== LEAF) return undefined;
+  const cells = page.readUInt16BE(3);
+  if (cells === 0 || 8 + 2 * cells > PAGE) return undefined;
+  const rows: number[] = [];
+  for (let i = 0; i < cells; i++) {
+    const rowid = schemaRowAt(page, page.readUInt16BE(8 + 2 * i));
+    if (rowid === undefined) return undefined;
+    rows.push(rowid);
+  }
+  return rows;
+};
+
+const schemaRowAt = (page: Buffer, at: number): number | undefined => {
+  const read = new Varints(page, at);
+  read.next();
+  const rowid = read.next();
+  const headerAt = read.at;
+  const headerBytes = read.next();
+  const types = Array.from({ length: SCHEMA_COLUMNS }, () => read.next());
+  if (read.at > PAGE || read.at - headerAt !== headerBytes) return undefined;
+  const [kind = 0] = types;
+  const length = kind >= 13 && kind % 2 === 1 ? (kind - 13) / 2 : 0;
+  return KINDS.has(page.toString("latin1", read.at, read.at + length)) ? rowid : undefined;
+};
+
+/** Numbers of seven bits a byte, as SQLite writes lengths and row numbers. */
+class Varints {
+  readonly #page: Buffer;
+  at: number;
+
+  constructor(page: Buffer, at: number) {
+    this.#page = page;
+    this.at = at;
+  }
+
+  next(): number {
+    let value = 0;
+    for (let i = 0; i < 8; i++) {
+      const byte = this.#page[this.at++] ?? 0;
+      value = value * 128 + (byte & 0x7f);
+      if (byte < 0x80) return value;
+    }
+    return value * 256 + (this.#page[this.at++] ?? 0);
+  }
+}
+
+/** An inner page above the leaves: each with its last row, the last leaf as the rightmost. */
+const writeTree = (page: Buffer, leaves: readonly SchemaLeaf[]): void => {
+  const inner = leaves.slice(0, -1);
+  let content = PAGE;
+  page[HEADER_BYTES] = INTERIOR;
+  page.writeUInt16BE(inner.length, HEADER_BYTES + 3);
+  for (const [i, { page: child, last }] of inner.entries()) {
+    const cell = Buffer.concat([Buffer.alloc(4), varint(last)]);
+    cell.writeUInt32BE(child, 0);
+    content -= cell.length;
+    cell.copy(page, content);
+    page.writeUInt16BE(content, HEADER_BYTES + 12 + 2 * i);
+  }
+  page.writeUInt16BE(content, HEADER_BYTES + 5);
+  page.writeUInt32BE(leaves.at(-1)?.page ?? 0, HEADER_BYTES + 8);
+};
+
+const varint = (value: number): Buffer => {
+  const bytes = [value & 0x7f];
+  for (let rest = Math.floor(value / 128); rest > 0; rest = Math.floor(rest / 128)) bytes.unshift((rest & 0x7f) | 0x80);
+  return Buffer.from(bytes);
+};
+
+const readPage = (fd: number, page: number): Buffer => {
+  const bytes = Buffer.alloc(PAGE);
+  readSync(fd, bytes, 0, PAGE, (page - 1) * PAGE);
+  return bytes;
+};

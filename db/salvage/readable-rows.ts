@@ -1,0 +1,94 @@
+// The rows of a table that can still be read. A damaged page hides a range of row numbers: what lies in front of it is read forwards, what
+// lies behind it backwards, and the gap between is halved for as long as that finds rows.
+import type { Database, Statement } from "bun:sqlite";
+import { isDamage } from "../engine/damage.ts";
+import type { Value } from "../engine/sql.ts";
+
+const FIRST = 0;
+const LAST = Number.MAX_SAFE_INTEGER;
+/** Ranges in a row of which nothing can be read, before the rest of a gap is given up. */
+const MAX_FRUITLESS = 512;
+
+export type TakeRow = (values: Value[]) => void;
+
+/** Gives every row that can be read to `take`. Answers how many gaps are left. */
+export const takeReadableRows = (db: Database, table: string, columns: readonly string[], take: TakeRow): number =>
+  new Salvaging(db, table, columns, take).all();
+
+type Range = { readonly from: number; readonly to: number };
+
+class Salvaging {
+  readonly #take: TakeRow;
+  readonly #forwards: Statement;
+  readonly #backwards: Statement;
+  #taken = 0;
+
+  constructor(db: Database, table: string, columns: readonly string[], take: TakeRow) {
+    this.#take = take;
+    const shown = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
+    const rows = `select rowid as n, ${shown} from "${table}" where rowid between ? and ? order by rowid`;
+    this.#forwards = db.query(rows);
+    this.#backwards = db.query(`${rows} desc`);
+  }
+
+  all(): number {
+    const gap = this.#fromBothEnds({ from: FIRST, to: LAST });
+    if (gap === undefined) return 0;
+    let gaps = 0;
+    for (const range of widening(gap)) gaps += this.#halve(range);
+    return gaps;
+  }
+
+  /** Breadth first, so that a large gap is probed all over before any part of it is looked at closely. */
+  #halve(whole: Range): number {
+    const waiting = [whole];
+    let gaps = 0;
+    let fruitless = 0;
+    for (let range = waiting.shift(); range !== undefined && fruitless < MAX_FRUITLESS; range = waiting.shift()) {
+      const before = this.#taken;
+      const gap = this.#fromBothEnds(range);
+      fruitless = this.#taken > before ? 0 : fruitless + 1;
+      if (gap === undefined) continue;
+      if (gap.from === gap.to) gaps++;
+      else {
+        const middle = Math.floor((gap.from + gap.to) / 2);
+        waiting.push({ from: gap.from, to: middle }, { from: middle + 1, to: gap.to });
+      }
+    }
+    return gaps + waiting.length;
+  }
+
+  /** Answers what is left between; undefined: all of it was read. */
+  #fromBothEnds({ from, to }: Range): Range | undefined {
+    const read = this.#read(this.#forwards, from, to);
+    if (read === "all") return undefined;
+    const start = read === undefined ? from : read + 1;
+    const back = this.#read(this.#backwards, start, to);
+    if (back === "all") return undefined;
+    const end = back === undefined ? to : back - 1;
+    return start > end ? undefined : { from: start, to: end };
+  }
+
+  /** Answers the number of the last row before the damage; undefined where that hides the first one. */
+  #read(statement: Statement, from: number, to: number): number | "all" | undefined {
+    let last: number | undefined;
+    try {
+      for (const row of statement.iterate(from, to)) {
+        const { n, ...values } = row as { n: number } & Record<string, Value>;
+        this.#take(Object.values(values));
+        this.#taken++;
+        last = n;
+      }
+      return "all";
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return last;
+    }
+  }
+}
+
+/** Row numbers are dense where there are any, so a gap without a known end is looked at closely at its beginning. */
+function* widening({ from, to }: Range): Generator<Range> {
+  for (let start = from, width = 1; start <= to; start += width, width *= 2)
+    yield { from: start, to: Math.min(to, start + width - 1) };
+}

@@ -1,0 +1,165 @@
+// Copies what can be read of a damaged data directory into a new one. The damaged one is only read: all repairs are made on a copy of its
+// database. Rows that refer to others which are lost are left out, so that the new database is whole.
+import { Database } from "bun:sqlite";
+import { copyFileSync, existsSync, statSync } from "node:fs";
+import { cp, mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { BackupError, DATABASE, KEY } from "../backup/manifest.ts";
+import { finishCopy } from "../backup/snapshot.ts";
+import { isDamage } from "../engine/damage.ts";
+import { lockDirectory } from "../engine/lock.ts";
+import { newestVersion } from "../engine/migration.ts";
+import { MIGRATIONS } from "../engine/migrations.ts";
+import { openDatabase } from "../engine/open.ts";
+import type { Value } from "../engine/sql.ts";
+import { type CopiedTable, copiedTables, insertText, SEARCHES } from "../pg/copied-tables.ts";
+import { emptyTable, insertRows, wordsOf } from "../pg/copy-sqlite.ts";
+import { type Repaired, repairFirstPage } from "./first-page.ts";
+import { takeReadableRows } from "./readable-rows.ts";
+
+export type SalvagedTable = {
+  readonly name: string;
+  readonly rows: number;
+  /** Ranges of rows that cannot be read; `all` where the table is not found. */
+  readonly unreadable: number | "all";
+  /** Rows that were read and do not fit: their values are impossible, or what they refer to is lost. */
+  readonly left_out: number;
+};
+
+export type Salvaged = {
+  readonly repaired: Repaired;
+  readonly tables: readonly SalvagedTable[];
+  /** Whether texts are found by search again; else only new ones are. */
+  readonly search: "whole" | "incomplete";
+};
+
+type Options = { readonly from: string; readonly into: string; readonly now: number; readonly signal: AbortSignal };
+
+const COPY = "damaged.db";
+
+/** Throws `BackupError` where there is nothing to salvage, or `into` is not empty; `LockedError` while a server runs. */
+export const salvage = async ({ from, into, now, signal }: Options): Promise<Salvaged> => {
+  const source = join(from, DATABASE);
+  if (!existsSync(source) || statSync(source).size === 0) throw new BackupError(`there is no database in ${from}`);
+  if (existsSync(into) && (await readdir(into)).length > 0) {
+    throw new BackupError(`${into} is not empty: name a folder that is empty or missing`);
+  }
+  const lock = lockDirectory(from);
+  await mkdir(into, { recursive: true, mode: 0o700 });
+  const working = join(into, ".salvage");
+  try {
+    await mkdir(working, { mode: 0o700 });
+    const copy = join(working, COPY);
+    copyFileSync(source, copy);
+    if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${copy}-wal`);
+    const { db, file, unlock } = openDatabase(into, { cacheMb: 16, now });
+    let salvaged: Salvaged;
+    try {
+      db.run("pragma wal_checkpoint(truncate)");
+      const repaired = repairFirstPage(copy, file);
+      using damaged = openDamaged(copy);
+      salvaged = { repaired, ...copyAll(damaged, db, signal) };
+    } finally {
+      db.close();
+      unlock();
+    }
+    finishCopy(file);
+    for (const name of [KEY, "files"])
+      if (existsSync(join(from, name))) await cp(join(from, name), join(into, name), { recursive: true });
+    return salvaged;
+  } catch (error) {
+    await rm(into, { recursive: true, force: true });
+    throw error;
+  } finally {
+    lock.close();
+    await rm(working, { recursive: true, force: true });
+  }
+};
+
+/** Opens it for reading, whatever its list of tables looks like. */
+const openDamaged = (file: string): Database => {
+  const db = new Database(file, { readwrite: true, create: false });
+  db.run("pragma writable_schema=on");
+  db.run("pragma cell_size_check=on");
+  return db;
+};
+
+const copyAll = (damaged: Database, db: Database, signal: AbortSignal): Omit<Salvaged, "repaired"> => {
+  refuseOtherVersion(damaged);
+  db.run("pragma foreign_keys=off");
+  db.run("begin");
+  const copied = copiedTables().map((table) => {
+    signal.throwIfAborted();
+    return copyTable(damaged, db, table);
+  });
+  const search = SEARCHES.every((name) => copyWords(damaged, db, name)) ? "whole" : "incomplete";
+  const lost = removeDangling(db);
+  db.run("commit");
+  const tables = copied.map((one) => {
+    const dangling = lost.get(one.name) ?? 0;
+    return { ...one, rows: one.rows - dangling, left_out: one.left_out + dangling };
+  });
+  return { tables, search };
+};
+
+/** Rows of another version would not fit. Where the version cannot be read, it is taken for this one. */
+const refuseOtherVersion = (damaged: Database): void => {
+  const newest = newestVersion(MIGRATIONS);
+  let version = newest;
+  try {
+    const [row] = damaged.query("select max(version) from migrations").values();
+    version = Number(row?.[0] ?? newest);
+  } catch {
+    return;
+  }
+  if (version === newest) return;
+  throw new BackupError(
+    `the database has schema ${version}, and this program knows ${newest}: use the version of Slipway that has written it`,
+  );
+};
+
+const copyTable = (damaged: Database, db: Database, table: CopiedTable): SalvagedTable => {
+  const { name, columns } = table;
+  const statement = db.query(insertText(table));
+  let [rows, left_out] = [0, 0];
+  const take = (values: Value[]): void => {
+    try {
+      statement.run(...(values as never[]));
+      rows++;
+    } catch (error) {
+      if (!/^SQLITE_(CONSTRAINT|MISMATCH)/.test(String((error as { code?: unknown }).code))) throw error;
+      left_out++;
+    }
+  };
+  emptyTable(db, name);
+  try {
+    const unreadable = takeReadableRows(damaged, name, columns, take);
+    return { name, rows, unreadable, left_out };
+  } catch (error) {
+    if (!isDamage(error) && !/no such (table|column)/.test((error as Error).message)) throw error;
+    return { name, rows, unreadable: "all", left_out };
+  }
+};
+
+/** False: some words cannot be read. */
+const copyWords = (damaged: Database, db: Database, name: (typeof SEARCHES)[number]): boolean => {
+  try {
+    insertRows(db, { name, columns: ["rowid", "words"] }, wordsOf(damaged, name));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Removes rows that refer to lost ones, until none does. Answers how many of each table. */
+const removeDangling = (db: Database): ReadonlyMap<string, number> => {
+  const removed = new Map<string, number>();
+  for (;;) {
+    const found = db.query('select distinct "table", rowid from pragma_foreign_key_check').values();
+    if (found.length === 0) return removed;
+    for (const [table, rowid] of found as [string, number][]) {
+      db.query(`delete from "${table}" where rowid = ?`).run(rowid);
+      removed.set(table, (removed.get(table) ?? 0) + 1);
+    }
+  }
+};

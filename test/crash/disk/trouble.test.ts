@@ -1,0 +1,132 @@
+// What a server tells of a damaged database and of a full disk: to those who ask, in its log, and to the operator who looks.
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { Client } from "#src/client.ts";
+import { startServe } from "#test/api/edge/serve-process.ts";
+import { runHere } from "#test/cli/run-verb.ts";
+import { testNeeding } from "#test/support/needs.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
+
+const PAGE = 4096;
+const NEXT = "Then restore a backup with `slipway restore`, or copy what can be read with `slipway salvage`.";
+
+/** Overwrites the first pages of this table and its indices, or the first page of the whole file. */
+const damage = (file: string, table: string | undefined): void => {
+  const db = new Database(file);
+  db.run("pragma wal_checkpoint(truncate)");
+  const roots = db.query("select rootpage from sqlite_schema where tbl_name = ?").values(table ?? "");
+  db.close();
+  const fd = openSync(file, "r+");
+  for (const page of table === undefined ? [1] : roots.map(([root]) => Number(root)))
+    writeSync(fd, Buffer.alloc(PAGE, 0xaa), 0, PAGE, (page - 1) * PAGE);
+  closeSync(fd);
+};
+
+const signIn = async (url: URL): Promise<Client> => {
+  const { session_token } = await new Client(url, undefined).post("/api/v2/users/login", {
+    email: ADMIN.email,
+    password: ADMIN.password,
+  });
+  return new Client(url, session_token);
+};
+
+testOfOne("sqlite")(
+  "[OP-21] a damaged table is named by readyz, log and doctor, with the next step",
+  async () => {
+    using directory = tempDirectory();
+    const data = `${directory.path}/data`;
+    const seeded = await startTestServer({ directory: data });
+    await seeded[Symbol.asyncDispose]();
+    damage(`${data}/slipway.db`, "user_skills");
+    await using serve = await startServe(directory.path);
+    const client = await signIn(serve.url);
+    for (let i = 0; i < 20; i++) {
+      const refused = await client.fetch("GET", "/api/experimental/users/me/skills");
+      expect(refused.status).toBe(503);
+      expect(await refused.json()).toEqual({
+        message: "The server's database is damaged. Its administrator must restore a backup.",
+      });
+    }
+    const told = await until(async () => {
+      const { status, message } = await ready(serve.url);
+      return status === 503 && message.includes("user_skills") && message;
+    });
+    expect(told).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
+    expect(told).toContain(NEXT);
+    const doctor = await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    expect(doctor.code).toBe(1);
+    expect(doctor.printed).toMatch(/WRONG +database +damaged in user_skills: .*slipway salvage/);
+    serve.child.kill("SIGTERM");
+    await serve.child.exited;
+    const lines = (await serve.errors).split("\n").filter((line) => line.includes("damaged"));
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual([
+      expect.stringContaining(NEXT),
+      expect.stringMatching(/^the database is damaged in user_skills: /),
+    ]);
+  },
+  60_000,
+);
+
+testOfOne("sqlite")(
+  "[OP-21] a start on a file that is no database names the next step",
+  async () => {
+    using directory = tempDirectory();
+    const data = `${directory.path}/data`;
+    const seeded = await startTestServer({ directory: data });
+    await seeded[Symbol.asyncDispose]();
+    damage(`${data}/slipway.db`, undefined);
+    const { code, errors } = await runHere(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    expect(code).toBe(1);
+    expect(errors).toContain("the database cannot be used: file is not a database");
+    expect(errors).toContain(NEXT);
+  },
+  30_000,
+);
+
+const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
+
+testNeeding(
+  [disk],
+  "[OP-22] a full disk is in the log once a minute, and readyz says it until there is space again",
+  async () => {
+    using directory = tempDirectory();
+    const data = `${directory.path}/data`;
+    await using small = await SmallDisk.mount(data, 24);
+    await using serve = await startServe(directory.path, {}, { through: small.through });
+    const client = await signIn(serve.url);
+    expect(await ready(serve.url)).toEqual({ status: 200, message: "Ready." });
+    const rename = async (): Promise<number> => {
+      const named = { name: `Ada ${Math.random()} `.padEnd(100, "x") };
+      return (await client.fetch("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, ...named })).status;
+    };
+    small.fill();
+    await until(async () => (await rename()) === 507, { what: "a refused write" });
+    for (let i = 0; i < 100; i++) expect([200, 507]).toContain(await rename());
+    await until(async () => (await rename()) === 507);
+    expect(await ready(serve.url)).toEqual({
+      status: 503,
+      message: expect.stringMatching(/^The disk has been full since .*: nothing is saved\. Free space on it\.$/),
+    });
+    small.free();
+    await until(async () => (await ready(serve.url)).status === 200, { what: "readyz without another write" });
+    expect(await rename()).toBe(200);
+    serve.child.kill("SIGTERM");
+    await serve.child.exited;
+    const lines = (await serve.errors).split("\n").filter((line) => line !== "");
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual([
+      expect.stringContaining("the disk is full: nothing is saved"),
+      "the disk takes writes again",
+    ]);
+  },
+  60_000,
+);
+
+const ready = async (url: URL): Promise<{ status: number; message: string }> => {
+  const response = await fetch(new URL("/readyz", url));
+  const { message } = (await response.json()) as { message: string };
+  return { status: response.status, message };
+};
