@@ -141,6 +141,7 @@ export const OPERATING: readonly Verb[] = [
   },
   {
     name: "salvage",
+    area: "server",
     help: "Copy what can be read of a damaged database into a new data directory.",
     usage: "FOLDER [--json] [settings]",
     details: () =>
