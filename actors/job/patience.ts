@@ -4,17 +4,23 @@ import type { Clock } from "#base/clock.ts";
 import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
-const TRIES = 40;
+/** A database that is away comes back: what a job has done is not thrown away for that. */
+const PATIENCE_MS = 15 * 60_000;
 const RETRY_MS = 250;
+const MAX_RETRY_MS = 2_000;
 
 /** True when the job's work ends because the server stops: on disk it stays open, and the next start takes it up. */
 export const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
 
-/** Asks until it is answered, for ten seconds at the most. Throws what is no passing refusal, at once. */
-export const askPatiently = <T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> =>
-  retry(clock, ask, (error, failures) =>
-    failures > TRIES || stopped(signal) || !isPassing(error) ? undefined : RETRY_MS,
+/** Asks until it is answered, for a quarter of an hour at the most. Throws what is no passing refusal immediately. */
+export const askPatiently = <T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> => {
+  const until = clock.monotonic() + PATIENCE_MS;
+  return retry(clock, ask, (error, failures) =>
+    clock.monotonic() > until || stopped(signal) || !isPassingRefusal(error)
+      ? undefined
+      : Math.min(MAX_RETRY_MS, failures * RETRY_MS),
   );
+};
 
 /** How a job's owner is asked: on this node, or wherever it is. */
 type Ways<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
@@ -34,7 +40,10 @@ export const beginPatiently = <T>(
     return isBuiltIn ? here() : anywhere();
   });
 
-const isPassing = (error: unknown): boolean => {
+/** Also of a node elsewhere, whose errors are of no class of this process. */
+export const isPassingRefusal = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };
-  return kind === "overloaded" || ["overloaded", "moved", "full", "unknown", "stale"].includes(String(reason));
+  return kind === "overloaded" || PASSING.has(String(reason));
 };
+
+const PASSING: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "full", "unknown", "stale"]);

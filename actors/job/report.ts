@@ -2,11 +2,12 @@
 // lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import { pause } from "#base/retry.ts";
+import { retry } from "#base/retry.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
+import { isPassingRefusal } from "./patience.ts";
 
 /** `id`: the same when it is said again. */
 export type Said = {
@@ -15,8 +16,11 @@ export type Said = {
   readonly timings: readonly JobTiming[];
 };
 
-const TRIES = 20;
 const RETRY_MS = 250;
+const MAX_RETRY_MS = 2_000;
+/** How long lines wait for a database that is away, and for an owner that refuses them otherwise. */
+const AWAY_MS = 15 * 60_000;
+const REFUSED_MS = 5_000;
 /** Lines of one message, so that one commit stays short. */
 const LINES = 400;
 
@@ -70,13 +74,11 @@ export class JobReport implements Report {
 
   async #hand(): Promise<void> {
     const said: Said = { id: uuid(), logs: this.#logs.splice(0, LINES), timings: this.#timings.splice(0) };
-    for (let left = TRIES; left > 0; left--) {
-      try {
-        await this.#send(said);
-        return;
-      } catch {
-        await pause(this.#clock, RETRY_MS);
-      }
-    }
+    const began = this.#clock.monotonic();
+    const again = (error: unknown, failures: number): number | undefined => {
+      const patience = isPassingRefusal(error) ? AWAY_MS : REFUSED_MS;
+      return this.#clock.monotonic() - began < patience ? Math.min(MAX_RETRY_MS, failures * RETRY_MS) : undefined;
+    };
+    await retry(this.#clock, () => this.#send(said), again).catch(() => {});
   }
 }

@@ -11,7 +11,7 @@ import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { WorkerLost } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
-import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -34,6 +34,12 @@ type Deps = {
 };
 
 const HEARTBEAT_MS = 60_000;
+
+/** Why an import goes back into the queue: its worker was lost, or the database did not answer. */
+type GivenBack = { readonly lost: string; readonly moved?: never } | { readonly moved: true; readonly lost?: never };
+
+const isGivenBack = (outcome: Imported | ImportFailure | GivenBack): outcome is GivenBack =>
+  "lost" in outcome || "moved" in outcome;
 
 export class ImportRunner implements Imports {
   readonly #deps: Deps;
@@ -100,9 +106,9 @@ export class ImportRunner implements Imports {
     const outcome = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
     await report.settled();
     if (stopped(signal)) return;
-    if (outcome instanceof WorkerLost && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
+    if (isGivenBack(outcome) && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
     await askPatiently(clock, signal, () => {
-      if (signal.aborted || outcome instanceof WorkerLost) return versions.ask(id, "completeJob", run);
+      if (signal.aborted || isGivenBack(outcome)) return versions.ask(id, "completeJob", run);
       return "error" in outcome
         ? versions.ask(id, "failJob", { ...outcome, ...run })
         : versions.ask(id, "imported", { ...outcome, ...run });
@@ -115,7 +121,7 @@ export class ImportRunner implements Imports {
     { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
     report: JobReport,
     signal: AbortSignal,
-  ): Promise<Imported | ImportFailure | WorkerLost> {
+  ): Promise<Imported | ImportFailure | GivenBack> {
     const { store, blobs, encryption, jobs } = this.#deps;
     try {
       const file = await store.get(findFile({ id: file_id }));
@@ -131,7 +137,8 @@ export class ImportRunner implements Imports {
       return { error: "Only templates of Terraform are imported by workers.", error_code: "" };
     } catch (error) {
       if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
-      if (error instanceof WorkerLost) return error;
+      if (error instanceof WorkerLost) return { lost: error.message };
+      if (isPassingRefusal(error)) return { moved: true };
       log("templates").error("the import of {id} failed: {error}", { id, error });
       report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
       return { error: "An internal error ended the import.", error_code: "" };
@@ -139,13 +146,15 @@ export class ImportRunner implements Imports {
   }
 
   /** To another worker, or an end when too many were lost with it. */
-  async #giveBack({ id, job_id }: Job, run: OfRun, { message: lost }: WorkerLost, signal: AbortSignal): Promise<void> {
+  async #giveBack({ id, job_id }: Job, run: OfRun, why: GivenBack, signal: AbortSignal): Promise<void> {
     const report = this.#reportOf(id, run);
-    report.say("provisioner_daemon", "warn", "Handing over", lost);
+    if (why.lost === undefined)
+      report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The import starts again.");
+    else report.say("provisioner_daemon", "warn", "Handing over", why.lost);
     await report.settled();
     this.#returned.add(job_id);
     try {
-      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { lost, ...run }));
+      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { ...why, ...run }));
     } finally {
       this.#returned.delete(job_id);
     }

@@ -15,7 +15,7 @@ import {
   type Report,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { RunOf } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -155,7 +155,13 @@ export class BuildRunner implements Builds {
       if (error instanceof WorkerLost && !signal.aborted) {
         report.say("provisioner_daemon", "warn", "Handing over", error.message);
         await report.settled();
-        await this.#giveBack(workspace_id, run, error, signal);
+        await this.#giveBack(workspace_id, { ...run, lost: error.message }, signal);
+        return;
+      }
+      if (isPassingRefusal(error) && !signal.aborted) {
+        report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The build starts again.");
+        await report.settled();
+        await this.#giveBack(workspace_id, { ...run, moved: true }, signal);
         return;
       }
       if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
@@ -188,12 +194,15 @@ export class BuildRunner implements Builds {
     this.#provisioner(request, worker).forget?.(request);
   }
 
-  /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */
-  async #giveBack(workspace_id: string, run: RunOf, error: WorkerLost, signal: AbortSignal): Promise<void> {
-    const { job_id } = run;
+  /** The job goes back into the queue, for any worker and with fresh tokens; it has failed when that has come too often. */
+  async #giveBack(
+    workspace_id: string,
+    args: Parameters<WorkspaceActor["requeueJob"]>[0],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { job_id } = args;
     this.#returned.add(job_id);
     try {
-      const args = { ...run, lost: error.message };
       await askPatiently(this.#deps.clock, signal, () => this.#deps.workspaces().ask(workspace_id, "requeueJob", args));
     } finally {
       this.#returned.delete(job_id);

@@ -7,13 +7,23 @@ import type { Query, Statement } from "./sql.ts";
  * Why a batch was not acknowledged.
  * `constraint` a UNIQUE or CHECK refused it; `stale` a guarded statement did not touch what it had to; both: nothing was written.
  * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
+ * `unreachable` the database does not answer, or takes no writes now: nothing was written, try later.
  * `moved` another node has the part of the batch: nothing was written, that node is to do it.
  * `full` no space on the disk: nothing was acknowledged.
  * `damaged` the file of the database cannot be read; of reads alone.
  * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
  * A statement that SQLite cannot run at all (a mistake of ours) is `unknown` too, and hurts nobody but its own batch.
  */
-export type Refusal = "constraint" | "stale" | "overloaded" | "moved" | "closed" | "full" | "damaged" | "unknown";
+export type Refusal =
+  | "constraint"
+  | "stale"
+  | "overloaded"
+  | "unreachable"
+  | "moved"
+  | "closed"
+  | "full"
+  | "damaged"
+  | "unknown";
 
 export class CommitError extends Error {
   override readonly name = "CommitError";

@@ -1,11 +1,17 @@
 // Looks at a PostgreSQL without changing anything, for `slipway doctor`: whether it can be used, how far its schema is, who is active.
-import type { ReservedSQL } from "bun";
+import { type ReservedSQL, SQL } from "bun";
+import { systemClock } from "#base/clock.ts";
+import { within } from "#base/retry.ts";
 import { newestVersion, versionProblem } from "../engine/migration.ts";
+import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { checkDatabase } from "./checks.ts";
+import { CONNECT_SECONDS } from "./find-primary.ts";
+import { hostsOf, withoutPassword } from "./hosts.ts";
 import { type ClusterView, viewCluster } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { lookAtParts } from "./parts/table.ts";
 import { Primary } from "./primary.ts";
+import { sqlState } from "./refusal.ts";
 
 /** Milliseconds in which a primary has to answer. */
 const WAIT_MS = 3000;
@@ -25,7 +31,7 @@ export type FoundPostgres = {
   readonly parts?: Readonly<Record<string, number>>;
 };
 
-/** Throws UnsafeDatabaseError when it may not be used, CommitError (`overloaded`) when no primary answers. */
+/** Throws UnsafeDatabaseError when it may not be used, CommitError (`unreachable`) when no primary answers. */
 export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
   const primary = new Primary(url, { wait_ms: WAIT_MS });
   try {
@@ -48,6 +54,33 @@ export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
     };
   } finally {
     await primary.close();
+  }
+};
+
+/** Of SQLSTATE: authentication failed, the role or the database does not exist, or the role may not connect. */
+const REFUSED_ACCESS = /^(28|3D|42501)/;
+
+/**
+ * Throws UnsafeDatabaseError when a host refuses the user, the password or the database of `database_url`, and no other lets them in. Waiting does not
+ * change that, as it does for a host that does not answer.
+ */
+export const checkAccess = async (url: string): Promise<void> => {
+  const answers = await Promise.all(hostsOf(url).map(askAccess));
+  const refused = answers.find((answer) => answer instanceof Error);
+  if (!refused || answers.includes("open")) return;
+  const message = `database_url: PostgreSQL at ${withoutPassword(url)} refuses the connection: ${refused.message}. Correct the user, password or database in it, or create them.`;
+  throw new UnsafeDatabaseError(message, { cause: refused });
+};
+
+const askAccess = async (host: string): Promise<"open" | "away" | Error> => {
+  const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_SECONDS });
+  try {
+    const asking = sql.unsafe("select 1");
+    return (await within(systemClock, WAIT_MS, asking)) ? "open" : "away";
+  } catch (error) {
+    return error instanceof Error && REFUSED_ACCESS.test(sqlState(error)) ? error : "away";
+  } finally {
+    void sql.close({ timeout: 0 }).catch(() => {});
   }
 };
 

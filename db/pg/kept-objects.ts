@@ -3,7 +3,7 @@ import { Primary } from "./primary.ts";
 
 const SOME = 3;
 
-/** The newest objects that hold uploads; none before the first start. Throws CommitError (`overloaded`) when no primary answers. */
+/** The newest objects that hold uploads; none before the first start. Throws CommitError (`unreachable`) when no primary answers. */
 export const keptObjects = async (url: string, options: { wait_ms?: number } = {}): Promise<string[]> => {
   const primary = new Primary(url, options);
   try {

@@ -52,7 +52,7 @@ export class Primary {
   }
 
   /**
-   * The writer's connection, made where there is none. Throws `overloaded` when no primary answers within so many milliseconds, however often it is looked
+   * The writer's connection, made where there is none. Throws `unreachable` when no primary answers within so many milliseconds, however often it is looked
    * for meanwhile: nothing was sent.
    */
   async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
@@ -159,4 +159,4 @@ export class Primary {
 }
 
 const noPrimary = (cause: unknown): CommitError =>
-  new CommitError("overloaded", "no primary of the database answers", { cause });
+  new CommitError("unreachable", "no primary of the database answers", { cause });

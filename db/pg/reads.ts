@@ -78,7 +78,7 @@ export abstract class PgReads {
         if (repeats > 0) this.primary.lost(readers);
         // Nothing is unknown of what only reads.
         if (repeats >= REPEATS || systemClock.monotonic() >= until)
-          throw new CommitError("overloaded", "the database does not answer", { cause: error });
+          throw new CommitError("unreachable", "the database does not answer", { cause: error });
       }
     }
   }

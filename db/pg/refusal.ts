@@ -50,7 +50,7 @@ export const refusalOf = (error: unknown): CommitError => {
   }
   if (state === "53100") return new CommitError("full", "the disk of the database is full", { cause: error });
   if (state.startsWith("53") || state === "25006" || state === "57P03") {
-    return new CommitError("overloaded", `the database takes no writes now: ${message}`, { cause: error });
+    return new CommitError("unreachable", `the database takes no writes now: ${message}`, { cause: error });
   }
   return new CommitError("unknown", "the write could not be confirmed", { cause: error });
 };

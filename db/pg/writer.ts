@@ -122,7 +122,7 @@ export class PgWriter {
   #refuse(batches: readonly Waiting[]): void {
     for (const { reject, bytes } of batches) {
       this.#queuedBytes -= bytes;
-      reject(new CommitError("overloaded", "the database does not answer"));
+      reject(new CommitError("unreachable", "the database does not answer"));
     }
   }
 

@@ -27,7 +27,8 @@ export const machineReason = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
   if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(codeOf(error))) return error.message;
   // A database that is away says no more than that.
-  if (error instanceof CommitError && error.reason === "overloaded") return error.message;
+  if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
+    return error.message;
   const refused = refusedByDatabase(error);
   if (refused === undefined) return undefined;
   const next = isDamage(refused) ? `. ${NEXT_STEP}` : "";

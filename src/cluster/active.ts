@@ -6,6 +6,7 @@ import { pause, within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
+import { checkAccess } from "#db/pg/inspect.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
 import { Forwarder } from "./forwarder.ts";
@@ -46,6 +47,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   const tls = readTls(config, clock.now());
   const id = nameOf(config);
+  await checkAccess(url);
   await refuseOtherSpeech(tls, { url, id, clock });
   if (tls) await refuseStrangeNodes(tls, { url, id, clock });
   await checkUploads(bucketOf(config, clock), url);

@@ -12,6 +12,7 @@ import { within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
+import { checkAccess } from "#db/pg/inspect.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
@@ -98,6 +99,7 @@ export const joinCluster = async ({
   const tells = config.cluster_reads === "every";
   const id = nameOf(config);
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
+  await checkAccess(url);
   await refuseOtherSpeech(readTls(config, clock.now()), { url, id, clock });
   await checkUploads(bucketOf(config, clock), url);
   const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });

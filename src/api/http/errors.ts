@@ -13,6 +13,7 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
   stale: { kind: "conflict", message: "The resource has changed meanwhile. Read it again and retry." },
   overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
+  unreachable: { kind: "overloaded", message: "The server's database does not answer. Please retry." },
   moved: { kind: "overloaded", message: "Another server does this now: nothing of it was saved. Please retry." },
   closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
   full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },

@@ -35,7 +35,8 @@ export const onCluster = async (
     }
   } catch (error) {
     if (error instanceof UnsafeDatabaseError) throw new MachineError(error.message);
-    if (error instanceof CommitError && error.reason === "overloaded") throw new MachineError(error.message);
+    if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
+      throw new MachineError(error.message);
     throw error;
   }
 };

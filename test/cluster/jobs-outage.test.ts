@@ -1,0 +1,101 @@
+// A PostgreSQL that is away for a moment, under builds and imports: none fails for it, and none is done twice. And one that refuses a node.
+import { expect } from "bun:test";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { startAlone } from "#test/support/cluster/postgres-pair.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { programCommand } from "#test/support/program.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+/** Seconds that the database is away, one outage after the other. By hand: 2,5,30,90, each 20 times. */
+const OUTAGES = (process.env.SLIPWAY_TEST_OUTAGES ?? "2,5").split(",").map(Number);
+const ROUNDS = Number(process.env.SLIPWAY_TEST_OUTAGE_ROUNDS ?? 1);
+const AT_ONCE = 6;
+/** A build with a long log takes a while. */
+const SLOW = JSON.stringify({
+  provisioner: "echo",
+  echo: { logs: Array.from({ length: 3_000 }, (_, i) => `line ${i} of a log`) },
+  resources: [{ name: "main", agents: [{ name: "main" }] }],
+});
+const template = (): string => `${unique()}${SLOW}`;
+const PATIENCE = { patience: 240_000 };
+
+testNeeding(
+  [needs.postgres, needs.root],
+  `[CP-73] a database that is away for ${OUTAGES.join(", ")} s fails no build and no import`,
+  async () => {
+    await using alone = await startAlone();
+    const { server } = alone;
+    const database = { name: "", url: server.url(), cutConnections: async () => {}, remove: async () => {} };
+    await using cluster = await startCluster({ database });
+    const node = await cluster.start(1);
+    const { token } = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
+    const client = new Client(node.url, token);
+    const { id: template_id } = await makeTemplate(client, template());
+    for (const seconds of OUTAGES.flatMap((one) => Array<number>(ROUNDS).fill(one))) {
+      const file_id = await upload(client, { "template.yaml": template() });
+      const workspaces: Workspace[] = [];
+      for (let i = 0; i < AT_ONCE; i++) {
+        const name = `w-${crypto.randomUUID().slice(0, 8)}`;
+        workspaces.push(await client.post<Workspace>("/api/v2/users/me/workspaces", { template_id, name }));
+      }
+      const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
+        storage_method: "file",
+        file_id,
+      });
+      server.kill();
+      const began = performance.now();
+      const asked = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
+      if (asked?.status === 503) expect(((await asked.json()) as { message: string }).message).toContain("database");
+      await until(() => performance.now() - began > 1000 * seconds, PATIENCE);
+      await server.start();
+      const isOver = async (): Promise<boolean> => {
+        const all = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
+        return all.every(({ latest_build }) => !["pending", "running"].includes(latest_build.job.status));
+      };
+      await until(() => isOver().catch(() => false), { ...PATIENCE, what: "the builds to end" });
+      const after = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
+      expect(
+        after.map(({ latest_build: { job, build_number } }) => [job.status, job.error ?? "", build_number]),
+      ).toEqual(workspaces.map(() => ["succeeded", "", 1]));
+      const imported = await until(async () => {
+        const found = await client.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`);
+        return !["pending", "running"].includes(found.job.status) && found;
+      }, PATIENCE);
+      expect([imported.job.status, imported.job.error ?? ""]).toEqual(["succeeded", ""]);
+    }
+  },
+  60_000 + 240_000 * OUTAGES.length * ROUNDS,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-71] a start with a role that PostgreSQL does not have ends, and names database_url",
+  async () => {
+    const database = await createDatabase();
+    await using _removed = { [Symbol.asyncDispose]: () => database.remove() };
+    using place = tempDirectory();
+    const url = new URL(database.url);
+    url.username = "nobody_of_this_name";
+    const child = Bun.spawn([...programCommand(), "serve", "--data-dir", place.path, "--address", "127.0.0.1:0"], {
+      env: {
+        PATH: process.env.PATH,
+        HOME: place.path,
+        SLIPWAY_DATABASE_URL: url.href,
+        SLIPWAY_ENCRYPTION_KEY: "5".repeat(64),
+      },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const errors = await child.stderr.text();
+    expect(await child.exited).toBe(1);
+    expect(errors).toMatch(
+      /slipway serve: database_url: PostgreSQL at .* refuses the connection: .*nobody_of_this_name/,
+    );
+  },
+  60_000,
+);
