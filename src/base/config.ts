@@ -159,7 +159,7 @@ export const allowedHosts = (config: Config): readonly string[] => {
 const HOST_OF_CONTAINERS = "host.docker.internal";
 
 /** True for the names and addresses that this machine has for itself; IPv6 with or without brackets. */
-const isLoopback = (host: string): boolean =>
+export const isLoopback = (host: string): boolean =>
   /^(.+\.)?localhost$/i.test(host) || host === "[::1]" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 
 /** Where containers reach the server: the setting, or the access URL with a name that means this machine inside of them, too. */

@@ -8,8 +8,11 @@ const UPSTREAM = "coder_session_token";
 export const APP_COOKIE = "service_app_session";
 export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 
-const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE]);
-const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM]);
+/** A person has asked to see an app below the access URL although it wants a host of its own: in the query once, then as a cookie. */
+export const BY_PATH = "service_app_by_path";
+
+const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
+const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** What only nodes of a cluster say to each other: an app that said so would have its request done again. */
 const OF_NODES = new Set([NODE_HEADER, PART_HEADER]);
@@ -86,11 +89,13 @@ const appCookies = (cookies: string): string =>
 const nameOf = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
 /** The query without our credentials, everything else as it was written. With its question mark, or empty. */
-export const appQuery = (query: string): string => {
-  const kept = query
-    .replace(/^\?/, "")
-    .split("&")
-    .filter((pair) => pair !== "" && !isOurPair(pair));
+export const appQuery = (query: string): string => withoutPairs(query, isOurPair);
+
+/** The query without the pairs that `isOut` names, each other byte as it was written. */
+export const withoutPairs = (query: string, isOut: (pair: string) => boolean): string => {
+  const pairs = query.slice(1).split("&");
+  const kept = pairs.filter((pair) => !isOut(pair));
+  if (kept.length === pairs.length) return query;
   return kept.length === 0 ? "" : `?${kept.join("&")}`;
 };
 

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { labelOf } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { AppHosts } from "#domain/applications/names.ts";
+import { type AppHosts, appHosts, nextSignIn } from "#domain/applications/names.ts";
 import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, userOf } from "../http/caller.ts";
@@ -17,11 +17,11 @@ import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 const tags = ["Applications"];
 
 export const applications = (ctx: ApiContext) => {
-  const hosts = (): AppHosts => new AppHosts(ctx.config.wildcard_access_url, ctx.accessUrl);
+  const hosts = ({ headers }: Request): AppHosts => appHosts(ctx, headers.get("host") ?? "");
   const handOver = new HandOver(ctx);
   return routes({ prefix: "/applications" })
     .use(callers)
-    .get("/host", () => ({ host: hosts().wildcard }), {
+    .get("/host", ({ request }) => ({ host: hosts(request).wildcard }), {
       user: true,
       response: { 200: ApplicationHost, ...fails(401) },
       detail: { tags, operationId: "getApplicationHost", summary: "Get the host of apps" },
@@ -57,10 +57,11 @@ export const applications = (ctx: ApiContext) => {
       "/auth-redirect",
       ({ request, query }) => {
         const caller = userOf(request);
-        const target = hosts().target(query.redirect_uri ?? "");
+        const target = hosts(request).target(query.redirect_uri ?? "");
         const label = target && labelOf(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
-        target.url.searchParams.set(KEY_PARAMETER, handOver.offer(caller, label));
+        // As it was written: an app may read its query in its own way.
+        target.url.search += `${target.url.search === "" ? "?" : "&"}${KEY_PARAMETER}=${encodeURIComponent(handOver.offer(caller, label))}`;
         return redirect(target.url.href);
       },
       {
@@ -68,7 +69,7 @@ export const applications = (ctx: ApiContext) => {
         transform: ({ request }) => {
           if (!wantsPage(request)) userOf(request);
         },
-        beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(request)),
+        beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(ctx, request)),
         query: t.Object({
           redirect_uri: t.Optional(
             t.String({ maxLength: 8192, description: "Where the app is; exactly a host of one." }),
@@ -96,8 +97,11 @@ const isSomebody = (request: Request): boolean => {
   }
 };
 
-const signIn = ({ url }: Request): Response => {
+/** Sends a person to the access URL first, where they may be signed in, and to the sign-in page there. */
+const signIn = (ctx: ApiContext, { url, headers }: Request): Response => {
   const { pathname, search } = new URL(url);
+  const next = nextSignIn(ctx, headers.get("host") ?? "");
+  if (next !== undefined) return redirect(`${next}${pathname}${search}`);
   return redirect(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
 };
 

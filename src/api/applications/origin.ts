@@ -20,5 +20,5 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;
   if (host === headers.get("host")?.toLowerCase()) return true;
-  return onHost ? hosts.nameIn(host)?.user === name.user : host === accessUrl.host;
+  return onHost ? hosts.nameOfOrigin(origin)?.user === name.user : host === accessUrl.host;
 };

@@ -1,7 +1,7 @@
 // What is said when an app cannot be shown: a small quiet page for people, the generic body for programs. Nothing on it comes from
 // elsewhere, and nothing of what was asked for is repeated (rule AX-5).
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import { plainPage, wantsPage } from "../http/plain-page.ts";
+import { type Plain, plainPage, wantsPage } from "../http/plain-page.ts";
 
 export type Trouble =
   | "signed_out"
@@ -19,7 +19,8 @@ export type Trouble =
   | "disabled"
   | "spent"
   | "malformed"
-  | "loop";
+  | "loop"
+  | "needs_host";
 
 type Words = { status: number; title: string; text: string };
 
@@ -54,6 +55,11 @@ const WORDS: Record<Trouble, Words> = {
     title: "This link was used",
     text: "The sign-in link was used already or is too old. Open the app again.",
   },
+  needs_host: {
+    status: 403,
+    title: "This app needs its own host name",
+    text: "Below this server's address, a page gets no cookies, and its scripts, styles, requests and sockets are refused, so most apps stay blank. An administrator can set wildcard_access_url, such as *.apps.example.com, with a DNS entry and a certificate for these names. Then the app opens at a host of its own.",
+  },
   loop: {
     status: 508,
     title: "The app leads back to itself",
@@ -63,7 +69,7 @@ const WORDS: Record<Trouble, Words> = {
 };
 
 /** The answer; `home` is where the way back leads. */
-export const troubleAnswer = (request: Request, trouble: Trouble, home: URL): Response => {
+export const troubleAnswer = (request: Request, trouble: Trouble, home: URL, action?: Plain["action"]): Response => {
   const { status, title, text } = WORDS[trouble];
   const headers = new Headers(COMMON_HEADERS);
   headers.set("referrer-policy", "no-referrer");
@@ -73,5 +79,5 @@ export const troubleAnswer = (request: Request, trouble: Trouble, home: URL): Re
     headers.set("content-type", "application/json; charset=utf-8");
     return new Response(JSON.stringify({ message: `${title}.`, detail: text }), { status, headers });
   }
-  return plainPage({ status, title, text, home: `${home.origin}/` }, headers);
+  return plainPage({ status, title, text, home: `${home.origin}/`, ...(action && { action }) }, headers);
 };

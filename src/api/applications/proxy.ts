@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
-import { AppHosts, appPath } from "#domain/applications/names.ts";
+import { type AppHosts, appHosts, appPath, firstSignIn } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { connectedBy } from "../http/connected-by.ts";
 import { pathOf } from "../http/errors.ts";
@@ -12,7 +12,7 @@ import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../http/identify
 import { wantsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
-import { appQuery } from "./headers.ts";
+import { appQuery, BY_PATH, withoutPairs } from "./headers.ts";
 import { isFromOwnPage } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
@@ -45,8 +45,7 @@ export class AppProxy {
 
   /** The app that the Host header names, if it names one. */
   nameOf(request: Request): AppName | undefined {
-    const { wildcard_access_url } = this.#ctx.config;
-    return wildcard_access_url === undefined ? undefined : this.#hosts.nameIn(request.headers.get("host") ?? "");
+    return this.#hostsFor(request).nameIn(request.headers.get("host") ?? "");
   }
 
   /** Answers a request to an app's own host. */
@@ -85,8 +84,8 @@ export class AppProxy {
     return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === place.owner_id;
   }
 
-  get #hosts(): AppHosts {
-    return new AppHosts(this.#ctx.config.wildcard_access_url, this.#ctx.accessUrl);
+  #hostsFor({ headers }: Request): AppHosts {
+    return appHosts(this.#ctx, headers.get("host") ?? "");
   }
 
   /** Programs send a token in a header or in the query. */
@@ -102,16 +101,18 @@ export class AppProxy {
     const { name, prefix, rest, by, byCookie } = asked;
     const query = appQuery(queryOf(request.url));
     const place = await findApp(this.#ctx, name, by?.caller);
-    if (place === "signed_out" && wantsPage(request)) return this.#signIn(asked, query);
+    if (place === "signed_out" && wantsPage(request)) return this.#signIn(request, asked, query);
     if (typeof place === "string") return this.#trouble(request, place);
     const { accessUrl } = this.#ctx;
-    const from = { hosts: this.#hosts, name, accessUrl, onHost: prefix === "" };
+    const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
     if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // What an app refers to by relative paths is below its own folder.
       if (rest === "") return elsewhere(`${prefix}/${query}`);
       if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
     }
+    const instead = prefix === "" ? undefined : this.#instead(request, asked, place, query);
+    if (instead) return instead;
     const visitor = connectedBy(this.#ctx, by?.caller, request);
     const passing: Passing = {
       name,
@@ -131,20 +132,49 @@ export class AppProxy {
     return answer;
   }
 
-  #signIn({ name, prefix, rest }: Asked, query: string): Response {
-    const { accessUrl } = this.#ctx;
+  #signIn(request: Request, { name, prefix, rest }: Asked, query: string): Response {
     if (prefix !== "") return elsewhere(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
-    const url = new URL("/api/v2/applications/auth-redirect", accessUrl);
-    url.searchParams.set("redirect_uri", `${this.#hosts.originOf(labelOf(name))}${rest}${query}`);
+    const origin = firstSignIn(this.#ctx, request.headers.get("host") ?? "");
+    const url = new URL("/api/v2/applications/auth-redirect", origin);
+    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).originOf(labelOf(name))}${rest}${query}`);
     return elsewhere(url.href);
+  }
+
+  /**
+   * Where a person who opens a page below the access URL goes instead: to the app's own host, or to a page that says why it needs one.
+   * Undefined where it can be shown here: to programs, and to those whose pages share our origin.
+   */
+  #instead(
+    request: Request,
+    { rest, prefix, by, byCookie }: Asked,
+    place: AppPlace,
+    query: string,
+  ): Response | undefined {
+    const isProgram = by !== undefined && !byCookie;
+    if (isProgram || !isNavigation(request) || this.#sharesOrigin(place, by)) return undefined;
+    const hosts = this.#hostsFor(request);
+    if (hosts.exist && place.label !== "") {
+      const url = new URL(`${hosts.originOf(place.label)}${rest || "/"}${query}`);
+      if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, place.label));
+      return elsewhere(url.href);
+    }
+    // What everybody may open gets its parts without a cookie, too.
+    if (place.isPublic || cookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
+    const here = `${prefix}${rest || "/"}${query}`;
+    if (hasPair(queryOf(request.url), BY_PATH)) {
+      const answer = elsewhere(here);
+      answer.headers.append("set-cookie", `${BY_PATH}=1; Path=${prefix}/; HttpOnly; SameSite=Lax`);
+      return answer;
+    }
+    const href = `${prefix}${rest || "/"}${withPair(query, BY_PATH, "1")}`;
+    return troubleAnswer(request, "needs_host", this.#ctx.accessUrl, { href, text: "Open anyway" });
   }
 
   async #exchange(request: Request, label: string, sealed: string): Promise<Response> {
     try {
       const session = await this.#handOver.exchange(sealed, label);
-      const query = new URLSearchParams(queryOf(request.url));
-      query.delete(KEY_PARAMETER);
-      const answer = elsewhere(`${samePath(request.url)}${query.size > 0 ? `?${query}` : ""}`);
+      const query = withoutPairs(queryOf(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
+      const answer = elsewhere(`${samePath(request.url)}${query}`);
       answer.headers.append("set-cookie", session);
       return answer;
     } catch (error) {
@@ -162,6 +192,16 @@ const queryOf = (url: string): string => {
   const at = url.indexOf("?");
   return at < 0 ? "" : url.slice(at);
 };
+
+/** True where a browser opens a page, and not a part of one. */
+const isNavigation = (request: Request): boolean =>
+  wantsPage(request) && [null, "document", "iframe", "frame"].includes(request.headers.get("sec-fetch-dest"));
+
+/** The query with one pair more, everything else as it was written. */
+const withPair = (query: string, name: string, value: string): string =>
+  `${query}${query === "" ? "?" : "&"}${name}=${encodeURIComponent(value)}`;
+
+const hasPair = (query: string, name: string): boolean => new URLSearchParams(query).has(name);
 
 /** A path that begins with two slashes would name another host. */
 const samePath = (url: string): string => pathOf(url).replace(/^\/+/, "/");

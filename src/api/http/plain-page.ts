@@ -19,14 +19,22 @@ const POLICY = `default-src 'none'; style-src 'sha256-${Buffer.from(sha256(STYLE
 export const wantsPage = ({ method, headers }: Request): boolean =>
   (method === "GET" || method === "HEAD") && (headers.get("accept")?.includes("text/html") ?? false);
 
-export type Plain = { readonly status: number; readonly title: string; readonly text: string; readonly home: string };
+export type Plain = {
+  readonly status: number;
+  readonly title: string;
+  readonly text: string;
+  readonly home: string;
+  /** What a person can do instead of trying again. */
+  readonly action?: { readonly href: string; readonly text: string };
+};
 
 /** The page, with the headers given and its own. `home` is where the way back leads; what may pass is offered to be tried again. */
-export const plainPage = ({ status, title, text, home }: Plain, headers: Headers): Response => {
+export const plainPage = ({ status, title, text, home, action }: Plain, headers: Headers): Response => {
   headers.set("content-type", "text/html; charset=utf-8");
   headers.set("content-security-policy", POLICY);
   headers.set("referrer-policy", "no-referrer");
-  const again = status === 404 ? "" : '<a href="">Try again</a>';
+  const { href, text: words } = action ?? { href: "", text: "Try again" };
+  const again = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(words)}</a>`;
   const page = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>

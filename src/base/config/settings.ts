@@ -69,7 +69,8 @@ export const SERVER_SETTINGS = {
   wildcard_access_url: optional(wildcardHost, {
     group: "Network",
     help: "The host under which each app and port of a workspace gets a name of its own, one label below it. Its DNS entry and certificate must cover all names. Best on another domain than the access URL, so that apps cannot set cookies for it.",
-    absent: "apps and ports are reached below the access URL only, where they are shown in a sandbox without an origin",
+    absent:
+      "where the access URL is a loopback name without TLS, apps and ports have hosts below apps.localhost; elsewhere they are reached below the access URL only, in a sandbox without an origin",
   }),
   ...APP_SETTINGS,
   trusted_proxies: setting(networks, [], {

@@ -17,7 +17,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
 import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { hasAppHosts } from "../applications/names.ts";
+import { appHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 
 /** What agents are shown with. */
@@ -43,7 +43,7 @@ export const agentView = (
   encryption: ctx.encryption,
   now: ctx.clock.now(),
   compat,
-  hasAppHosts: hasAppHosts(ctx),
+  hasAppHosts: appHosts(ctx).exist,
 });
 
 /** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */

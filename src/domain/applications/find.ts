@@ -1,7 +1,7 @@
 // From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Whoever may not learns
 // nothing: what is not there and what one may not open are refused with the same words.
 
-import type { AppName } from "#base/links/app-label.ts";
+import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/app-places.ts";
 import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -22,6 +22,10 @@ export type AppPlace = {
   readonly tls: boolean;
   /** The path and query the app's own address has; a port has `/` and none. */
   readonly base: { readonly path: string; readonly query: string };
+  /** The first label of its own host; empty when its names make none. */
+  readonly label: string;
+  /** Everybody may open it. */
+  readonly isPublic: boolean;
   /** True for a port that has no app of its own. */
   readonly isPort: boolean;
 };
@@ -60,7 +64,9 @@ export const findApp = async (
   });
   if (!mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
-  return { workspace_id: workspace.id, owner_id: workspace.owner_id, agent_id: agent.id, slug: app?.slug, ...rest };
+  const label = labelOf({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
+  const { id: workspace_id, owner_id } = workspace;
+  return { workspace_id, owner_id, agent_id: agent.id, slug: app?.slug, label, isPublic: level === "public", ...rest };
 };
 
 const onlyOne = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);

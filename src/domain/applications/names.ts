@@ -1,12 +1,53 @@
 // How apps and ports are named: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A host that
 // is not exactly of this form is no app's, so that nobody is ever sent, with a key, to a host that only looks like one.
-import { type AppName, PART } from "#base/links/app-label.ts";
+import { isLoopback } from "#base/config.ts";
+import { type AppName, labelOf, PART } from "#base/links/app-label.ts";
+import { hostName } from "#base/network/host-name.ts";
 
 const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
 
-/** True where apps have hosts of their own. */
-export const hasAppHosts = ({ config }: { config: { wildcard_access_url?: string | undefined } }): boolean =>
-  config.wildcard_access_url !== undefined;
+/** Names that browsers resolve to the machine they run on. */
+const OWN_MACHINE = "apps.localhost";
+
+type Deps = {
+  readonly config: { readonly wildcard_access_url?: string | undefined };
+  readonly accessUrl: URL;
+};
+
+/**
+ * Returns the hosts of apps: those of the setting, else names below `apps.localhost` where the server is reached by a loopback name without
+ * TLS. `host` is the Host header of a request: a forwarded port may have another number than the server's own, and a request by any other
+ * name has no such hosts.
+ */
+export const appHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.host): AppHosts => {
+  const { wildcard_access_url } = config;
+  if (wildcard_access_url !== undefined) return new AppHosts(wildcard_access_url, accessUrl);
+  const [, name = "", port = "80"] = /^(.+?)(?::(\d{1,5}))?$/.exec(host) ?? [];
+  const isOwnMachine = accessUrl.protocol === "http:" && isLoopback(accessUrl.hostname) && isLoopback(name);
+  return new AppHosts(isOwnMachine ? `*.${OWN_MACHINE}:${port}` : undefined, accessUrl);
+};
+
+/**
+ * Returns the origin where a person begins to sign in to an app. On a machine of one's own people use `localhost` and `127.0.0.1` alike,
+ * and each has its own cookies: the one that is not the access URL is asked first and sends on to the other.
+ */
+export const firstSignIn = (
+  { config, accessUrl }: Deps & { readonly config: { readonly allowed_hosts?: readonly string[] | undefined } },
+  host: string,
+): string => {
+  if (!appHosts({ config, accessUrl }, host).isOwnMachine) return accessUrl.origin;
+  const other = accessUrl.hostname === "localhost" ? "127.0.0.1" : "localhost";
+  const name = (config.allowed_hosts ?? [other]).includes(other) ? other : accessUrl.hostname;
+  return `http://${name}${portOf(host)}`;
+};
+
+/** Returns the origin of the access URL at the port a request came to, where somebody may be signed in who is not at its host. */
+export const nextSignIn = (deps: Deps, host: string): string | undefined => {
+  const isThere = hostName(host) === deps.accessUrl.hostname;
+  return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${portOf(host)}`;
+};
+
+const portOf = (host: string): string => /:\d{1,5}$/.exec(host)?.[0] ?? "";
 
 export class AppHosts {
   readonly #suffix: string;
@@ -24,6 +65,23 @@ export class AppHosts {
   /** `*.apps.example.com:8443`; empty when there is none. */
   get wildcard(): string {
     return this.#suffix === "" ? "" : `*.${this.#suffix}${this.#port && `:${this.#port}`}`;
+  }
+
+  /** True where the hosts are names of the machine that the browser runs on. */
+  get isOwnMachine(): boolean {
+    return this.#suffix === OWN_MACHINE;
+  }
+
+  /** True where apps have hosts of their own. */
+  get exist(): boolean {
+    return this.#suffix !== "";
+  }
+
+  /** What an Origin header names, when it is exactly an app's: another port may be another program's. */
+  nameOfOrigin(origin: string): AppName | undefined {
+    if (!URL.canParse(origin)) return undefined;
+    const name = this.nameIn(new URL(origin).host);
+    return name && origin === this.originOf(labelOf(name)) ? name : undefined;
   }
 
   /** What a Host header names. Its port does not matter: a proxy in front may have dropped it. */

@@ -15,6 +15,7 @@ import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
 import { unfinishedMove } from "#db/engine/moving.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { hostsOfApps } from "./app-hosts.ts";
 import { bucket } from "./bucket.ts";
 import type { Finding } from "./finding.ts";
 import { hookConsumer } from "./hooks.ts";
@@ -34,7 +35,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export const examine = async (config: Config, clock: Clock, quick: boolean, env: Env): Promise<Finding[]> => {
   const { data_dir } = config;
   const folder = dataDirectory(config);
-  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
+  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), hostsOfApps(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
   const { database_url } = config;

@@ -21,6 +21,8 @@ test("[AX-14] traffic is told once a minute for each workspace, ports of a perso
     port: 80,
     tls: false,
     base: { path: "/", query: "" },
+    label: "",
+    isPublic: false,
   });
   const ann = { kind: "user", user_id: "u", username: "ann" } as never;
   for (let i = 0; i < 50; i += 1) activity.note(at("one", false), ann);

@@ -41,19 +41,26 @@ export type Asked = Omit<RequestInit, "headers"> & { token?: string | undefined;
 type Options = {
   apps?: (port: number) => Static<typeof ManifestApp>[];
   env?: Record<string, string>;
+  /** False: the server is as it is without any setting. */
+  hasWildcard?: boolean;
   clock?: Clock;
 };
 
 /** What an app said of the request it got. */
 export type Echo = { method: string; path: string; headers: Record<string, string> };
 
-export const startAppWorld = async ({ apps = () => [], env, clock = systemClock }: Options = {}) => {
+export const startAppWorld = async ({
+  apps = () => [],
+  env,
+  hasWildcard = true,
+  clock = systemClock,
+}: Options = {}) => {
   const app = await startApp();
   const agents = [{ name: "dev", apps: apps(app.port) }];
   const cast = await openCast({
     clock,
     manifest: { ...ECHO, resources: [{ name: "main", agents }] },
-    env: { SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`, ...env },
+    env: hasWildcard ? { SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`, ...env } : (env ?? {}),
   });
   const { server, clients, workspace } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id as string;

@@ -165,7 +165,9 @@ describe("signing in to an app", () => {
       `/api/v2/workspaceagents/${world.agent_id}`,
     );
     expect(apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort()).toEqual(names);
-    await using bare = await startTestServer();
+    await using bare = await startTestServer({
+      env: { SLIPWAY_ACCESS_URL: "http://slipway.example.test", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
+    });
     const admin = await new Client(bare.url).signIn(ADMIN.email, ADMIN.password);
     expect(await admin.get("/api/v2/applications/host")).toEqual({ host: "" });
     const uri = new URLSearchParams({ redirect_uri: urlOf("mine") });

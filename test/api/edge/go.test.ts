@@ -23,7 +23,10 @@ const RICH: Manifest = {
           name: "dev",
           os: "linux",
           arch: "amd64",
-          apps: [{ slug: "web", url: web, healthcheck: { url: `${web}/up`, interval: 5, threshold: 3 } }],
+          apps: [
+            { slug: "web", url: web, healthcheck: { url: `${web}/up`, interval: 5, threshold: 3 } },
+            { slug: "editor", url: "vscode://coder.coder-remote/open?token=$SESSION_TOKEN", external: true },
+          ],
           scripts: [{ display_name: "start", script: "true", run_on_start: true, timeout: 30 }],
           metadata: [{ key: "load", script: "uptime", interval: 10, timeout: 2 }],
         },

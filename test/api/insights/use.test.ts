@@ -35,7 +35,16 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
   const agent_id = (await awaitBuild(admin, workspace_id)).latest_build.resources[0]?.agents?.[0]?.id as string;
   const visitor = await seedUser(server);
   const caller = { kind: "user", user_id: visitor.user_id, username: "v" } as never;
-  const place = { workspace_id, agent_id, owner_id, port: 80, tls: false, base: { path: "/", query: "" } };
+  const place = {
+    workspace_id,
+    agent_id,
+    owner_id,
+    port: 80,
+    tls: false,
+    base: { path: "/", query: "" },
+    label: "",
+    isPublic: false,
+  };
   const activity = new AppActivity(context);
   const typed = useOf(context, workspace_id, {
     reason: "terminal",
@@ -127,7 +136,16 @@ testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
   const context = contextOf(server);
-  const place = { workspace_id, agent_id, owner_id, port: 80, tls: false, base: { path: "/", query: "" } };
+  const place = {
+    workspace_id,
+    agent_id,
+    owner_id,
+    port: 80,
+    tls: false,
+    base: { path: "/", query: "" },
+    label: "",
+    isPublic: false,
+  };
   new AppActivity(context).note({ ...place, isPort: false, slug: "code" }, undefined);
   await store.commit([updateBy(workspaces, workspaces.id)(workspace_id, { owner_id: PREBUILDS_USER_ID })]);
   const stats = { connection_count: 1, connection_median_latency_ms: 5, session_counts: { ssh: 1 } };

@@ -8,7 +8,7 @@ import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
 import { gatewayEnvironment } from "#domain/ai/environment.ts";
-import { AppHosts } from "#domain/applications/names.ts";
+import { type AppHosts, appHosts } from "#domain/applications/names.ts";
 import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
@@ -51,7 +51,7 @@ export const manifestOf = async (
     // What the template sets counts before what we offer.
     environmentVariables: { ...offered, ...changeValues(agent.environment_variables, open) },
     directory: agent.directory,
-    vsCodePortProxyUri: portAddress(new AppHosts(config.wildcard_access_url, accessUrl), agent.name, place),
+    vsCodePortProxyUri: portAddress(appHosts({ config, accessUrl }), agent.name, place),
     motdPath: agent.motd_file,
     // Everything goes through our relay.
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,

@@ -7,7 +7,7 @@ import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
 import type { Parted } from "#db/part-of.ts";
-import { AppHosts, appPath, isAppPath } from "#domain/applications/names.ts";
+import { appHosts, appPath, isAppPath } from "#domain/applications/names.ts";
 import { pathOf } from "../errors.ts";
 import { credentialOf } from "../identify.ts";
 import { type Operations, variablesIn } from "../operations.ts";
@@ -77,8 +77,8 @@ export class Placement {
   #appOf(request: Request, path: string): AppName | undefined {
     if (isAppPath(path)) return appPath(path)?.name;
     const { config, accessUrl } = this.#deps;
-    if (config.wildcard_access_url === undefined) return undefined;
-    return new AppHosts(config.wildcard_access_url, accessUrl()).nameIn(request.headers.get("host") ?? "");
+    const host = request.headers.get("host") ?? "";
+    return appHosts({ config, accessUrl: accessUrl() }, host).nameIn(host);
   }
 }
 

@@ -28,7 +28,8 @@ export const run: RunVerb = async (input) => {
       const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has none";
       throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
     }
-    const link = appLink(workspace, found.agent, found.app, client.url);
+    const { host } = await client.get("/api/v2/applications/host");
+    const link = appLink(workspace, found.agent, found.app, { server: client.url, host });
     // Whoever writes a template chooses the address: none that reads a file of this machine, or is a program itself.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
       throw new VerbFailure(`${wanted} has an address that is not opened: ${plain(link)}`);

@@ -1,4 +1,5 @@
 // Workspaces by the names that people give them, for every verb that works on one.
+import { labelOf } from "#base/links/app-label.ts";
 import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
@@ -56,14 +57,21 @@ export const agentNamed = (workspace: Workspace, name: string | undefined): Work
   return first;
 };
 
-/** Where an app is opened: below the server, at its own address, or on the page that asks before a program gets a key. */
+/** Where a server shows the apps of a workspace. */
+export type Shown = { readonly server: URL /** The wildcard of their hosts; empty for none. */; readonly host: string };
+
+/** Where an app is opened: at a host of its own or below the server, at its own address, or on the page that asks before a program gets a key. */
 export const appLink = (
   { id, owner_name, name }: Workspace,
   agent: Pick<WorkspaceAgent, "name" | "parent_id">,
   app: App,
-  server: URL,
+  { server, host }: Shown,
 ): string => {
-  if (!app.external) return new URL(`/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`, server).href;
-  const asks = mayGetKey(agent, app);
-  return asks ? new URL(consentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href : app.url;
+  if (mayGetKey(agent, app)) {
+    return new URL(consentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href;
+  }
+  if (app.external) return app.url;
+  const label = labelOf({ app: app.slug, agent: agent.name, workspace: name, user: owner_name });
+  if (host !== "" && label !== "" && app.command === "") return `${server.protocol}//${host.replace("*", label)}/`;
+  return new URL(`/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`, server).href;
 };

@@ -4,7 +4,7 @@ import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, appLink, workspaceAsked } from "./find.ts";
+import { agentsOf, appLink, type Shown, workspaceAsked } from "./find.ts";
 import { statusOf } from "./list.ts";
 
 export const run: RunVerb = async (input) => {
@@ -13,12 +13,15 @@ export const run: RunVerb = async (input) => {
   return withServer("workspaces show", input, value, async ({ client }) => {
     const workspace = await named(client);
     if (has.json) input.print(JSON.stringify(workspace));
-    else input.print(described(workspace, client.url, input.clock.now()));
+    else {
+      const { host } = await client.get("/api/v2/applications/host");
+      input.print(described(workspace, { server: client.url, host }, input.clock.now()));
+    }
     return EXIT.ok;
   });
 };
 
-const described = (workspace: Workspace, url: URL, now: number): string => {
+const described = (workspace: Workspace, shown: Shown, now: number): string => {
   const { latest_build: build, owner_name, name } = workspace;
   const version = `${workspace.template_name}, version ${build.template_version_name}`;
   const rows: [string, string | undefined][] = [
@@ -35,7 +38,7 @@ const described = (workspace: Workspace, url: URL, now: number): string => {
   for (const agent of agentsOf(workspace)) {
     lines.push("", `Agent ${plain(agent.name)}  ${agent.status}, ${agent.lifecycle_state}`);
     for (const app of agent.apps) {
-      lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(appLink(workspace, agent, app, url))}`);
+      lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(appLink(workspace, agent, app, shown))}`);
     }
   }
   return lines.join("\n");

@@ -11,16 +11,16 @@ import { call } from "./api.ts";
 
 export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
-const pathOf = ({ workspace, agent }: Place, name: string): string =>
-  `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${name}/`;
-
-/** On a host of its own where there are such (`host`: the wildcard, empty for none), else below a path. */
-export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string => {
-  const app = `${port}${isSecure ? "s" : ""}`;
-  const { workspace, agent } = place;
+/** Where an app or a port (`8080`, `8080s`) is: at a host of its own where there are such (`host`: the wildcard), else below a path. */
+const addressOf = ({ workspace, agent }: Place, app: string, host: string): string => {
   const label = labelOf({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
-  return host && label ? `${location.protocol}//${host.replace("*", label)}/` : pathOf(place, app);
+  if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
+  return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
 };
+
+/** Where a port is; `host` is the wildcard of such hosts, empty for none. */
+export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string =>
+  addressOf(place, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in a page of its own, or by a program of this machine that is told the link. */
 export type Opening =
@@ -42,9 +42,8 @@ export const openingOf = (place: Place, app: App, host: string): Opening | undef
   if (app.command) {
     return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
   }
-  if (!app.subdomain) return { way: page, href: pathOf(place, app.slug) };
-  if (!host || !app.subdomain_name) return undefined;
-  return { way: page, href: `${location.protocol}//${host.replace("*", app.subdomain_name)}/` };
+  if (app.subdomain && !host) return undefined;
+  return { way: page, href: addressOf(place, app.slug, host) };
 };
 
 const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
