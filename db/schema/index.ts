@@ -14,6 +14,7 @@ export * from "./external-auth.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./groups.ts";
 export * from "./hook-dispatches.ts";
+export * from "./invitations.ts";
 export * from "./jobs.ts";
 export * from "./known-addresses.ts";
 export * from "./mcp.ts";

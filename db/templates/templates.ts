@@ -184,6 +184,15 @@ export const setTemplateAccess = (
   next: { readonly user_acl: Acl; readonly group_acl: Acl; readonly updated_at: number },
 ): Statement => writeAccess({ id, user_before: user_acl, group_before: group_acl, ...next });
 
+/** {organization_id}. For `scan`. */
+export const listTemplatesOf = query(
+  build
+    .select()
+    .from(templates)
+    .where(and(given(templates.organization_id), alive))
+    .limit(10_000),
+);
+
 /** Returns templates of the organization whose list names the person: {organization_id, user_id}. For `scan`. */
 export const listTemplatesGivenTo = query(
   build

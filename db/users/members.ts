@@ -101,3 +101,28 @@ export const endMembershipsOf = (organization_id: string): Statement[] => [
   deleteMembersOf(organization_id),
   deleteGroupMembersOf(organization_id),
 ];
+
+/** Returns ten of the people who look after templates there, those of the organization first: {organization_id}. */
+export const listTemplateAdministrators = query(
+  build
+    .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
+    .from(users)
+    .leftJoin(
+      organization_members,
+      and(
+        eq(organization_members.user_id, users.id),
+        eq(organization_members.organization_id, sql.placeholder("organization_id")),
+      ),
+    )
+    .where(
+      and(
+        eq(users.deleted, false),
+        eq(users.status, "active"),
+        sql`(exists (select 1 from json_each(${users.roles}) where value in ('owner', 'template-admin')) or exists
+          (select 1 from json_each(coalesce(${organization_members.roles}, '[]')) where value in
+          ('organization-admin', 'organization-template-admin')))`,
+      ),
+    )
+    .orderBy(sql`${organization_members.user_id} is null`, sql`lower(${users.username})`)
+    .limit(10),
+);

@@ -20,6 +20,7 @@ import { groups } from "./groups/index.ts";
 import { hooks } from "./hooks/index.ts";
 import { routes } from "./http/routes.ts";
 import { insights } from "./insights/index.ts";
+import { invitations } from "./invitations/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { notifications } from "./notifications/index.ts";
 import { notificationsOfUser } from "./notifications/of-user.ts";
@@ -57,6 +58,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   applications,
   authScopes,
   users,
+  invitations,
   userSkills,
   userSecrets,
   oauth2Apps,

@@ -20,7 +20,16 @@ export const RESOURCE_TYPES = [
   ...(["workspace_agent", "workspace_app", "task", "chat", "user_secret", "user_skill", "ai_seat"] as const),
   ...(["ai_provider", "ai_provider_key", "ai_gateway_key", "group_ai_budget"] as const),
   ...(["ai_model", "chat_settings", "user_chat_settings", "external_auth_link", "port_share", "mcp_server"] as const),
-  ...(["provisioner_key", "file", "audit_settings", "second_factor", "oidc_link", "passkey", "appearance"] as const),
+  ...([
+    "provisioner_key",
+    "file",
+    "audit_settings",
+    "second_factor",
+    "oidc_link",
+    "passkey",
+    "appearance",
+    "invitation",
+  ] as const),
 ] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];
 

@@ -118,6 +118,14 @@ import type {
   PatchGroup as UpdateGroupRequest,
   WorkspaceQuota,
 } from "./users/group.ts";
+import type {
+  AcceptInvitation,
+  Invitations,
+  Invited,
+  InviteRequest,
+  NewInvitation,
+  OpenInvitation,
+} from "./users/invitation.ts";
 import type { Member as OrganizationMember } from "./users/member.ts";
 import type { OidcProvider, OidcTrial } from "./users/oidc.ts";
 import type { Organization } from "./users/organization.ts";
@@ -641,6 +649,30 @@ export interface Routes {
       >;
     };
   };
+  readonly invitations: {
+    readonly GET: Route<Invitations, undefined, never>;
+    readonly POST: Route<Invited, InviteRequest, never>;
+    readonly accept: {
+      readonly POST: Route<{ session_token: string; recovery_codes?: string[] }, AcceptInvitation, never>;
+      readonly oidc: {
+        readonly POST: Route<{ url: string }, { token: string; provider: string }, never>;
+      };
+      readonly passkey: {
+        readonly start: {
+          readonly POST: Route<PasskeyChallenge, { token: string; username: string }, never>;
+        };
+      };
+    };
+    readonly look: {
+      readonly POST: Route<OpenInvitation, { token: string }, never>;
+    };
+    readonly "{}": {
+      readonly DELETE: Route<undefined, undefined, never>;
+      readonly resend: {
+        readonly POST: Route<NewInvitation, { by?: "email" | "link" } | undefined, never>;
+      };
+    };
+  };
   readonly licenses: {
     readonly GET: Route<Record<string, unknown>[], undefined, never>;
   };
@@ -744,6 +776,9 @@ export interface Routes {
         { name?: string; display_name?: string; description?: string; icon?: string } | undefined,
         never
       >;
+      readonly administrators: {
+        readonly GET: Route<MinimalUser[], undefined, never>;
+      };
       readonly chats: {
         readonly "model-overrides": {
           readonly GET: Route<{ overrides: OrganizationOverride[] }, undefined, never>;

@@ -7,6 +7,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/": APP,
   "/login": APP,
   "/setup": APP,
+  "/invite": APP,
   "/workspaces": APP,
   "/workspaces/:workspace": APP,
   "/workspaces/:workspace/:tab": APP,

@@ -11,7 +11,9 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   const dialog = page.getByRole("dialog");
 
   await page.goto(at("/admin"));
-  await page.getByRole("button", { name: "Add user" }).click();
+  await page.getByRole("button", { name: "Other ways to add users" }).click();
+  await page.getByRole("button", { name: "Add user…" }).click();
+  await dialog.getByLabel("Who").selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("E-mail").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("password1234");

@@ -63,7 +63,8 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
 
   // A press beside a form, or one that began in a field, does not take what was typed.
   await page.goto(at("/admin"));
-  await page.getByRole("button", { name: "Add user" }).click();
+  await page.getByRole("button", { name: "Other ways to add users" }).click();
+  await page.getByRole("button", { name: "Add user…" }).click();
   const box = await dialog.getByLabel("Username").boundingBox();
   await page.mouse.move(box.x + 20, box.y + 10);
   await page.mouse.down();
@@ -75,7 +76,8 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   result.username = await dialog.getByLabel("Username").inputValue();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Add user" }).click();
+  await page.getByRole("button", { name: "Other ways to add users" }).click();
+  await page.getByRole("button", { name: "Add user…" }).click();
   await dialog.waitFor();
   await page.mouse.click(5, 5);
   await dialog.waitFor({ state: "detached" });

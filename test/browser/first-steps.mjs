@@ -17,7 +17,7 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await press(button("Create user and sign in"));
   await press(button("Add it and say hello"));
   await page.getByText(/qwen3-coder:30b answers/).waitFor();
-  await press(page.locator(".page").getByRole("link", { name: "New workspace" }));
+  await press(page.locator(".page").getByRole("link", { name: "Create workspace" }).first());
   await press(page.getByRole("button", { name: "Create" }));
   await page.waitForURL("**/workspaces/*");
   const workspace = page.url();

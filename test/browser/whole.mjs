@@ -174,7 +174,9 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   // A user, and another model.
   await page.goto(at("/admin/people"));
-  await page.getByRole("button", { name: "Add user" }).click();
+  await page.getByRole("button", { name: "Other ways to add users" }).click();
+  await page.getByRole("button", { name: "Add user…" }).click();
+  await dialog.getByLabel("Who").selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("E-mail").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("nine grey herons at noon");

@@ -57,6 +57,32 @@ describe("users", () => {
     expect(await run("users show grace")).toMatchObject({ code: 1, err: expect.stringContaining("there is no user") });
   }, 120_000);
 
+  test("[CV-19] people are invited from words and a file; the links are printed, sent again and revoked", async () => {
+    const file = join(world.home, "team.csv");
+    writeFileSync(file, "Name,E-mail\nIda Rhodes,ida@example.com\n");
+    const out = await must(`users invite jo@example.com --file ${file} --roles auditor`);
+    expect(out).toMatch(
+      /^EMAIL +LINK \(works once, for 7 days\)\njo@example.com +http\S+\/invite#\w{43}\nida@example.com +http/,
+    );
+    expect(await must("users invitations")).toMatch(
+      /^EMAIL .*\nida@example.com +default +auditor +admin +link +\d{4}-/,
+    );
+    expect(await must("users resend ida@example.com")).toMatch(/^http\S+\/invite#\w{43}\n$/);
+    expect(await must("users revoke IDA@example.com")).toBe("The invitation for ida@example.com is revoked.\n");
+    expect(await run("users revoke ida@example.com")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("there is no invitation for ida@example.com"),
+    });
+    expect(await run("users invite nobody")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no e-mail address in "nobody"'),
+    });
+    expect(await run("users invite jo@example.com")).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("was not invited"),
+    });
+  });
+
   test("[CV-19] roles are shown, given and taken; nobody gives them to themselves", async () => {
     await must("users create rita --email rita@example.com");
     expect(await must("users roles rita")).toBe("rita: -\n");

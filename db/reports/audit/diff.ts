@@ -24,6 +24,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     secret_hash: { as: "hashed_secret", kind: "secret" },
   },
   passkey: plain("id", "user_id", "name", "backed_up"),
+  invitation: plain("email", "roles", "organization_id", "organization_roles", "group_ids", "expires_at"),
   second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
   user_secret: {
     ...plain("name", "description", "env_name", "file_path"),

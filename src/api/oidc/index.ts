@@ -52,7 +52,7 @@ export const oidc = (ctx: ApiContext) => {
     callback.search = search;
     const completed = await client.complete(callback, state.checks);
     const identity = toIdentity(client, completed.claims);
-    const { user, changes, methods } = await admitPerson(ctx, client, identity);
+    const { user, changes, methods } = await admitPerson(ctx, client, identity, state.invitation);
     const over = stateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
       const asked = askForFactor(ctx, user, methods, { provider: setting.id, identity: withoutRemarks(identity) });

@@ -17,6 +17,8 @@ export type State = {
   readonly until: number;
   /** Who only tries the provider: nobody is signed in. */
   readonly trial_of?: string;
+  /** The hash of the invitation's token that the person comes in with. */
+  readonly invitation?: string;
 };
 
 const contextOf = (id: string): string => `oidc_state:${id}`;
@@ -29,11 +31,8 @@ export const stateCookie = ({ accessUrl }: ApiContext, id: string, value: string
 
 export const sealState = (ctx: ApiContext, id: string, state: Omit<State, "until">): string => {
   const until = ctx.clock.now() + LIFE_S * 1000;
-  const { checks, back, trial_of } = state;
-  return ctx.encryption.seal(JSON.stringify({ checks, back, trial_of, until } satisfies StateToSeal), contextOf(id));
+  return ctx.encryption.seal(JSON.stringify({ ...state, until } satisfies State), contextOf(id));
 };
-
-type StateToSeal = Omit<State, "trial_of"> & { readonly trial_of: string | undefined };
 
 const stateIn = (encryption: Encryption, id: string, request: Request): State | undefined => {
   const sealed = cookie(request.headers.get("cookie") ?? "", STATE_COOKIE);

@@ -11,6 +11,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { administrators } from "./administrators.ts";
 import { groupsOfOrganization } from "./groups.ts";
 import { members } from "./members.ts";
 import { quota } from "./quota.ts";
@@ -26,6 +27,7 @@ export const organizations = (ctx: ApiContext) =>
     .use(groupsOfOrganization(ctx))
     .use(quota(ctx))
     .use(sharing(ctx))
+    .use(administrators(ctx))
     .get(
       "",
       async ({ caller }) => {

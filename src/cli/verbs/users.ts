@@ -9,7 +9,7 @@ const token = { names: "token" } as const;
 export const USERS = group({
   area: "people",
   name: "users",
-  help: "List, make, suspend and delete users of a running server, give roles, reset passwords and second factors.",
+  help: "Invite, list, suspend and delete users of a running server, give roles, reset passwords and second factors.",
   details: () => `USER is a user name, an e-mail address or an id.\nPasswords: ${PASSWORDS}\n${CONNECTION()}`,
   words: [
     {
@@ -20,10 +20,35 @@ export const USERS = group({
     },
     { ...user, name: "show", usage: "USER", help: "One of them.", load: () => import("../client/users/show.ts") },
     {
+      name: "invite",
+      usage:
+        "[EMAIL]... [--file FILE] [--organization NAME [--group NAME]...] [--roles ROLE,...] [--organization-roles ROLE,...]",
+      help: "Invites people: each gets a link to set a password or passkey, by e-mail or printed. FILE is a list or CSV.",
+      load: () => import("../client/users/invite.ts"),
+    },
+    {
+      name: "invitations",
+      usage: "",
+      help: "Pending invitations.",
+      load: async () => ({ run: (await import("../client/users/invitations.ts")).list }),
+    },
+    {
+      name: "resend",
+      usage: "EMAIL [--link]",
+      help: "Sends an invitation again with a new link, or prints the link.",
+      load: async () => ({ run: (await import("../client/users/invitations.ts")).resend }),
+    },
+    {
+      name: "revoke",
+      usage: "EMAIL",
+      help: "Revokes an invitation.",
+      load: async () => ({ run: (await import("../client/users/invitations.ts")).revoke }),
+    },
+    {
       name: "create",
       usage:
         "NAME [--email EMAIL] [--name TEXT] [--roles ROLE,...] [--organization NAME]... [--password-file FILE | --login-type oidc|none | --service-account]",
-      help: "A user with a password; who signs in at a provider and a service account for programs have none.",
+      help: "Creates a user with a password you choose, or a service account. Prefer invite for people.",
       load: () => import("../client/users/create.ts"),
     },
     {

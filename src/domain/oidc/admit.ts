@@ -16,9 +16,14 @@ export type Admitted = {
   readonly methods: FactorMethod[];
 };
 
-/** Throws what refuses the person. */
-export const admitPerson = async (ctx: DomainContext, provider: Provider, identity: Identity): Promise<Admitted> => {
-  const person = await personOf(ctx, provider, identity);
+/** Throws what refuses the person. `invitation`: the hash of the token that they come in with. */
+export const admitPerson = async (
+  ctx: DomainContext,
+  provider: Provider,
+  identity: Identity,
+  invitation?: string,
+): Promise<Admitted> => {
+  const person = await personOf(ctx, provider, identity, invitation);
   const { user, statements } = person;
   const changes = [...statements, ...(await mapped(ctx, provider, identity, person))];
   ctx.oidc.logRemarks(provider, identity);

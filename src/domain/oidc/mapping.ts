@@ -11,6 +11,7 @@ import type { DomainContext } from "../context.ts";
 import { endSharesWith } from "../organizations/end-shares.ts";
 import { userChanged } from "../users/audit.ts";
 import type { Identity, Provider } from "./identity.ts";
+import type { Person } from "./person.ts";
 
 const missing = (before: readonly string[], after: readonly string[]): string[] =>
   before.filter((role) => !after.includes(role));
@@ -22,12 +23,13 @@ export const mapped = async (
   ctx: DomainContext,
   provider: Provider,
   { roles, memberships }: Identity,
-  { user, isNew }: { user: User; isNew: boolean },
+  person: Pick<Person, "user" | "memberships">,
 ): Promise<Statement[]> => {
+  const { user } = person;
   const lost: string[] = [];
   const statements = [
     ...(await mappedRoles(ctx, user, roles, lost)),
-    ...(await mappedMemberships(ctx, { user, isNew }, memberships, lost)),
+    ...(await mappedMemberships(ctx, person, memberships, lost)),
   ];
   return lost.length === 0 ? statements : [...statements, rightsTaken(ctx, user, provider, lost)];
 };
@@ -63,21 +65,20 @@ const mappedRoles = async (
 
 const mappedMemberships = async (
   ctx: DomainContext,
-  { user, isNew }: { user: User; isNew: boolean },
+  { user, memberships }: Pick<Person, "user" | "memberships">,
   wanted: Identity["memberships"],
   lost: string[],
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
-  const present = isNew ? [] : await ctx.store.all(listMemberships({ user_id: user.id }));
+  // A new account has those that it is made with.
+  const present = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
   for (const [name, given] of Object.entries(wanted)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));
     // Mentioned in a setting and not made yet, or deleted since: nobody is a member of it.
     if (!organization) continue;
     const pair = { organization_id: organization.id, user_id: user.id };
-    // A new user is put into the default organization by the sign-up itself.
-    const known =
-      isNew && organization.is_default ? [] : present.find((one) => one.organization_id === organization.id)?.roles;
+    const known = present.find((one) => one.organization_id === organization.id)?.roles;
     // A mapping gives and takes roles in the default organization. Its members stay members, however they came in.
     const roles = given ?? (organization.is_default && known ? [] : undefined);
     const about = {
@@ -94,7 +95,7 @@ const mappedMemberships = async (
       statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {
       // A former member gets nothing of what was shared with them before.
-      if (!isNew) await endSharesWith(ctx, pair);
+      if (!memberships) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
       statements.push(
         insertMember({ ...pair, roles, created_at: now, updated_at: now }),

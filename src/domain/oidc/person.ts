@@ -4,21 +4,35 @@ import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { insertMember } from "#db/users/members.ts";
+import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
+import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, insertOidcLink, isUnlinkedStill } from "#db/users/oidc-links.ts";
-import { findUser, findUserByEmail, findUserByName, insertUser, type User } from "#db/users/users.ts";
+import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
+import { accountOf } from "../invitations/accept.ts";
 import { userMade } from "../users/audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { freeUsername } from "../users/free-username.ts";
+import { newUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
-import { isFreeName, toUsername } from "../users/usernames.ts";
 import { followed } from "./follow.ts";
 import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
 
 /** The user, and what has to be written for the sign-in to be theirs. */
-export type Person = { readonly user: User; readonly statements: readonly Statement[]; readonly isNew: boolean };
+export type Person = {
+  readonly user: User;
+  readonly statements: readonly Statement[];
+  /** Of a new account: the memberships that the statements make. Absent: the account is there already. */
+  readonly memberships?: readonly Pick<Member, "organization_id" | "roles">[];
+};
 
-export const personOf = async (ctx: DomainContext, provider: Provider, identity: Identity): Promise<Person> => {
+/** Rejects with 403 in words for people. `token_hash`: of the invitation that they come in with. */
+export const personOf = async (
+  ctx: DomainContext,
+  provider: Provider,
+  identity: Identity,
+  token_hash?: string,
+): Promise<Person> => {
   const { store } = ctx;
   const { issuer, sign_up } = provider.setting;
   const { subject, email } = identity;
@@ -26,16 +40,13 @@ export const personOf = async (ctx: DomainContext, provider: Provider, identity:
   if (link) {
     const user = await store.get(findUser({ id: link.user_id }));
     if (!user) throw refusedSignIn("The account that this sign-in belongs to was deleted.");
-    return { ...(await followed(ctx, provider, identity, { user: active(user), link })), isNew: false };
+    return followed(ctx, provider, identity, { user: active(user), link });
   }
   const known = await store.get(findUserByEmail({ email }));
   if (known) return linked(ctx, provider, identity, known);
-  if (!sign_up) {
-    throw refusedSignIn(
-      "You have no account here yet.",
-      "Ask an administrator to create one with your e-mail address.",
-    );
-  }
+  const invitation = await invitationOf(ctx, provider, identity, token_hash);
+  if (invitation) return invited(ctx, provider, identity, invitation);
+  if (!sign_up) throw refusedSignIn("You have no account here yet.", "Ask an administrator for an invitation.");
   return signedUp(ctx, provider, identity);
 };
 
@@ -79,8 +90,53 @@ const linked = async (
   }
   active(user);
   const statements = [isUnlinkedStill({ user_id: user.id }), ...linkOf(ctx, setting.issuer, identity, user)];
-  return { user, statements, isNew: false };
+  return { user, statements };
 };
+
+/** Returns the invitation of the link that they followed, or one of their verified address. Rejects when the link is for another address. */
+const invitationOf = async (
+  { store, clock }: DomainContext,
+  { name }: Provider,
+  { email, isVerified }: Identity,
+  token_hash: string | undefined,
+): Promise<InvitationRow | undefined> => {
+  if (token_hash === undefined) {
+    const row = isVerified ? await store.get(findInvitationByEmail({ email })) : undefined;
+    return row && row.expires_at > clock.now() ? row : undefined;
+  }
+  const row = await store.get(findInvitationByToken({ token_hash }));
+  if (!row || row.expires_at <= clock.now())
+    throw refusedSignIn("This invitation was used or revoked, or has expired.");
+  if (row.email.toLowerCase() === email.toLowerCase()) return row;
+  throw refusedSignIn(
+    `The invitation is for ${row.email}, and ${name} says that you are ${email}.`,
+    "Sign in there with the invited address, or open the link again and set a password.",
+  );
+};
+
+const invited = async (
+  ctx: DomainContext,
+  { setting }: Provider,
+  identity: Identity,
+  row: InvitationRow,
+): Promise<Person> => {
+  const { user, statements } = await accountOf(ctx, row, {
+    id: uuid(),
+    username: await freeUsername(ctx.store, namesOf(identity)),
+    name: identity.name || row.name,
+    login_type: "oidc",
+    password_hash: "",
+  });
+  const { organization_id, organization_roles: roles } = row;
+  return {
+    user,
+    memberships: [{ organization_id, roles }],
+    statements: [...statements, ...linkOf(ctx, setting.issuer, identity, user)],
+  };
+};
+
+/** What a username can be made from. */
+const namesOf = ({ username, email }: Identity): string[] => [username, email].map((text) => text.split("@")[0] ?? "");
 
 const linkOf = (
   ctx: DomainContext,
@@ -105,51 +161,27 @@ const signedUp = async (
   const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
-  const username = await freeName(ctx, identity.username, email);
-  const row = {
+  const username = await freeUsername(ctx.store, namesOf(identity));
+  const user = newUser({
     id: uuid(),
     email,
     username,
     name,
-    ...at,
-    status: "active" as const,
-    login_type: "oidc" as const,
-    roles: [] as string[],
-  };
-  const user: User = {
-    avatar_url: "",
+    login_type: "oidc",
     password_hash: "",
-    theme_preference: "",
-    terminal_font: "",
-    quiet_hours_schedule: "",
-    task_notification_alert_dismissed: false,
-    has_ai_seat: false,
-    last_seen_at: null,
-    deleted: false,
-    second_factor_required: false,
-    github_com_user_id: null,
-    ...row,
-  };
+    roles: [],
+    created_at: now,
+  });
   const { id: organization_id } = await defaultOrganization(ctx.store);
   return {
     user,
-    isNew: true,
+    memberships: [{ organization_id, roles: [] }],
     statements: [
-      insertUser(row),
-      insertMember({ organization_id, user_id: row.id, roles: [], ...at }),
-      userMade(row, now),
-      ...linkOf(ctx, issuer, identity, row),
-      ...(await userCreatedNotices({ store: ctx.store, now }, row, { name: `a sign-in at ${provider}` })),
+      insertUser(user),
+      insertMember({ organization_id, user_id: user.id, roles: [], ...at }),
+      userMade(user, now),
+      ...linkOf(ctx, issuer, identity, user),
+      ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: `a sign-in at ${provider}` })),
     ],
   };
-};
-
-/** A name as ours are, made of what the provider calls the person, that nobody has: `ann`, else `ann-2`, and so on. */
-const freeName = async (ctx: DomainContext, claim: string, email: string): Promise<string> => {
-  const base = toUsername((claim || email).split("@")[0] ?? "") || toUsername(email.split("@")[0] ?? "") || "user";
-  for (let i = 1; i < 100; i++) {
-    const name = i === 1 ? base : `${base.slice(0, 28)}-${i}`;
-    if (isFreeName(name) && !(await ctx.store.get(findUserByName({ username: name })))) return name;
-  }
-  return `${base.slice(0, 23)}-${uuid().slice(0, 8)}`;
 };

@@ -48,8 +48,8 @@ type Outcome = Pick<OidcTrial, "allowed" | "message" | "detail">;
 
 const outcomeOf = async (ctx: DomainContext, provider: Provider, claims: Claims): Promise<Outcome> => {
   try {
-    const { user, isNew } = await personOf(ctx, provider, toIdentity(provider, claims));
-    const message = isNew
+    const { user, memberships } = await personOf(ctx, provider, toIdentity(provider, claims));
+    const message = memberships
       ? `Signing in creates the account ${user.username}.`
       : `Signing in opens the account ${user.username}.`;
     return { allowed: true, message, detail: user.email };

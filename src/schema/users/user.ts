@@ -11,7 +11,7 @@ export const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"] a
 /** The rule of user names (facts/platform 3.1). */
 const USERNAME = "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$";
 
-const Username = t.String({
+export const Username = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: USERNAME,
@@ -24,7 +24,7 @@ export const Email = t.String({
   error: EMAIL_MISTAKE,
   description: "Unique, whatever the letter case.",
 });
-const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
+export const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
 
 export const RoleName = namedObject("RoleName", {
   name: t.String(),

@@ -28,8 +28,11 @@ export const usePasskey = async (
   return { challenge, credential: await answer(navigator.credentials.get({ publicKey })) };
 };
 
-export const makePasskey = async (path: string): Promise<{ challenge: string; credential: CredentialJson }> => {
-  const { challenge, options } = await call<PasskeyChallenge>("POST", path);
+export const makePasskey = async (
+  path: string,
+  body?: object,
+): Promise<{ challenge: string; credential: CredentialJson }> => {
+  const { challenge, options } = await call<PasskeyChallenge>("POST", path, body);
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as unknown as Json);
   return { challenge, credential: await answer(navigator.credentials.create({ publicKey })) };
 };

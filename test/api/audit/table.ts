@@ -160,6 +160,17 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
   "POST /api/v2/authcheck": "changes nothing",
+  ...Object.fromEntries(
+    [
+      "POST /api/v2/invitations",
+      "POST /api/v2/invitations/{invitation}/resend",
+      "DELETE /api/v2/invitations/{invitation}",
+      "POST /api/v2/invitations/accept",
+    ].map((name) => [name, "shown by the stories of test/api/invitations"]),
+  ),
+  "POST /api/v2/invitations/look": "changes nothing",
+  "POST /api/v2/invitations/accept/passkey/start": "keeps nothing",
+  "POST /api/v2/invitations/accept/oidc": "keeps nothing",
   "POST /api/v2/users/oidc/{provider}/try": "keeps nothing",
   "POST /api/v2/users/oidc/{provider}/try/complete": "changes nothing",
   "POST /api/v2/oauth2-provider/authorize": "a yes makes a key: shown by test/api/oauth2",

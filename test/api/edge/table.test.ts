@@ -173,6 +173,10 @@ describe("who is calling", () => {
       "GET /api/v2/users/oidc/callback",
       "GET /api/v2/users/oidc/{provider}/start",
       "GET /api/v2/users/oidc/{provider}/callback",
+      "POST /api/v2/invitations/look",
+      "POST /api/v2/invitations/accept",
+      "POST /api/v2/invitations/accept/passkey/start",
+      "POST /api/v2/invitations/accept/oidc",
       "GET /api/v2/templates/schema",
     ]);
   });

@@ -1,5 +1,6 @@
 // Passkeys: registering, signing in with one alone and as a second factor, and every answer that must not count.
 import { expect, test } from "bun:test";
+import type { Invited } from "#schema/users/invitation.ts";
 import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
@@ -209,4 +210,28 @@ test("[PK-6] they need a name and encryption, or this machine", async () => {
     { enabled: false },
     { enabled: true },
   ]);
+});
+
+test("[IV-4] an invited person comes in with a passkey and no password, and gets recovery codes", async () => {
+  const people = [{ email: "key@example.com", name: "Key Holder" }];
+  const made = await world.admin.post<Invited>("/api/v2/invitations", { people });
+  const token = new URL(made.invitations[0]?.link ?? "").hash.slice(1);
+  const device = new Authenticator(ORIGIN);
+  const begun = { token, username: "key-holder" };
+  const { challenge, options } = await world.anybody.post<PasskeyChallenge>(
+    "/api/v2/invitations/accept/passkey/start",
+    begun,
+  );
+  const passkey = { challenge, name: "laptop", credential: device.create(options) };
+  const accept = (body: object) => world.anybody.fetch("POST", "/api/v2/invitations/accept", { ...begun, ...body });
+  expect((await accept({ passkey, password: PASSWORD })).status).toBe(400);
+  expect((await accept({ passkey: { ...passkey, challenge: "made-up" } })).status).toBe(400);
+  const done = await accept({ passkey });
+  expect(done.status).toBe(201);
+  const { session_token, recovery_codes } = (await done.json()) as { session_token: string; recovery_codes: string[] };
+  expect(recovery_codes).toHaveLength(10);
+  expect(await world.anybody.as(session_token).get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 1 });
+  expect(await signIn(device)).toBe(201);
+  expect((await accept({ passkey })).status).toBe(404);
+  expect(await statusOf(world.anybody, "POST", "/users/login", { email: "key@example.com", password: "" })).toBe(401);
 });

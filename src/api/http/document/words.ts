@@ -4,6 +4,7 @@ import { SESSION_HEADER } from "../identify.ts";
 export const TAGS: { name: string; description: string }[] = [
   { name: "General", description: "Is it alive, which version is it." },
   { name: "Users", description: "People, their sign-ins and their API tokens." },
+  { name: "Invitations", description: "Inviting people, and coming in with an invitation." },
   { name: "Second factors", description: "Authenticator apps, recovery codes, and confirming who one is." },
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
   {

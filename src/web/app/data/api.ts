@@ -51,7 +51,8 @@ const withoutSecrets = (body: unknown): unknown =>
     : body;
 
 /** A secret is not for a panel that one may show to others. */
-const SECRET = /password|login|passkey|second-factor|factors|confirm|\/first$/;
+const SECRET =
+  /password|login|passkey|second-factor|factors|confirm|\/first$|invitations\/(look|accept)|\/try\/complete/;
 
 /** Where a call goes: the path with its parameters and the query, below /api/v2. */
 export const addressOf = (
@@ -118,7 +119,7 @@ const dropPerson = async (): Promise<void> => {
   await dropPushed();
 };
 
-const isAtTheDoor = (): boolean => location.pathname === "/login" || location.pathname === "/setup";
+const isAtTheDoor = (): boolean => ["/login", "/setup", "/invite"].includes(location.pathname);
 
 /** To the sign-in page, and back here afterwards. */
 export const toSignIn = (): void => {

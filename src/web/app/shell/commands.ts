@@ -62,6 +62,7 @@ const SECTIONS: readonly {
     for: "administrators",
     names: [
       ["people", "People"],
+      ["sign-in", "Sign-in"],
       ["organizations", "Organizations"],
       ["models", "Models"],
       ["mcp-servers", "MCP servers"],

@@ -42,4 +42,5 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
 export const doors: Record<string, Later> = {
   "/login": later(() => import("../pages/door/login.tsx")),
   "/setup": later(() => import("../pages/door/setup.tsx")),
+  "/invite": later(() => import("../pages/door/invite.tsx")),
 };

@@ -1,6 +1,7 @@
 // One organization: its members with their roles, whether workspaces may be shared there, its names, and its end.
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
+import type { Invited } from "#schema/users/invitation.ts";
 import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { call } from "../../data/api.ts";
@@ -11,14 +12,19 @@ import { ask } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { NameField, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { into, sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { Pending, pendingIn, readInvitations } from "./invitations.tsx";
+import { Invite, InviteResult } from "./invite.tsx";
 import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
 import { OrganizationGroups } from "./organization-groups.tsx";
 
-type Open = { readonly form: "rename" | "add" } | { readonly form: "roles"; readonly member: Member } | undefined;
+type Open =
+  | { readonly form: "rename" | "add" | "invite" }
+  | { readonly form: "roles"; readonly member: Member }
+  | undefined;
 
 export const OrganizationPage = ({ organization }: { organization: Organization }) => {
   const path = { organization: organization.id };
@@ -34,6 +40,8 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
     ]);
     return { members, roles, sharing };
   });
+  const invited = useResource("invitations", readInvitations);
+  const result = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
     open.value = undefined;
     void again();
@@ -42,6 +50,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
   if (error) return <Failed what="The organization cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const shown = organization.display_name || organization.name;
+  const here = pendingIn(invited, organization.id);
   const remove = (): void =>
     ask({
       title: `Delete ${shown}`,
@@ -83,12 +92,16 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
       <section class="stack" aria-labelledby="members">
         <div class="head">
           <h2 id="members">Members</h2>
-          <span class="push">
-            <Button look="primary" icon="plus" onPress={sets(open, { form: "add" })}>
+          <span class="push line">
+            <Button icon="plus" onPress={sets(open, { form: "add" })}>
               Add member
+            </Button>
+            <Button look="primary" icon="plus" onPress={sets(open, { form: "invite" })}>
+              Invite people
             </Button>
           </span>
         </div>
+        <Pending listed={here} onInvited={into(result)} />
         <ul class="panel list">
           {data.members.map((one) => (
             <MemberRow
@@ -118,6 +131,17 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           {(problems) => <OrganizationFields problems={problems} {...organization} />}
         </FormDialog>
       )}
+      {open.value?.form === "invite" && (
+        <Invite
+          organization={organization.id}
+          onClose={sets(open, undefined)}
+          onInvited={(made) => {
+            result.value = made;
+            void invited.again();
+          }}
+        />
+      )}
+      {result.value && <InviteResult result={result.value} onClose={sets(result, undefined)} />}
       {open.value?.form === "add" && (
         <FormDialog
           title={`Add a member to ${shown}`}

@@ -1,5 +1,6 @@
-// The users of the server: add, give roles, suspend, set a password, delete.
+// The users of the server: invite, give roles, suspend, set a password, delete.
 import { useSignal } from "@preact/signals";
+import type { Invited } from "#schema/users/invitation.ts";
 import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -7,12 +8,14 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets, textInto } from "../../parts/handlers.ts";
+import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { Pending, readInvitations } from "./invitations.tsx";
+import { Invite, InviteResult } from "./invite.tsx";
 import { AddUser, Password, Roles } from "./user-forms.tsx";
 
 const MOST = 500;
@@ -21,6 +24,9 @@ export const People = () => {
   const search = useSignal("");
   const { state, again } = useResource("users", () => call("GET /users", { query: { limit: MOST } }));
   const open = useSignal<{ readonly form: "add" | "roles" | "password"; readonly user?: User } | undefined>(undefined);
+  const invited = useResource("invitations", readInvitations);
+  const isInviting = useSignal(false);
+  const result = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
     open.value = undefined;
     void again();
@@ -44,12 +50,17 @@ export const People = () => {
             onInput={textInto(search)}
           />
         </search>
-        <span class="push">
-          <Button look="primary" icon="plus" onPress={sets(open, { form: "add" })}>
-            Add user
+        <span class="push line">
+          <Button look="primary" icon="plus" onPress={sets(isInviting, true)}>
+            Invite people
           </Button>
+          <Menu
+            label="Other ways to add users"
+            items={() => [{ icon: "user", label: "Add user…", act: sets(open, { form: "add" }) }]}
+          />
         </span>
       </div>
+      <Pending listed={invited} onInvited={into(result)} />
       {found.length === 0 ? (
         <Empty icon="user" title="Nobody fits" text="No username, name or e-mail address holds these letters." />
       ) : (
@@ -66,6 +77,16 @@ export const People = () => {
           ))}
         </ul>
       )}
+      {isInviting.value && (
+        <Invite
+          onClose={sets(isInviting, false)}
+          onInvited={(made) => {
+            result.value = made;
+            void invited.again();
+          }}
+        />
+      )}
+      {result.value && <InviteResult result={result.value} onClose={sets(result, undefined)} />}
       {form === "add" && <AddUser onClose={close} />}
       {form === "roles" && user && <Roles user={user} onClose={close} />}
       {form === "password" && user && <Password user={user} onClose={close} />}

@@ -15,7 +15,7 @@ const ROLES = [
 ];
 
 export const AddUser = ({ onClose }: { onClose: () => void }) => {
-  const kind = useSignal("password");
+  const kind = useSignal("none");
   const isPerson = kind.value === "password";
   return (
     <FormDialog
@@ -36,8 +36,8 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             label="Who"
             value={kind.value}
             choices={[
-              { value: "password", label: "A person with a password" },
               { value: "none", label: "A service account, for programs" },
+              { value: "password", label: "A person, with a password that you choose" },
             ]}
             onPick={into(kind)}
           />
@@ -50,7 +50,13 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             hint="What people call them. Optional."
             error={problems.name}
           />
-          {isPerson && <NewPassword label="Password" hint="They can change it later." error={problems.password} />}
+          {isPerson && (
+            <NewPassword
+              label="Password"
+              hint="Better invite people: then only they know it."
+              error={problems.password}
+            />
+          )}
         </>
       )}
     </FormDialog>

@@ -26,7 +26,15 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "ai_model",
     "mcp_server",
   ] as const),
-  ...(["external_auth_link", "provisioner_key", "file", "audit_settings", "second_factor", "passkey"] as const),
+  ...([
+    "external_auth_link",
+    "provisioner_key",
+    "file",
+    "audit_settings",
+    "second_factor",
+    "passkey",
+    "invitation",
+  ] as const),
 ];
 
 const DONE: Readonly<Record<AuditAction, string>> = {

@@ -5,9 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { isSiteOwner } from "../../data/session.ts";
-import { ButtonLink } from "../../parts/button.tsx";
-import { Empty, Failed } from "../../parts/empty.tsx";
+import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
@@ -15,7 +13,7 @@ import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
-import { hasPage } from "../../shell/places.ts";
+import { NoTemplateYet } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
 import { readLink } from "./link.ts";
 
@@ -44,7 +42,7 @@ export default function CreatePage() {
   if (!state.value.data || usable.value.length === 0) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
-        <div class="page">{state.value.data ? <NoTemplate /> : <Skeleton lines={5} />}</div>
+        <div class="page">{state.value.data ? <NoTemplateYet /> : <Skeleton lines={5} />}</div>
       </Frame>
     );
   }
@@ -67,26 +65,6 @@ export default function CreatePage() {
     </CreateForm>
   );
 }
-
-const NoTemplate = () => (
-  <Empty
-    icon="layers"
-    title="There is no template yet"
-    text={
-      <>
-        Workspaces are made from templates. One of containers comes by itself as soon as the server reaches a Docker
-        Engine (setting <code>docker_host</code>). One of your own is made on the command line:{" "}
-        <code>slipway templates push FOLDER</code>.
-      </>
-    }
-  >
-    {isSiteOwner.value && hasPage("/templates") && (
-      <ButtonLink look="primary" href="/templates">
-        Add a template
-      </ButtonLink>
-    )}
-  </Empty>
-);
 
 const Card = ({ template, checked, pick }: { template: Template; checked: boolean; pick: () => void }) => {
   const usual = template.build_time_stats.start.P50;

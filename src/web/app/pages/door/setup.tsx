@@ -8,12 +8,12 @@ import { Field, NewPassword } from "../../parts/field.tsx";
 import { textsOf } from "../../parts/form-texts.ts";
 import { Door, DoorProblem } from "./door.tsx";
 import { Form } from "./login.tsx";
+import { UsernameField } from "./username-field.tsx";
 
 const setup_token = new URLSearchParams(location.search).get("token") ?? "";
 
 const NO_TOKEN =
   "This page needs the link that the server printed when it started. To get a new link, restart the server.";
-const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
 
 export default function SetupPage() {
   const state = useSignal<"reading" | "form" | "done" | "no token">("reading");
@@ -56,18 +56,7 @@ export default function SetupPage() {
       <p class="mut">This account owns the server: it sees everything and makes other users.</p>
       <Form act={create} tried={tried}>
         <Field label="E-mail" name="email" type="email" autocomplete="email" required autoFocus />
-        <Field
-          label="Username"
-          name="username"
-          autocomplete="username"
-          required
-          maxLength={32}
-          autocapitalize="none"
-          spellcheck={false}
-          pattern={USERNAME}
-          title="Letters and digits, in groups joined by single hyphens"
-          hint="Letters, digits and single hyphens."
-        />
+        <UsernameField />
         <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="What people call you. Optional." />
         <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
         <DoorProblem text={problem.value} />

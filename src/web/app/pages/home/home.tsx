@@ -7,7 +7,6 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { chatState, statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import { workspaces, workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
-import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -16,6 +15,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { openPalette } from "../../shell/palette.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { FirstModel } from "../admin/first-model-later.tsx";
+import { First } from "./first.tsx";
 import { keyOf, NeedItem } from "./need.tsx";
 
 const RECENT = 6;
@@ -60,15 +60,6 @@ const Needs = () => (
       ))}
     </ul>
   </section>
-);
-
-const First = () => (
-  <Empty icon="box" title="No workspaces yet" text="A workspace is a computer for one task, made from a template.">
-    <ButtonLink look="primary" href="/new" keys="N">
-      New workspace
-    </ButtonLink>
-    {workspaces.value.size > 0 && <ButtonLink href="/workspaces?q=">Those of others</ButtonLink>}
-  </Empty>
 );
 
 const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {

@@ -1,0 +1,145 @@
+// What somebody with the link of an invitation does: looks at it, and comes in with a password, a passkey or a sign-in at a provider. The
+// token travels in bodies only (rule IV-2).
+import { type AppError, conflict } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { accountOf, checkWay, invitationFor, openInvitation } from "#domain/invitations/accept.ts";
+import { beginInvitedPasskey, invitedPasskey, keptPasskey } from "#domain/invitations/passkey.ts";
+import { redirectUri } from "#domain/oidc/providers.ts";
+import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
+import { checkUsername } from "#domain/users/usernames.ts";
+import {
+  AcceptByOidc,
+  AcceptByPasskey,
+  AcceptInvitation,
+  InvitationAccepted,
+  InvitationToken,
+  OpenInvitation,
+} from "#schema/users/invitation.ts";
+import { OidcTrialStarted } from "#schema/users/oidc.ts";
+import { PasskeyChallenge } from "#schema/users/passkey.ts";
+import type { ApiContext } from "../context.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+import { asAnswer } from "../oidc/refusals.ts";
+import { sealState, stateCookie } from "../oidc/sign-in-state.ts";
+import { openSession } from "../users/new-session.ts";
+
+const tags = ["Invitations"];
+const TOKEN = "the part of the link behind the #";
+
+const refused = (error: unknown): AppError => {
+  if (error instanceof CommitError && error.reason === "stale") {
+    return conflict("This invitation was used or changed at the same moment. Open the link again.");
+  }
+  return takenOr(error, USER_NAMES);
+};
+
+export const acceptInvitation = (ctx: ApiContext) =>
+  routes()
+    .post("/look", ({ body }) => openInvitation(ctx, body.token), {
+      body: InvitationToken,
+      response: { 200: OpenInvitation, ...fails(400, 403, 404, 410, 415) },
+      detail: operation({
+        reads: "public",
+        tags,
+        operationId: "getInvitation",
+        summary: "Look at an invitation",
+        description: "For the invited person, who has the link. Changes nothing.",
+        security: [],
+        example: { token: TOKEN },
+      }),
+    })
+    .post(
+      "/accept",
+      async ({ body, request, set, status }) => {
+        const { accounts } = ctx;
+        const { token, username, password, passkey: given } = body;
+        const row = await invitationFor(ctx, token);
+        checkWay(body);
+        checkUsername(username);
+        if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });
+        const passkey = given && (await invitedPasskey(ctx, row, given));
+        const password_hash = password === undefined ? "" : await accounts.passwords.hash(password);
+        const { user, statements } = await accountOf(ctx, row, {
+          id: passkey?.user_id ?? uuid(),
+          username,
+          name: body.name?.trim() ?? row.name,
+          login_type: "password",
+          password_hash,
+        });
+        const kept = passkey && keptPasskey(ctx, user, passkey);
+        const proved = { password: true, factor: passkey !== undefined };
+        const guards = [...statements, ...(kept?.statements ?? [])];
+        const session = await openSession(ctx, user, request, proved, guards).catch((error) =>
+          Promise.reject(refused(error)),
+        );
+        ctx.topics.publish("notified", user.id, {});
+        set.headers["set-cookie"] = session.cookie;
+        return status(201, {
+          session_token: session.token,
+          ...(kept ? { recovery_codes: kept.codes } : {}),
+        });
+      },
+      {
+        body: AcceptInvitation,
+        response: { 201: InvitationAccepted, ...fails(400, 403, 404, 409, 410, 415, 503) },
+        detail: operation({
+          reads: "public",
+          tags,
+          operationId: "acceptInvitation",
+          summary: "Accept an invitation",
+          description:
+            "Creates the account with a password or a passkey, and signs in. Also sets the cookie. The link works once.",
+          security: [],
+          example: { token: TOKEN, username: "ada", name: "Ada Lovelace", password: "a long passphrase of yours" },
+        }),
+      },
+    )
+    .post(
+      "/accept/passkey/start",
+      async ({ body, status }) => {
+        const row = await invitationFor(ctx, body.token);
+        checkUsername(body.username);
+        return status(201, await beginInvitedPasskey(ctx, row, body.username));
+      },
+      {
+        body: AcceptByPasskey,
+        response: { 201: PasskeyChallenge, ...fails(400, 404, 410, 415) },
+        detail: operation({
+          reads: "public",
+          tags,
+          operationId: "startInvitationPasskey",
+          summary: "Begin to accept an invitation with a passkey",
+          security: [],
+          example: { token: TOKEN, username: "ada" },
+        }),
+      },
+    )
+    .post(
+      "/accept/oidc",
+      async ({ body, set, status }) => {
+        const row = await invitationFor(ctx, body.token);
+        const client = ctx.oidc.at(body.provider);
+        const { id } = client.setting;
+        const back = redirectUri(id, ctx.accessUrl).href;
+        const { url, checks } = await client.begin(back).catch((error) => Promise.reject(asAnswer(error)));
+        const sealed = sealState(ctx, id, { checks, back: "/", invitation: row.token_hash });
+        set.headers["set-cookie"] = stateCookie(ctx, id, sealed);
+        return status(201, { url: url.href });
+      },
+      {
+        body: AcceptByOidc,
+        response: { 201: OidcTrialStarted, ...fails(400, 401, 404, 410, 415, 503) },
+        detail: operation({
+          reads: "public",
+          tags,
+          operationId: "startInvitationOidc",
+          summary: "Begin to accept an invitation at a sign-in provider",
+          description: "For a browser, which then goes to `url`. The address there must be the invited one.",
+          security: [],
+          example: { token: TOKEN, provider: "acme" },
+        }),
+      },
+    );

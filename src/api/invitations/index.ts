@@ -1,0 +1,82 @@
+// Invitations: made, listed, sent again and revoked by people who look after users or an organization's members.
+import { t } from "elysia";
+import {
+  invitePeople,
+  listVisibleInvitations,
+  resendInvitation,
+  revokeInvitation,
+} from "#domain/invitations/invite.ts";
+import { Invitations, Invited, InviteRequest, NewInvitation, ResendRequest } from "#schema/users/invitation.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+import { acceptInvitation } from "./accept.ts";
+
+const tags = ["Invitations"];
+const params = t.Object({ invitation: t.String({ format: "uuid", description: "Invitation id." }) });
+
+export const invitations = (ctx: ApiContext) =>
+  routes({ prefix: "/invitations" })
+    .use(acceptInvitation(ctx))
+    .use(callers)
+    .get("", ({ caller }) => listVisibleInvitations(ctx, caller), {
+      user: true,
+      response: { 200: Invitations, ...fails(401, 403) },
+      detail: {
+        tags,
+        operationId: "listInvitations",
+        summary: "List pending invitations",
+        description: "Those the caller may revoke. Expired ones stay for 30 days, so that they can be sent again.",
+      },
+    })
+    .post("", async ({ caller, body, status }) => status(201, await invitePeople(ctx, caller, body)), {
+      user: true,
+      body: InviteRequest,
+      response: { 201: Invited, ...fails(400, 401, 403, 409, 413, 415) },
+      detail: operation({
+        tags,
+        operationId: "createInvitations",
+        summary: "Invite people",
+        description:
+          "Each gets a link that works once, for 7 days: by e-mail where an SMTP server is set up, else in the answer. For owners and user-admins, and for those who look after the members of the organization. Nobody gives more than they may give.",
+        example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
+      }),
+    })
+    .post(
+      "/:invitation/resend",
+      async ({ caller, params, body, status }) =>
+        status(201, await resendInvitation(ctx, caller, params.invitation, body.by)),
+      {
+        user: true,
+        params,
+        body: ResendRequest,
+        response: { 201: NewInvitation, ...fails(400, 401, 403, 404, 415) },
+        detail: operation({
+          tags,
+          operationId: "sendInvitation",
+          summary: "Send an invitation again",
+          description: "Makes a new link, good for 7 days. The old one no longer works.",
+          example: { by: "link" },
+        }),
+      },
+    )
+    .delete(
+      "/:invitation",
+      async ({ caller, params, set }) => {
+        await revokeInvitation(ctx, caller, params.invitation);
+        set.status = 204;
+      },
+      {
+        user: true,
+        params,
+        response: { 204: NoContent, ...fails(401, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteInvitation",
+          summary: "Revoke an invitation",
+          description: "Its link no longer works.",
+        }),
+      },
+    );

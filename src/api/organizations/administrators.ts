@@ -1,0 +1,32 @@
+// Whom members of an organization ask for what they cannot do themselves.
+import { t } from "elysia";
+import { listTemplateAdministrators } from "#db/users/members.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { MinimalUser } from "#schema/users/user.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+export const administrators = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get(
+      "/:organization/administrators",
+      async ({ caller, params }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        return ctx.store.all(listTemplateAdministrators({ organization_id: id }));
+      },
+      {
+        user: true,
+        params: organizationPath,
+        response: { 200: t.Array(MinimalUser), ...fails(401, 404) },
+        detail: {
+          tags: ["Organizations"],
+          operationId: "listOrganizationAdministrators",
+          summary: "List people to ask",
+          description:
+            "Ten at most of those who look after the organization's templates, so that members know whom to ask.",
+        },
+      },
+    );

@@ -1,0 +1,54 @@
+// Reads a pasted list of people: addresses with commas, semicolons or lines between them, `Ada Lovelace <ada@example.com>`, and CSV with a
+// name and an address in each line. Pure; the page and the command line share it.
+import { isEmailAddress } from "./email-address.ts";
+
+export type ListedPerson = { readonly email: string; readonly name: string };
+export type PeopleList = {
+  readonly people: readonly ListedPerson[];
+  /** Lines in which no address was found. */
+  readonly unreadable: readonly string[];
+};
+
+/** More than anybody invites: the rest is not looked at. */
+const MAX_LINES = 10_000;
+const MAX_NAME = 128;
+
+/** The cells of a line; separators inside of quotes belong to the cell. */
+const cellsOf = (line: string): string[] =>
+  [...line.matchAll(/\s*"((?:[^"]|"")*)"([^,;\t]*)|[^,;\t]+/g)]
+    .map(([all, quoted, rest]) => (quoted === undefined ? all : `${quoted.replaceAll('""', '"')}${rest ?? ""}`).trim())
+    .filter((cell) => cell !== "");
+
+const personIn = (cell: string): ListedPerson | undefined => {
+  const [, name = "", inside] = /^([^<>]*)<([^<>\s]+)>$/.exec(cell) ?? [];
+  const email = (inside ?? cell).replace(/^mailto:/i, "");
+  return isEmailAddress(email) ? { email, name: name.trim().slice(0, MAX_NAME) } : undefined;
+};
+
+const readLine = (line: string): readonly ListedPerson[] => {
+  const cells = cellsOf(line);
+  const people = cells.flatMap((cell) => personIn(cell) ?? []);
+  const [only] = people;
+  // Addresses with blanks between them.
+  if (!only && !line.includes("<")) return line.split(/[\s,;]+/).flatMap((word) => personIn(word) ?? []);
+  if (people.length !== 1 || !only || only.name !== "") return people;
+  const name = cells.filter((cell) => !personIn(cell)).join(" ");
+  return [{ email: only.email, name: name.slice(0, MAX_NAME) }];
+};
+
+/** Returns everybody in the list once, in its order. A first line of headings is left out. */
+export const readPeople = (text: string): PeopleList => {
+  const lines = text
+    .split(/\r\n|[\r\n]/, MAX_LINES)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const found = new Map<string, ListedPerson>();
+  const unreadable: string[] = [];
+  for (const [index, line] of lines.entries()) {
+    const people = readLine(line);
+    for (const one of people) if (!found.has(one.email.toLowerCase())) found.set(one.email.toLowerCase(), one);
+    const isHeading = index === 0 && lines.length > 1 && /mail/i.test(line);
+    if (people.length === 0 && !isHeading) unreadable.push(line);
+  }
+  return { people: [...found.values()], unreadable };
+};

@@ -1,0 +1,65 @@
+// `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: what becomes of invitations until somebody accepts them.
+import type { Invitation } from "#schema/users/invitation.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { asTable } from "../../options.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const EXPECTED = "the invited e-mail address";
+
+const wayOf = ({ expired, sent_at, send_problem }: Invitation): string =>
+  expired ? "expired" : send_problem !== "" ? "not sent" : sent_at === undefined ? "link" : "sent";
+
+export const list: RunVerb = async (input) => {
+  const { value, has } = readArguments(input.argv);
+  return withServer("users invitations", input, value, async ({ client }) => {
+    const { invitations } = await client.get("/api/v2/invitations");
+    const rows = invitations.map((one) => [
+      plain(one.email),
+      plain(one.organization_name),
+      plain([...one.roles, ...one.organization_roles].join(",")) || "-",
+      plain(one.invited_by),
+      wayOf(one),
+      one.expires_at.slice(0, 10),
+    ]);
+    if (has.json) input.print(JSON.stringify(invitations));
+    else if (rows.length === 0) input.print("No pending invitations.");
+    else input.print(asTable(["EMAIL", "ORGANIZATION", "ROLES", "INVITED BY", "STATE", "EXPIRES"], rows));
+    return EXIT.ok;
+  });
+};
+
+/** Rejects with VerbFailure when the address has no invitation. */
+const invitationFor = async (client: Client, email: string): Promise<Invitation> => {
+  const { invitations } = await client.get("/api/v2/invitations");
+  const found = invitations.find((one) => one.email.toLowerCase() === email.toLowerCase() || one.id === email);
+  if (!found) throw new VerbFailure(`there is no invitation for ${plain(email)}`);
+  return found;
+};
+
+export const resend: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["link"] });
+  const word = oneWord(input, words, EXPECTED);
+  return withServer("users resend", input, value, async ({ client }) => {
+    const { id } = await invitationFor(client, await orAsked(input, word, "E-mail address of the invitation"));
+    const made = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
+    if (has.json) input.print(JSON.stringify(made));
+    else input.print(made.link ?? `Sent to ${plain(made.invitation.email)}.`);
+    return EXIT.ok;
+  });
+};
+
+export const revoke: RunVerb = async (input) => {
+  const { words, value } = readArguments(input.argv);
+  const word = oneWord(input, words, EXPECTED);
+  return withServer("users revoke", input, value, async ({ client }) => {
+    const { id, email } = await invitationFor(client, await orAsked(input, word, "E-mail address of the invitation"));
+    await client.delete(`/api/v2/invitations/${id}`);
+    input.print(`The invitation for ${plain(email)} is revoked.`);
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,86 @@
+// `slipway users invite EMAIL...`: invites people, and prints the links that do not go by e-mail.
+import { readPeople } from "#base/people-list.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { Invited, InviteRequest } from "#schema/users/invitation.ts";
+import { MAX_INVITED_AT_ONCE } from "#schema/users/invitation.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { listed } from "./create.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, {
+    values: ["file", "organization", "roles", "organization-roles"],
+    lists: ["group"],
+  });
+  const people = peopleIn(input, words, value.file);
+  const { roles, "organization-roles": organization_roles, organization } = value;
+  if (list.group.length > 0 && organization === undefined) throw usageError("--group", "needs --organization");
+  return withServer("users invite", input, value, async ({ client }) => {
+    const place = organization === undefined ? {} : await placeOf(client, organization, list.group);
+    const invited: Invited = await client.post("/api/v2/invitations", {
+      people,
+      ...place,
+      ...(roles === undefined ? {} : { roles: listed(roles) }),
+      ...(organization_roles === undefined ? {} : { organization_roles: listed(organization_roles) }),
+    } satisfies InviteRequest);
+    if (has.json) input.print(JSON.stringify(invited));
+    else report(input, invited);
+    return EXIT.ok;
+  });
+};
+
+/** Throws UsageError for what is no address. */
+const peopleIn = (
+  { readFile }: VerbInput,
+  words: readonly string[],
+  file: string | undefined,
+): InviteRequest["people"] => {
+  const lists = [readPeople(words.join("\n")), ...(file === undefined ? [] : [readPeople(readList(readFile, file))])];
+  const people = lists.flatMap((one) => one.people);
+  const [wrong] = lists.flatMap(({ unreadable }) => unreadable);
+  if (wrong !== undefined)
+    throw usageError(file === undefined ? "argument" : "--file", `no e-mail address in "${plain(wrong)}"`);
+  if (people.length === 0) throw usageError("argument", "expected e-mail addresses, or --file FILE");
+  if (people.length > MAX_INVITED_AT_ONCE) {
+    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses at once, got ${people.length}`);
+  }
+  return [...people];
+};
+
+const readList = (readFile: VerbInput["readFile"], file: string): string => {
+  try {
+    return readFile(file);
+  } catch (error) {
+    throw usageError("--file", `${file} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+const placeOf = async (
+  client: Client,
+  organization: string,
+  groups: readonly string[],
+): Promise<Pick<InviteRequest, "organization_id" | "group_ids">> => {
+  const place = `/api/v2/organizations/${encodeURIComponent(organization)}` as const;
+  const { id: organization_id } = await client.get(place);
+  const group_ids: string[] = [];
+  for (const name of groups) group_ids.push((await client.get(`${place}/groups/${encodeURIComponent(name)}`)).id);
+  return { organization_id, ...(group_ids.length > 0 ? { group_ids } : {}) };
+};
+
+const report = (
+  { print, printError }: VerbInput,
+  { invitations, skipped, by_email, without_template }: Invited,
+): void => {
+  const rows = invitations.map(({ invitation, link }) => [plain(invitation.email), link ?? "sent by e-mail"]);
+  if (rows.length > 0) print(asTable(["EMAIL", by_email ? "LINK" : "LINK (works once, for 7 days)"], rows));
+  for (const { email, reason } of skipped) printError(`${plain(email)} was not invited. ${plain(reason)}`);
+  if (without_template && rows.length > 0) {
+    printError(
+      "No template is available to members yet. Add one with `slipway templates init` and `slipway templates push`.",
+    );
+  }
+};

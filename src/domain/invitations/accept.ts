@@ -1,0 +1,118 @@
+// Coming in with an invitation: the account is made with what the invitation gives, in the batch of the first session (rules IV-4, IV-5).
+
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, conflict, invalid, invalidField } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { addToGroup, findGroup } from "#db/users/groups.ts";
+import { findInvitationByToken, type InvitationRow, useInvitation } from "#db/users/invitations.ts";
+import { insertMember } from "#db/users/members.ts";
+import { findOrganization } from "#db/users/organizations.ts";
+import { insertUser, isStillOwner, type User } from "#db/users/users.ts";
+import type { OpenInvitation } from "#schema/users/invitation.ts";
+import { partyOf } from "#src/authentication/webauthn.ts";
+import type { DomainContext } from "../context.ts";
+import { asCaller } from "../users/as-caller.ts";
+import { userMade } from "../users/audit.ts";
+import { freeUsername } from "../users/free-username.ts";
+import { newUser } from "../users/new-user.ts";
+import { userCreatedNotices } from "../users/notices.ts";
+import { presentRole } from "../users/present.ts";
+import { whyNotGive } from "./rights.ts";
+
+/** Returns the invitation of this link. 404 for a link that is none (any more), 410 for one that expired. */
+export const invitationFor = async (
+  { store, clock }: Pick<DomainContext, "store" | "clock">,
+  token: string,
+): Promise<InvitationRow> => {
+  const row = await store.get(findInvitationByToken({ token_hash: sha256(token) }));
+  if (!row) {
+    throw new AppError("not_found", "This invitation does not exist.", {
+      detail: "It was used, revoked or sent again. Look for a newer message, or ask for a new invitation.",
+    });
+  }
+  if (row.expires_at <= clock.now()) {
+    throw new AppError("gone", "This invitation has expired.", {
+      detail: "Ask the person who invited you to send it again.",
+    });
+  }
+  return row;
+};
+
+/** Returns the inviter with the rights that they have now. 403 when they could not give this any more. */
+const giverOf = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
+  const inviter = await asCaller(store, row.invited_by);
+  if (inviter && whyNotGive(inviter, row) === undefined) return inviter;
+  throw new AppError("forbidden", "The person who invited you may no longer give what the invitation promises.", {
+    detail: "Ask an administrator for a new invitation.",
+  });
+};
+
+/** What the invited person is shown before they decide. */
+export const openInvitation = async (ctx: DomainContext, token: string): Promise<OpenInvitation> => {
+  const row = await invitationFor(ctx, token);
+  const inviter = await giverOf(ctx, row);
+  const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
+  const roles = [
+    ...row.roles.map((role) => presentRole(role)),
+    ...row.organization_roles.map((role) => presentRole(role, row.organization_id)),
+  ];
+  return {
+    email: row.email,
+    name: row.name,
+    username: await freeUsername(ctx.store, [row.name, row.email.split("@")[0] ?? ""]),
+    organization_name: organization ? organization.display_name || organization.name : "",
+    roles: roles.map(({ display_name }) => display_name),
+    invited_by: inviter.username,
+    expires_at: rfc3339(row.expires_at),
+    passkey: partyOf(ctx.accessUrl) !== undefined,
+    providers: ctx.oidc.all.map(({ setting, name }) => ({ id: setting.id, name, icon: setting.icon ?? "" })),
+  };
+};
+
+type Newcomer = Pick<User, "id" | "username" | "name" | "login_type" | "password_hash">;
+
+/** The account that an invitation makes, and the batch that makes it: refused as `stale` when the invitation was used meanwhile. */
+export const accountOf = async (
+  ctx: DomainContext,
+  row: InvitationRow,
+  newcomer: Newcomer,
+): Promise<{ readonly user: User; readonly statements: readonly Statement[] }> => {
+  const { store } = ctx;
+  const inviter = await giverOf(ctx, row);
+  const now = ctx.clock.now();
+  const at = { created_at: now, updated_at: now };
+  const { organization_id, organization_roles } = row;
+  if (!(await store.get(findOrganization({ id: organization_id })))) {
+    throw conflict("The organization that you were invited to was deleted. Ask for a new invitation.");
+  }
+  const groups = await Promise.all(row.group_ids.map((id) => store.get(findGroup({ id }))));
+  // Groups that were deleted since are left out.
+  const memberships = groups.flatMap((group) =>
+    group?.organization_id === organization_id ? [{ group_id: group.id, organization_id, user_id: newcomer.id }] : [],
+  );
+  const user = newUser({ ...newcomer, email: row.email, roles: row.roles, created_at: now });
+  const by = { name: `an invitation of ${inviter.username}`, also: inviter.user_id };
+  return {
+    user,
+    statements: [
+      useInvitation(row),
+      // Two owners cannot undo each other at the same moment.
+      ...(row.roles.length > 0 ? [isStillOwner({ id: inviter.user_id })] : []),
+      insertUser(user),
+      insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...at }),
+      ...addToGroup(memberships),
+      userMade(user, now),
+      ...(await userCreatedNotices({ store, now }, user, by)),
+    ],
+  };
+};
+
+/** Exactly one of the two. 400. */
+export const checkWay = ({ password, passkey }: { readonly password?: unknown; readonly passkey?: unknown }): void => {
+  if (password === undefined && passkey === undefined)
+    throw invalidField("password", "Set a password or use a passkey.");
+  if (password !== undefined && passkey !== undefined) {
+    throw invalid("Send a password or a passkey, not both.", [{ field: "passkey", detail: "goes without a password" }]);
+  }
+};

@@ -1,0 +1,226 @@
+// Inviting people, and what becomes of invitations until somebody accepts them: seen, sent again, revoked (rules IV-1 to IV-6).
+import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { isUuid, uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { type AuditEntry, type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { findGroup } from "#db/users/groups.ts";
+import {
+  countInvitations,
+  deleteInvitation,
+  deleteOldInvitations,
+  findInvitation,
+  findInvitationByEmail,
+  type InvitationRow,
+  insertInvitation,
+  listInvitations,
+  updateInvitation,
+} from "#db/users/invitations.ts";
+import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
+import { findUser, findUserByEmail } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
+import { mayCreateUsers, maySeeOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { isEveryone } from "../groups/find.ts";
+import { defaultOrganization } from "../users/first-user.ts";
+import { organizationRoles, siteRoles } from "../users/site-roles.ts";
+import { INVITATION_MS, linkTo, newLink, type Outgoing, sendLinks } from "./links.ts";
+import { presentInvitation } from "./present.ts";
+import { type Gift, mayInvite, mustBeAbleToGive } from "./rights.ts";
+import { hasTemplateForMembers } from "./templates.ts";
+
+const MAX_PENDING = 1_000;
+/** Expired invitations are shown for so long, so that they can be sent again. */
+const KEPT_MS = 30 * 86_400_000;
+
+const entryOf = (
+  { id, email, organization_id }: InvitationRow,
+  change: AuditedChange & Pick<AuditEntry, "additional">,
+): Statement => audited({ ...change, resource_type: "invitation", resource_id: id, target: email, organization_id });
+
+/** Invites people; addresses that have an account or an invitation are left out and named. 400, 403, 409. */
+export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input: InviteRequest): Promise<Invited> => {
+  const { store, clock, mailer } = ctx;
+  mustInviteSomewhere(caller);
+  const { organization, gift } = await giftOf(ctx, caller, input);
+  mustBeAbleToGive(caller, gift);
+  const now = clock.now();
+  const { people, skipped, replaced } = await newcomers(ctx, input.people);
+  const pending = (await store.get(countInvitations()))?.count ?? 0;
+  if (pending + people.length - replaced.length > MAX_PENDING) {
+    throw conflict(`There are ${pending} pending invitations, and ${MAX_PENDING} are the limit. Revoke some first.`);
+  }
+  const made = people.map(({ email, name = "" }) => {
+    const link = newLink();
+    const row: InvitationRow = {
+      id: uuid(),
+      email,
+      name: name.trim(),
+      token_hash: link.token_hash,
+      ...gift,
+      invited_by: caller.user_id,
+      created_at: now,
+      expires_at: now + INVITATION_MS,
+      sent_at: null,
+      send_problem: "",
+    };
+    return { row, token: link.token, inviter: caller.username };
+  });
+  if (made.length > 0) {
+    const statements = [
+      deleteOldInvitations({ before: now - KEPT_MS }),
+      ...replaced.map(({ id }) => deleteInvitation(id)),
+      ...made.map(({ row }) => insertInvitation(row)),
+      ...made.map(({ row }) => entryOf(row, { now, action: "create", after: row })),
+    ];
+    await store.commit(statements).catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+      throw conflict("Somebody else invited one of these people at the same moment. Try again.");
+    });
+  }
+  const by_email = mailer.isSetUp;
+  if (by_email) sendLinks(ctx, made);
+  return {
+    invitations: made.map((one) => presentNew(ctx, one, organization.name, !by_email)),
+    skipped,
+    by_email,
+    without_template: !(await hasTemplateForMembers(ctx, organization.id)),
+  };
+};
+
+const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organization: string, withLink: boolean) => {
+  const invitation = presentInvitation(row, { inviter, organization }, ctx.clock.now());
+  const made: NewInvitation = withLink ? { invitation, link: linkTo(ctx, token) } : { invitation };
+  return made;
+};
+
+/** What is asked for, checked. 400 naming the field. */
+const giftOf = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  input: InviteRequest,
+): Promise<{ organization: OrganizationRow; gift: Gift }> => {
+  const asked = input.organization_id?.toLowerCase();
+  const organization =
+    asked === undefined ? await defaultOrganization(store) : await store.get(findOrganization({ id: asked }));
+  if (!organization || !maySeeOrganization(caller, organization.id)) {
+    throw invalidField("organization_id", "This organization does not exist.");
+  }
+  const group_ids = [...new Set((input.group_ids ?? []).map((id) => id.toLowerCase()))];
+  for (const [index, id] of group_ids.entries()) {
+    const group = await store.get(findGroup({ id }));
+    // Everybody is in the group of all members anyway.
+    if (!group || group.organization_id !== organization.id || isEveryone(group)) {
+      throw invalidField(`group_ids[${index}]`, "is not a group of this organization");
+    }
+  }
+  const gift = {
+    roles: siteRoles(input.roles ?? []),
+    organization_id: organization.id,
+    organization_roles: organizationRoles(input.organization_roles ?? []),
+    group_ids,
+  };
+  return { organization, gift };
+};
+
+type Newcomers = {
+  readonly people: InviteRequest["people"];
+  readonly skipped: Invited["skipped"];
+  /** Expired invitations of the same addresses. */
+  readonly replaced: readonly InvitationRow[];
+};
+
+const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["people"]): Promise<Newcomers> => {
+  const people = new Map<string, InviteRequest["people"][number]>();
+  const skipped: { email: string; reason: string }[] = [];
+  const replaced: InvitationRow[] = [];
+  for (const one of asked) {
+    const { email } = one;
+    if (people.has(email.toLowerCase())) continue;
+    const [user, pending] = await Promise.all([
+      store.get(findUserByEmail({ email })),
+      store.get(findInvitationByEmail({ email })),
+    ]);
+    if (user) skipped.push({ email, reason: `${user.username} has this address already.` });
+    else if (pending && pending.expires_at > clock.now()) {
+      skipped.push({ email, reason: "This address was invited already. You can send the invitation again." });
+    } else {
+      people.set(email.toLowerCase(), one);
+      if (pending) replaced.push(pending);
+    }
+  }
+  return { people: [...people.values()], skipped, replaced };
+};
+
+/** Returns the invitations that the caller may revoke. Rejects with 403 when they may invite nobody. */
+export const listVisibleInvitations = async (ctx: DomainContext, caller: UserCaller): Promise<Invitations> => {
+  mustInviteSomewhere(caller);
+  const rows = await ctx.store.scan(listInvitations());
+  const now = ctx.clock.now();
+  return {
+    by_email: ctx.mailer.isSetUp,
+    invitations: rows
+      .filter(({ invitation }) => mayInvite(caller, invitation.organization_id))
+      .map(({ invitation, inviter, organization }) => presentInvitation(invitation, { inviter, organization }, now)),
+  };
+};
+
+/** Rejects with 403 unless the caller may invite people to some organization. */
+const mustInviteSomewhere = (caller: UserCaller): void => {
+  if (mayCreateUsers(caller) || Object.keys(caller.organizations).some((id) => mayInvite(caller, id))) return;
+  throw forbidden("Inviting people takes the right to create users or to add members.");
+};
+
+/** 404 when there is none to see. */
+const findVisible = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<InvitationRow> => {
+  const row = isUuid(id) ? await store.get(findInvitation({ id: id.toLowerCase() })) : undefined;
+  if (!row || !mayInvite(caller, row.organization_id)) throw notFound();
+  return row;
+};
+
+/** Makes a new link, good for 7 days from now; the old one no longer works. It gives with the caller's rights from now on. 403, 404. */
+export const resendInvitation = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  id: string,
+  by: "email" | "link" | undefined,
+): Promise<NewInvitation> => {
+  const before = await findVisible(ctx, caller, id);
+  mustBeAbleToGive(caller, before);
+  const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
+  if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
+  const { token, token_hash } = newLink();
+  const now = ctx.clock.now();
+  const patch = {
+    token_hash,
+    invited_by: caller.user_id,
+    expires_at: now + INVITATION_MS,
+    sent_at: null,
+    send_problem: "",
+  };
+  const row = { ...before, ...patch };
+  await ctx.store.commit([
+    updateInvitation(row.id, patch, { expect: 1 }),
+    entryOf(row, { now, action: "write", before: before, after: row, additional: { sent: isMailed } }),
+  ]);
+  const outgoing = { row, token, inviter: caller.username };
+  if (isMailed) sendLinks(ctx, [outgoing]);
+  const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
+  return presentNew(ctx, outgoing, organization?.name ?? "", !isMailed);
+};
+
+/** The link no longer works. 404. */
+export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
+  const row = await findVisible(ctx, caller, id);
+  const gone = { ...deleteInvitation(row.id), expect: 1 };
+  const entry = entryOf(row, { now: ctx.clock.now(), action: "delete", before: row });
+  await ctx.store.commit([gone, entry]).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+    throw notFound();
+  });
+};
+
+/** Returns the username of who made the invitation. */
+export const inviterOf = async ({ store }: DomainContext, { invited_by }: InvitationRow): Promise<string> =>
+  (await store.get(findUser({ id: invited_by })))?.username ?? "";

@@ -1,0 +1,56 @@
+// The link of an invitation: made, sent by e-mail where an SMTP server is set up, and renewed. Only its hash is kept (rule IV-2).
+import { linkToken, sha256, uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
+import { type InvitationRow, updateInvitation } from "#db/users/invitations.ts";
+import type { DomainContext } from "../context.ts";
+
+export const INVITATION_MS = 7 * 86_400_000;
+
+export type NewLink = { readonly token: string; readonly token_hash: string };
+
+export const newLink = (): NewLink => {
+  const token = linkToken();
+  return { token, token_hash: sha256(token) };
+};
+
+/** The token stands behind the `#`: no log of a server or proxy has it. */
+export const linkTo = ({ accessUrl }: Pick<DomainContext, "accessUrl">, token: string): string =>
+  new URL(`/invite#${token}`, accessUrl).href;
+
+export type Outgoing = { readonly row: InvitationRow; readonly token: string; readonly inviter: string };
+
+const textOf = (ctx: DomainContext, { row, token, inviter }: Outgoing): string =>
+  [
+    `${row.name === "" ? "Hello" : `Hello ${row.name}`},`,
+    `${inviter} invited you to ${ctx.accessUrl.host}. Open this link to create your account:`,
+    linkTo(ctx, token),
+    "The link works once, for 7 days. If you did not expect this invitation, ignore this message.",
+  ].join("\n\n");
+
+/** Sends one message after the other, and notes of each whether it went out. Returns at once; never rejects. */
+export const sendLinks = (ctx: DomainContext, outgoing: readonly Outgoing[]): void => {
+  const work = async (): Promise<void> => {
+    for (const one of outgoing) await sendLink(ctx, one);
+  };
+  void besideRequest(work).catch((error) => log("http").warn("invitations were not sent: {error}", { error }));
+};
+
+const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
+  const { id, email: to } = one.row;
+  const mail = {
+    to,
+    subject: `${one.inviter} invited you to ${ctx.accessUrl.host}`,
+    text: textOf(ctx, one),
+    id: uuid(),
+  };
+  const noted = await ctx.mailer.send(mail).then(
+    () => ({ sent_at: ctx.clock.now(), send_problem: "" }),
+    (error: unknown) => {
+      log("http").warn("an invitation was not sent: {error}", { error });
+      return { sent_at: null, send_problem: "The e-mail server did not take the message." };
+    },
+  );
+  // Gone meanwhile: then there is nothing to note.
+  await ctx.store.commit([updateInvitation(id, noted)]);
+};

@@ -1,0 +1,70 @@
+// The passkey of somebody who has no account yet: asked for with the link of the invitation, and stored with the account.
+import { conflict, invalid, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { InvitationRow } from "#db/users/invitations.ts";
+import { findPasskeyByCredential, insertPasskey, type Passkey } from "#db/users/passkeys.ts";
+import type { User } from "#db/users/users.ts";
+import type { AcceptInvitation } from "#schema/users/invitation.ts";
+import type { PasskeyChallenge } from "#schema/users/passkey.ts";
+import { askToRegister, registered } from "#src/authentication/webauthn.ts";
+import type { DomainContext } from "../context.ts";
+import { passkeyEntry } from "../factors/passkey-entry.ts";
+import { partyAt } from "../factors/passkey-proof.ts";
+
+const PURPOSE = "passkey_invitation";
+
+type Begun = { readonly user_id: string; readonly invitation: string; readonly challenge: string };
+type Given = NonNullable<AcceptInvitation["passkey"]>;
+
+/** Returns what the browser is asked to make. 400 where browsers would refuse. */
+export const beginInvitedPasskey = async (
+  ctx: DomainContext,
+  { id: invitation, email }: InvitationRow,
+  username: string,
+): Promise<PasskeyChallenge> => {
+  const user_id = uuid();
+  const { options, challenge } = await askToRegister(partyAt(ctx), { id: user_id, email, name: username }, []);
+  const begun: Begun = { user_id, invitation, challenge };
+  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
+};
+
+/** Returns the passkey and the id of the account that it belongs to. 400 when the answer does not hold. */
+export const invitedPasskey = async (
+  ctx: DomainContext,
+  { id }: InvitationRow,
+  { challenge, name, credential }: Given,
+): Promise<Passkey> => {
+  const { challenges } = ctx.accounts.factors;
+  const opened = challenges.open<Begun>(PURPOSE, challenge);
+  if (opened?.data.invitation !== id)
+    throw invalid("This registration was begun too long ago, or is over. Begin it again.");
+  const made = await registered(partyAt(ctx), opened.data.challenge, credential);
+  if (!made) throw invalidField("passkey.credential", "The answer of the browser does not hold.");
+  if (await ctx.store.get(findPasskeyByCredential({ credential_id: made.credential_id }))) {
+    throw conflict("This passkey is registered already.");
+  }
+  if (!challenges.spend(opened)) throw conflict("This registration is over. Begin it again.");
+  return {
+    ...made,
+    id: uuid(),
+    user_id: opened.data.user_id,
+    name: name.trim() || "Passkey",
+    created_at: ctx.clock.now(),
+    last_used_at: null,
+    transports: [...made.transports],
+  };
+};
+
+/** Stores the passkey with the recovery codes that come with it, for the batch of the account. */
+export const keptPasskey = (
+  ctx: DomainContext,
+  user: User,
+  passkey: Passkey,
+): { readonly codes: string[]; readonly statements: readonly Statement[] } => {
+  const { codes, statements } = ctx.accounts.factors.renewRecoveryCodes(user);
+  return {
+    codes,
+    statements: [insertPasskey(passkey), passkeyEntry(user, { after: passkey }, ctx.clock.now()), ...statements],
+  };
+};

@@ -1,0 +1,20 @@
+// Whether members of an organization can make a workspace at all: somebody who invites people is told when they cannot.
+import { listTemplatesOf } from "#db/templates/templates.ts";
+import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
+import type { DomainContext } from "../context.ts";
+import { groupAclOf } from "../templates/access-list.ts";
+
+/** True when at least one template is given to all members and can be started by them. */
+export const hasTemplateForMembers = async (
+  { store, config }: Pick<DomainContext, "store" | "config">,
+  organization_id: string,
+): Promise<boolean> => {
+  const membersHaveLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, []);
+  const rows = await store.scan(listTemplatesOf({ organization_id }));
+  return rows.some(
+    (template) =>
+      template.deprecation_message === "" &&
+      groupAclOf(template)[organization_id] !== undefined &&
+      (template.provisioner !== LOCAL_PROVISIONER || membersHaveLocal),
+  );
+};

@@ -1,0 +1,21 @@
+// The row of a user who has just been made, as far as nobody has chosen anything yet.
+import type { User } from "#db/users/users.ts";
+
+type Known = Pick<User, "id" | "email" | "username" | "name" | "login_type" | "password_hash" | "roles" | "created_at">;
+
+/** Returns the whole row of an active user. */
+export const newUser = (known: Known): User => ({
+  ...known,
+  updated_at: known.created_at,
+  status: "active",
+  avatar_url: "",
+  theme_preference: "",
+  terminal_font: "",
+  quiet_hours_schedule: "",
+  task_notification_alert_dismissed: false,
+  has_ai_seat: false,
+  last_seen_at: null,
+  deleted: false,
+  second_factor_required: false,
+  github_com_user_id: null,
+});

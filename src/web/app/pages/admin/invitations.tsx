@@ -1,0 +1,104 @@
+// Pending invitations: who has not come yet, and a new link or the end for each.
+import type { Invitation, Invitations, Invited } from "#schema/users/invitation.ts";
+import { call } from "../../data/api.ts";
+import { ask } from "../../parts/dialog.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+type Read = { readonly data: Invitations | undefined };
+type Listed = { readonly state: { readonly value: Read }; readonly again: () => Promise<void> };
+type PendingProps = { readonly listed: Listed; readonly onInvited: (result: Invited) => void };
+
+export const readInvitations = () => call("GET /invitations");
+
+/** Those to one organization. */
+export const pendingIn = ({ state, again }: Listed, organization_id: string): Listed => {
+  const { data } = state.value;
+  const invitations = data?.invitations.filter((one) => one.organization_id === organization_id) ?? [];
+  return { state: { value: { data: data && { ...data, invitations } } }, again };
+};
+
+export const Pending = ({ listed, onInvited }: PendingProps) => {
+  const { data } = listed.state.value;
+  if (!data || data.invitations.length === 0) return null;
+  return (
+    <section class="stack" aria-labelledby="pending">
+      <div class="head">
+        <h2 id="pending">Pending invitations</h2>
+        <span class="count">{data.invitations.length}</span>
+      </div>
+      <ul class="panel list">
+        {data.invitations.map((one) => (
+          <Item key={one.id} invitation={one} byEmail={data.by_email} again={listed.again} onInvited={onInvited} />
+        ))}
+      </ul>
+    </section>
+  );
+};
+
+type ItemProps = {
+  readonly invitation: Invitation;
+  readonly byEmail: boolean;
+  readonly again: () => Promise<void>;
+  readonly onInvited: (result: Invited) => void;
+};
+
+const Item = ({ invitation, byEmail, again, onInvited }: ItemProps) => {
+  const { id, email, name, expired, send_problem } = invitation;
+  const renew = async (by: "email" | "link"): Promise<void> => {
+    const made = await call("POST /invitations/:invitation/resend", { path: { invitation: id }, body: { by } });
+    if (by === "email") say(`Sent to ${email}`);
+    else onInvited({ invitations: [made], skipped: [], by_email: false, without_template: false });
+    await again();
+  };
+  const revoke = (): void =>
+    ask({
+      title: `Revoke the invitation for ${email}`,
+      text: "The link no longer works.",
+      yes: "Revoke invitation",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /invitations/:invitation", { path: { invitation: id } });
+        say(`The invitation for ${email} is revoked`);
+        await again();
+      },
+    });
+  return (
+    <li class="item">
+      <State kind={expired || send_problem ? "failed" : "stopped"}>
+        <span class="med clip">{name || email}</span>
+      </State>
+      <span class="line">
+        {[...invitation.roles, ...invitation.organization_roles].map((role) => (
+          <span key={role} class="badge">
+            {role}
+          </span>
+        ))}
+        {expired && <span class="badge">Expired</span>}
+        <Menu
+          label={`More for ${email}`}
+          small
+          items={() => [
+            ...(byEmail ? [{ icon: "out" as const, label: "Send again", act: () => renew("email") }] : []),
+            { icon: "copy" as const, label: "New link…", act: () => renew("link") },
+            "line" as const,
+            { icon: "trash" as const, label: "Revoke…", isDanger: true, act: revoke },
+          ]}
+        />
+      </span>
+      <span class="sub clip">
+        {send_problem ? (
+          <span class="t-bad">{send_problem} </span>
+        ) : (
+          <>
+            {name && `${email}, `}invited by {invitation.invited_by} to {invitation.organization_name}, expires{" "}
+            <Time at={invitation.expires_at} />
+          </>
+        )}
+      </span>
+    </li>
+  );
+};

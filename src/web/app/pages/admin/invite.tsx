@@ -1,0 +1,179 @@
+// Inviting people: addresses, what they get, and the links to pass on where none go by e-mail.
+import { useSignal } from "@preact/signals";
+import { readPeople } from "#base/people-list.ts";
+import type { Invited, NewInvitation } from "#schema/users/invitation.ts";
+import { MAX_INVITED_AT_ONCE } from "#schema/users/invitation.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner, organizations } from "../../data/session.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Area, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into } from "../../parts/handlers.ts";
+import { say } from "../../shell/toasts.tsx";
+
+const SITE_ROLES = [
+  { value: "", label: "Member" },
+  { value: "template-admin", label: "Template administrator" },
+  { value: "user-admin", label: "User administrator" },
+  { value: "auditor", label: "Auditor" },
+  { value: "owner", label: "Owner" },
+];
+
+type InviteProps = {
+  /** The only organization that the caller may invite to. */
+  readonly organization?: string;
+  readonly onClose: () => void;
+  readonly onInvited: (result: Invited) => void;
+};
+
+export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
+  const role = useSignal("");
+  const places = organizations.value.filter(({ id }) => organization === undefined || id === organization);
+  const place = useSignal(places.find(({ is_default }) => is_default)?.id ?? places[0]?.id ?? "");
+  const group = useSignal("");
+  const groups = useResource(place.value === "" ? undefined : `groups to invite to ${place.value}`, () =>
+    call("GET /organizations/:organization/groups", { path: { organization: place.value } }),
+  );
+  const choices = (groups.state.value.data ?? []).filter(({ id }) => id !== place.value);
+  return (
+    <FormDialog
+      title="Invite people"
+      submit="Send invitations"
+      onClose={onClose}
+      act={async ({ people: text = "" }) => {
+        const { people, unreadable } = readPeople(text);
+        const [wrong] = unreadable;
+        if (wrong !== undefined) throw new Error(`There is no e-mail address in "${wrong}".`);
+        if (people.length === 0) throw new Error("Enter at least one e-mail address.");
+        if (people.length > MAX_INVITED_AT_ONCE) {
+          throw new Error(
+            `Invite at most ${MAX_INVITED_AT_ONCE} people at once. There are ${people.length} addresses.`,
+          );
+        }
+        const body = {
+          people: [...people],
+          organization_id: place.value,
+          ...(role.value === "" ? {} : { roles: [role.value] }),
+          ...(group.value === "" ? {} : { group_ids: [group.value] }),
+        };
+        onInvited(await call("POST /invitations", { body }));
+      }}
+    >
+      {(problems) => (
+        <>
+          <Area
+            label="E-mail addresses"
+            name="people"
+            rows={4}
+            required
+            spellcheck={false}
+            autocapitalize="none"
+            placeholder={"ada@example.com\nGrace Hopper <grace@example.com>"}
+            hint="One or many: separated by commas or lines, or pasted from a spreadsheet with names."
+            error={problems.people}
+          />
+          <FileInto label="Open a CSV file" name="people" />
+          {places.length > 1 && (
+            <Select
+              label="Organization"
+              value={place.value}
+              choices={places.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }))}
+              onPick={into(place)}
+            />
+          )}
+          {isSiteOwner.value && <Select label="Role" value={role.value} choices={SITE_ROLES} onPick={into(role)} />}
+          {choices.length > 0 && (
+            <Select
+              label="Group"
+              value={group.value}
+              choices={[
+                { value: "", label: "None" },
+                ...choices.map(({ id, name, display_name }) => ({ value: id, label: display_name || name })),
+              ]}
+              onPick={into(group)}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+/** Reads a file into the field of this name, in the same form. */
+const FileInto = ({ label, name }: { label: string; name: string }) => (
+  <label class="small line">
+    {label}
+    <input
+      type="file"
+      accept=".csv,.txt,text/csv,text/plain"
+      onChange={async ({ currentTarget }) => {
+        const [file] = currentTarget.files ?? [];
+        const field = currentTarget.form?.elements.namedItem(name);
+        if (file && field instanceof HTMLTextAreaElement) field.value = await file.text();
+      }}
+    />
+  </label>
+);
+
+/** What came of it: links to pass on, addresses that were left out, and what is missing before anybody can begin. */
+export const InviteResult = ({ result, onClose }: { result: Invited; onClose: () => void }) => {
+  const { invitations, skipped, by_email, without_template } = result;
+  const links = invitations.flatMap(({ invitation, link }) => (link ? [`${invitation.email}\t${link}`] : []));
+  return (
+    <Dialog
+      title={invitations.length === 1 ? "1 person invited" : `${invitations.length} people invited`}
+      onClose={onClose}
+      class="wide"
+    >
+      <div class="stack">
+        {without_template && invitations.length > 0 && (
+          <p class="banner box attn">
+            <span>No template is available to members yet. The people you invite cannot create workspaces.</span>
+            <ButtonLink href="/templates">Add a template</ButtonLink>
+          </p>
+        )}
+        {by_email && invitations.length > 0 && <p>Each gets a link by e-mail. It works once, for 7 days.</p>}
+        {links.length > 0 && (
+          <>
+            <p>Send each person their link. It works once, for 7 days, and is not shown again.</p>
+            <ul class="panel list">
+              {invitations.map((one) => (
+                <LinkItem key={one.invitation.id} made={one} />
+              ))}
+            </ul>
+            {links.length > 1 && (
+              <div>
+                <Button icon="copy" onPress={() => copy(links.join("\n"))}>
+                  Copy all links
+                </Button>
+              </div>
+            )}
+          </>
+        )}
+        {skipped.map(({ email, reason }) => (
+          <p key={email} class="t-attn">
+            {email} was not invited. {reason}
+          </p>
+        ))}
+      </div>
+    </Dialog>
+  );
+};
+
+const LinkItem = ({ made: { invitation, link = "" } }: { made: NewInvitation }) => (
+  <li class="item">
+    <span class="med clip">{invitation.name || invitation.email}</span>
+    <IconButton
+      icon="copy"
+      label={`Copy the link for ${invitation.email}`}
+      onPress={async () => {
+        await copy(link);
+        say(`Link for ${invitation.email} copied`);
+      }}
+    />
+    <span class="sub mono clip">{link}</span>
+  </li>
+);

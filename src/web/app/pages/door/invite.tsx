@@ -1,0 +1,156 @@
+// Coming in with an invitation: who invited whom, then a password, a passkey or a sign-in at a provider.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { OpenInvitation } from "#schema/users/invitation.ts";
+import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
+import { call, wordsOf } from "../../data/api.ts";
+import { face } from "../../data/face.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Field, NewPassword } from "../../parts/field.tsx";
+import { textsOf } from "../../parts/form-texts.ts";
+import { into, textInto } from "../../parts/handlers.ts";
+import { Secret } from "../../parts/secret.tsx";
+import { Door, DoorProblem } from "./door.tsx";
+import { Form } from "./login.tsx";
+import { UsernameField } from "./username-field.tsx";
+
+/** Read once: the link stays in the address until the person is in, so that a reload asks again. */
+const token = location.hash.slice(1);
+
+const goHome = (): void => location.replace("/");
+
+type Tried = (work: () => Promise<unknown>) => Promise<void>;
+
+export default function InvitePage() {
+  const invitation = useSignal<OpenInvitation | undefined>(undefined);
+  const codes = useSignal<readonly string[]>([]);
+  const problem = useSignal("");
+  const tried: Tried = async (work) => {
+    problem.value = "";
+    await work().catch((error) => {
+      problem.value = wordsOf(error);
+    });
+  };
+  useEffect(() => {
+    void tried(async () => {
+      if (token === "") throw new Error("This page needs the link of an invitation.");
+      invitation.value = await call("POST /invitations/look", { body: { token } });
+    });
+  }, []);
+  if (codes.value.length > 0) return <Codes codes={codes.value} />;
+  const open = invitation.value;
+  if (!open) {
+    return (
+      <Door title="Invitation">
+        <DoorProblem text={problem.value} />
+        {problem.value !== "" && <ButtonLink href="/login">Sign in</ButtonLink>}
+      </Door>
+    );
+  }
+  return (
+    <Door title={open.name ? `Welcome, ${open.name}` : "Welcome"}>
+      <p class="mut">
+        {open.invited_by} invited you to {open.organization_name} on {face.value.name}.
+        {open.roles.length > 0 && ` You will be: ${open.roles.join(", ")}.`}
+      </p>
+      <Accept
+        invitation={open}
+        problem={problem.value}
+        tried={tried}
+        keep={(kept) => {
+          codes.value = kept;
+        }}
+      />
+    </Door>
+  );
+}
+
+type AcceptProps = {
+  readonly invitation: OpenInvitation;
+  readonly problem: string;
+  readonly tried: Tried;
+  readonly keep: (codes: readonly string[]) => void;
+};
+
+const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
+  const username = useSignal(invitation.username);
+  const name = useSignal(invitation.name);
+  const hasPasskeys = invitation.passkey && knowsPasskeys();
+  const withPassword = async (form: HTMLFormElement): Promise<void> => {
+    const { password = "" } = textsOf(form);
+    await call("POST /invitations/accept", {
+      body: { token, username: username.value, name: name.value, password },
+    });
+    goHome();
+  };
+  const withPasskey = async (): Promise<void> => {
+    const body = { token, username: username.value };
+    const made = await makePasskey("/invitations/accept/passkey/start", body);
+    const passkey = { challenge: made.challenge, credential: made.credential, name: "Passkey" };
+    const { recovery_codes = [] } = await call("POST /invitations/accept", {
+      body: { token, username: username.value, name: name.value, passkey },
+    });
+    if (recovery_codes.length > 0) keep(recovery_codes);
+    else goHome();
+  };
+  const atProvider = async (provider: string): Promise<void> => {
+    const { url } = await call("POST /invitations/accept/oidc", { body: { token, provider } });
+    location.assign(url);
+  };
+  return (
+    <>
+      {invitation.providers.length > 0 && (
+        <>
+          <div class="stack">
+            {invitation.providers.map(({ id, name: provider, icon }) => (
+              <Button key={id} onPress={() => tried(() => atProvider(id))}>
+                {icon.startsWith("data:") && <img src={icon} alt="" width="16" height="16" />}
+                Continue with {provider}
+              </Button>
+            ))}
+          </div>
+          <p class="or small dim">or</p>
+        </>
+      )}
+      <Form act={withPassword} tried={tried}>
+        <Field label="E-mail" name="email" type="email" autocomplete="email" value={invitation.email} readOnly />
+        <Field
+          label="Name"
+          name="name"
+          autocomplete="name"
+          maxLength={128}
+          hint="What people call you. Optional."
+          value={name.value}
+          onInput={textInto(name)}
+        />
+        <UsernameField value={username.value} onType={into(username)} />
+        <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
+        <DoorProblem text={problem} />
+        <Button look="primary" type="submit">
+          Create account
+        </Button>
+      </Form>
+      {hasPasskeys && (
+        <div class="stack">
+          <p class="or small dim">or</p>
+          <Button icon="key" onPress={() => tried(withPasskey)}>
+            Use a passkey instead of a password
+          </Button>
+        </div>
+      )}
+    </>
+  );
+};
+
+/** A passkey alone can be lost with its device. */
+const Codes = ({ codes }: { codes: readonly string[] }) => (
+  <Door title="Keep your recovery codes">
+    <p class="mut">
+      Each signs you in once if you lose your passkey. Keep them where only you find them. They are not shown again.
+    </p>
+    <Secret label="Recovery codes" text={codes.join("\n")} />
+    <Button look="primary" onPress={goHome}>
+      Continue
+    </Button>
+  </Door>
+);

@@ -1,0 +1,22 @@
+// The field in which somebody chooses their username.
+import { Field } from "../../parts/field.tsx";
+
+const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
+
+/** `value` and `onType` where the page keeps what is typed. */
+export const UsernameField = (kept: { readonly value?: string; readonly onType?: (text: string) => void }) => (
+  <Field
+    label="Username"
+    name="username"
+    autocomplete="username"
+    required
+    maxLength={32}
+    autocapitalize="none"
+    spellcheck={false}
+    pattern={USERNAME}
+    title="Letters and digits, in groups joined by single hyphens"
+    hint="Letters, digits and single hyphens."
+    value={kept.value}
+    onInput={({ currentTarget }) => kept.onType?.(currentTarget.value)}
+  />
+);

@@ -1,0 +1,97 @@
+// Home of somebody without workspaces: a greeting, what they may use, and whom to ask where that is nothing.
+import type { Template } from "#schema/templates/template.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner, me, organizations } from "../../data/session.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Picture } from "../../parts/picture.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { hasPage } from "../../shell/places.ts";
+
+const MAX_SHOWN = 6;
+
+export const First = () => {
+  const { state, again } = useResource("templates", () => call("GET /templates"));
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The templates cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={5} />;
+  const usable = data.filter(({ deprecated }) => !deprecated);
+  const name = me.value?.name || me.value?.username;
+  return (
+    <section class="stack loose" aria-labelledby="welcome">
+      <div class="stack">
+        <h2 id="welcome">Welcome{name ? `, ${name}` : ""}</h2>
+        <p class="mut">
+          {usable.length > 0
+            ? "A workspace is a computer for one task, made from a template. Choose one to start."
+            : "A workspace is a computer for one task, made from a template."}
+        </p>
+      </div>
+      {usable.length > 0 ? <Templates rows={usable} /> : <NoTemplateYet />}
+    </section>
+  );
+};
+
+const Templates = ({ rows }: { rows: readonly Template[] }) => (
+  <>
+    <ul class="panel list">
+      {rows.slice(0, MAX_SHOWN).map((one) => (
+        <li key={one.id} class="item">
+          <span class="line">
+            <Picture of={one.icon} otherwise="box" />
+            <span class="med clip">{one.display_name || one.name}</span>
+          </span>
+          <ButtonLink small look="primary" href={`/new?template=${encodeURIComponent(one.name)}`}>
+            Create workspace
+          </ButtonLink>
+          {one.description && <span class="sub clip">{one.description}</span>}
+        </li>
+      ))}
+    </ul>
+    <div class="line">
+      {rows.length > MAX_SHOWN && <ButtonLink href="/new">All templates</ButtonLink>}
+      {hasPage("/chats") && (
+        <ButtonLink icon="chat" href="/chats">
+          New chat
+        </ButtonLink>
+      )}
+      {workspaces.value.size > 0 && <ButtonLink href="/workspaces?q=">See shared workspaces</ButtonLink>}
+    </div>
+  </>
+);
+
+/** Says whom to ask; who looks after templates gets the next step. */
+export const NoTemplateYet = () => {
+  const [organization] = organizations.value;
+  const { state } = useResource(organization && !isSiteOwner.value ? `whom to ask ${organization.id}` : undefined, () =>
+    call("GET /organizations/:organization/administrators", { path: { organization: organization?.id ?? "" } }),
+  );
+  if (isSiteOwner.value) {
+    return (
+      <Empty
+        icon="layers"
+        title="No template yet"
+        text="Workspaces are made from templates. Add one, then everybody you invite can start."
+      >
+        <ButtonLink look="primary" href="/templates">
+          Add a template
+        </ButtonLink>
+        <ButtonLink href="/admin/people">Invite people</ButtonLink>
+      </Empty>
+    );
+  }
+  const people = (state.value.data ?? []).map(({ name, username }) => (name ? `${name} (${username})` : username));
+  return (
+    <Empty
+      icon="layers"
+      title="No template is available to you yet"
+      text={
+        people.length > 0
+          ? `Ask ${people.slice(0, 3).join(" or ")} to give you one.`
+          : "Ask the person who invited you to give you one."
+      }
+    />
+  );
+};

@@ -1,0 +1,261 @@
+// Inviting people, from the address to the first session, and everything a link must not do.
+import { expect, test } from "bun:test";
+import { sha256 } from "#base/ids.ts";
+import { findInvitationByEmail, updateInvitation } from "#db/users/invitations.ts";
+import type { Inbox } from "#schema/notifications/notification.ts";
+import type { Invitations, Invited, NewInvitation, OpenInvitation } from "#schema/users/invitation.ts";
+import type { User } from "#schema/users/user.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { startSmtpServer } from "#test/support/smtp-server.ts";
+import { until } from "#test/support/until.ts";
+import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+
+const clock = new ManualClock();
+const server = await forFile(startTestServer({ clock }));
+const anybody = new Client(server.url);
+const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+
+const INVITATIONS = "/api/v2/invitations";
+type Gift = { roles?: string[]; organization_id?: string; organization_roles?: string[]; group_ids?: string[] };
+
+const invite = (by: Client, emails: readonly string[], gift: Gift = {}): Promise<Invited> =>
+  by.post<Invited>(INVITATIONS, { people: emails.map((email) => ({ email })), ...gift });
+const tokenIn = (link: string | undefined): string => new URL(link ?? "").hash.slice(1);
+/** Invites one address, and gives the token of its link. */
+const tokenFor = async (email: string, gift: Gift = {}, by: Client = admin): Promise<string> =>
+  tokenIn((await invite(by, [email], gift)).invitations[0]?.link);
+const look = (token: string): Promise<OpenInvitation> => anybody.post<OpenInvitation>(`${INVITATIONS}/look`, { token });
+const accept = async (token: string, username: string): Promise<Client> => {
+  const body = { token, username, name: "", password: PASSWORD };
+  return anybody.as((await anybody.post<{ session_token: string }>(`${INVITATIONS}/accept`, body)).session_token);
+};
+const refusal = async (work: Promise<unknown>): Promise<string> => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof ApiError ? `${error.status} ${error.message}` : "it was not refused";
+};
+
+const organization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "crew", display_name: "Crew" });
+const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization.id}/groups`, { name: "sailors" });
+
+test("[IV-1] [IV-4] somebody who is invited chooses a name and a password, and has what the invitation gives", async () => {
+  const made = await admin.post<Invited>(INVITATIONS, {
+    people: [{ email: "ada@example.com", name: "Ada Lovelace" }],
+    roles: ["auditor"],
+    organization_id: organization.id,
+    organization_roles: ["organization-template-admin"],
+    group_ids: [group.id],
+  });
+  expect(made).toMatchObject({ skipped: [], by_email: false, without_template: true });
+  const { invitation, link } = made.invitations[0] as NewInvitation;
+  expect(new URL(link ?? "").pathname + new URL(link ?? "").search).toBe("/invite");
+  const token = tokenIn(link);
+  expect(await look(token)).toMatchObject({
+    email: "ada@example.com",
+    name: "Ada Lovelace",
+    username: "ada-lovelace",
+    organization_name: "Crew",
+    roles: ["Auditor", "Organization Template Admin"],
+    invited_by: ADMIN.username,
+    expires_at: invitation.expires_at,
+  });
+  const ada = await accept(token, "ada");
+  expect(await ada.get<User>("/api/v2/users/me")).toMatchObject({
+    username: "ada",
+    email: "ada@example.com",
+    name: "",
+    status: "active",
+    login_type: "password",
+    organization_ids: [organization.id],
+    roles: [{ name: "auditor" }],
+  });
+  const { organization_roles } = await ada.get<{ organization_roles: object }>("/api/v2/users/me/roles");
+  expect(organization_roles).toEqual({ [organization.id]: ["organization-template-admin"] });
+  const { members } = await admin.get<{ members: { username: string }[] }>(`/api/v2/groups/${group.id}`);
+  expect(members.map(({ username }) => username)).toEqual(["ada"]);
+  expect(await anybody.signIn("ada@example.com", PASSWORD)).toBeDefined();
+  expect(await refusal(look(token))).toStartWith("404 This invitation does not exist.");
+  expect((await admin.get<Invitations>(INVITATIONS)).invitations).toEqual([]);
+});
+
+test("[IV-1] addresses that have an account or an invitation are left out and named; a mistake refuses all", async () => {
+  await tokenFor("bob@example.com");
+  const { invitations, skipped } = await invite(admin, [
+    "BOB@example.com",
+    ADMIN.email,
+    "eve@example.com",
+    "Eve@example.com",
+  ]);
+  expect(invitations.map(({ invitation }) => invitation.email)).toEqual(["eve@example.com"]);
+  expect(skipped.map(({ email }) => email)).toEqual(["BOB@example.com", ADMIN.email]);
+  const before = (await admin.get<Invitations>(INVITATIONS)).invitations.length;
+  const people = [{ email: "fine@example.com" }];
+  for (const [body, field] of [
+    [{ people: [...people, { email: "a\u202e@example.com" }] }, "people[1].email"],
+    [{ people: [...people, { email: "nobody" }] }, "people[1].email"],
+    [{ people: [] }, "people"],
+    [{ people: Array.from({ length: 101 }, (_, i) => ({ email: `p${i}@example.com` })) }, "people"],
+    [{ people, roles: ["god"] }, "roles"],
+    [{ people, organization_roles: ["captain"] }, "roles"],
+    [{ people, organization_id: crypto.randomUUID() }, "organization_id"],
+    [{ people, group_ids: [group.id] }, "group_ids[0]"],
+  ] as const) {
+    const response = await admin.fetch("POST", INVITATIONS, body);
+    const { validations } = (await response.json()) as { validations: { field: string }[] };
+    const at = validations[0]?.field.replace(/\.(\d+)\b/, "[$1]");
+    expect([response.status, at]).toEqual([400, field]);
+  }
+  expect((await admin.get<Invitations>(INVITATIONS)).invitations).toHaveLength(before);
+});
+
+test("[IV-2] a link ends after 7 days, and is stored as its hash alone", async () => {
+  const token = await tokenFor("slow@example.com");
+  const { store } = contextOf(server);
+  const rows = await store.all({ sql: "select * from invitations", params: [], map: (row: unknown[]) => row });
+  expect(JSON.stringify(rows)).toContain(sha256(token));
+  expect(JSON.stringify(rows)).not.toContain(token);
+  const { audit_logs } = await admin.get<{ audit_logs: object[] }>("/api/v2/audit?limit=100");
+  expect(JSON.stringify(audit_logs)).not.toContain(token);
+  const row = await store.get(findInvitationByEmail({ email: "slow@example.com" }));
+  expect(row?.expires_at).toBe(clock.now() + 7 * 86_400_000);
+  await store.commit([updateInvitation(row?.id ?? "", { expires_at: clock.now() })]);
+  expect(await refusal(look(token))).toStartWith("410 This invitation has expired.");
+  expect(await refusal(accept(token, "slow"))).toStartWith("410");
+  const { invitations } = await admin.get<Invitations>(INVITATIONS);
+  expect(invitations.find(({ email }) => email === "slow@example.com")?.expired).toBe(true);
+  // Inviting the address again replaces it.
+  expect((await invite(admin, ["slow@example.com"])).invitations).toHaveLength(1);
+});
+
+test("[IV-4] of two who use a link at the same moment, one gets an account", async () => {
+  const token = await tokenFor("race@example.com");
+  const outcomes = await Promise.allSettled([
+    accept(token, "race-1"),
+    accept(token, "race-2"),
+    accept(token, "race-3"),
+  ]);
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
+test("[IV-4] a taken or reserved username, a weak password and two ways at once are refused, and the link still works", async () => {
+  const token = await tokenFor("picky@example.com");
+  const body = { token, username: "picky", password: PASSWORD };
+  for (const [more, status] of [
+    [{ username: ADMIN.username }, 409],
+    [{ username: "me" }, 400],
+    [{ username: "not ok" }, 400],
+    [{ password: "password" }, 400],
+    [{ password: undefined }, 400],
+    [{ token: "wrong" }, 404],
+  ] as const) {
+    expect(await statusOf(anybody, "POST", "/invitations/accept", { ...body, ...more })).toBe(status);
+  }
+  expect((await (await accept(token, "picky")).get<User>("/api/v2/users/me")).username).toBe("picky");
+});
+
+test("[IV-3] people who look after an organization's members invite to it, and give no more than they have", async () => {
+  const by = admin;
+  const { client: lead, user } = await newPerson(by, "lead");
+  const member = `/api/v2/organizations/${organization.id}/members/${user.id}`;
+  await by.post(member);
+  expect(await statusOf(lead, "GET", "/invitations")).toBe(403);
+  expect(await refusal(invite(lead, ["new@example.com"], { organization_id: organization.id }))).toStartWith("403");
+  await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
+  expect(await refusal(invite(lead, ["new@example.com"]))).toStartWith("403");
+  const there = { organization_id: organization.id };
+  expect(await refusal(invite(lead, ["new@example.com"], { ...there, roles: ["auditor"] }))).toStartWith(
+    "403 Forbidden. Only an owner may give site roles.",
+  );
+  expect(
+    await refusal(invite(lead, ["new@example.com"], { ...there, organization_roles: ["organization-admin"] })),
+  ).toStartWith("403 Forbidden. Only an administrator of the organization");
+  const token = await tokenFor("new@example.com", { ...there, group_ids: [group.id] }, lead);
+  // What others invited elsewhere is not theirs to see.
+  await invite(by, ["elsewhere@example.com"]);
+  const { invitations } = await lead.get<Invitations>(INVITATIONS);
+  expect(invitations.map(({ email }) => email)).toEqual(["new@example.com"]);
+  // Rights count again when the invitation is accepted.
+  await by.put(`${member}/roles`, { roles: [] });
+  expect(await refusal(look(token))).toStartWith("403 The person who invited you may no longer give");
+  expect(await refusal(accept(token, "newbie"))).toStartWith("403");
+  await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
+  const came = await accept(token, "newbie");
+  expect((await came.get<User>("/api/v2/users/me")).organization_ids).toEqual([organization.id]);
+  const { notifications } = await lead.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications.map(({ title, content }) => [title, content])).toContainEqual([
+    "User newbie was created",
+    "The account was created by an invitation of lead.",
+  ]);
+});
+
+test("[IV-6] an invitation is sent again, which ends the old link, and revoked; both are in the audit log", async () => {
+  const by = admin;
+  const first = await tokenFor("again@example.com", {}, by);
+  const { invitations } = await by.get<Invitations>(INVITATIONS);
+  const { id } = invitations.find(({ email }) => email === "again@example.com") as { id: string };
+  const again = await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, {});
+  expect(await refusal(look(first))).toStartWith("404");
+  expect((await look(tokenIn(again.link))).email).toBe("again@example.com");
+  expect(await statusOf(by, "POST", `/invitations/${id}/resend`, { by: "email" })).toBe(400);
+  const { client: member } = await newPerson(by, "nosy");
+  expect(await statusOf(member, "DELETE", `/invitations/${id}`)).toBe(404);
+  expect(await statusOf(by, "DELETE", `/invitations/${id}`)).toBe(204);
+  expect(await statusOf(by, "DELETE", `/invitations/${id}`)).toBe(404);
+  expect(await refusal(look(tokenIn(again.link)))).toStartWith("404");
+  type Entry = { action: string; resource_type: string; resource_target: string; status_code: number };
+  const { audit_logs } = await by.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=100");
+  const ours = audit_logs.filter(
+    ({ resource_target, status_code }) => resource_target === "again@example.com" && status_code < 400,
+  );
+  expect(ours.map(({ action, resource_type }) => `${action} ${resource_type}`)).toEqual([
+    "delete invitation",
+    "write invitation",
+    "create invitation",
+  ]);
+});
+
+test("[IV-7] the warning that members have no template ends with one that is given to them", async () => {
+  await using world = await startTestServer({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
+  const by = await new Client(world.url).signIn(ADMIN.email, ADMIN.password);
+  expect(await invite(by, ["one@example.com"])).toMatchObject({ without_template: false });
+});
+
+test("[IV-2] with an SMTP server the link goes by e-mail and is in no answer; a copy of it is made only when somebody asks", async () => {
+  using smtp = startSmtpServer();
+  await using world = await startTestServer({
+    env: {
+      SLIPWAY_SMTP_HOST: "127.0.0.1",
+      SLIPWAY_SMTP_PORT: String(smtp.port),
+      SLIPWAY_SMTP_FROM: "a@b.example",
+      SLIPWAY_SMTP_TLS: "none",
+    },
+  });
+  const by = await new Client(world.url).signIn(ADMIN.email, ADMIN.password);
+  const { invitations, by_email } = await invite(by, ["mia@example.com", "max@example.com"]);
+  expect([by_email, invitations.map(({ link }) => link)]).toEqual([true, [undefined, undefined]]);
+  await until(() => smtp.letters.length === 2);
+  const letter = smtp.letters.find(({ to }) => to[0]?.includes("mia@example.com"));
+  const link = letter?.text.replaceAll("=\n", "").match(/http\S+\/invite#\w{43}/)?.[0];
+  expect(
+    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS}/look`, { token: tokenIn(link) })).email,
+  ).toBe("mia@example.com");
+  const sent = () => by.get<Invitations>(INVITATIONS).then((list) => list.invitations.filter(({ sent_at }) => sent_at));
+  await until(async () => (await sent()).length === 2);
+  smtp.wishes.refuse = 1;
+  const id = invitations[0]?.invitation.id;
+  expect(await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, {})).not.toHaveProperty("link");
+  await until(async () => {
+    const { invitations } = await by.get<Invitations>(INVITATIONS);
+    return invitations.find((one) => one.id === id)?.send_problem !== "";
+  });
+  const copied = await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, { by: "link" });
+  expect(
+    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS}/look`, { token: tokenIn(copied.link) })).email,
+  ).toBe("mia@example.com");
+});

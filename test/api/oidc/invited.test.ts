@@ -1,0 +1,64 @@
+// Coming in with an invitation at a provider.
+import { expect, test } from "bun:test";
+import type { Invited } from "#schema/users/invitation.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { Browser, type Person } from "./provider.ts";
+import { COOKIE, openOidcWorld } from "./world.ts";
+
+const world = await forFile(openOidcWorld([{ id: "closed", display_name: "Acme" }]));
+const { admin, idp, server, signIn, me } = world;
+
+const person = (name: string, more: object = {}): Person => ({
+  sub: name,
+  email: `${name}@example.com`,
+  email_verified: true,
+  preferred_username: name,
+  ...more,
+});
+const tokenFor = async (email: string, roles: string[] = []): Promise<string> => {
+  const made = await admin.post<Invited>("/api/v2/invitations", { people: [{ email }], roles });
+  return new URL(made.invitations[0]?.link ?? "").hash.slice(1);
+};
+/** Follows the button of the invitation's page. */
+const accept = async (token: string, who: Person) => {
+  idp.who = who;
+  const browser = new Browser();
+  const begun = await admin
+    .as(undefined)
+    .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
+  browser.accept(server.url, begun.headers);
+  const { response } = await browser.go(((await begun.json()) as { url: string }).url, world.isOurs);
+  const session = browser.cookie(server.url, COOKIE);
+  return { session, text: (await response?.text()) ?? "" };
+};
+
+test("[IV-5] an invited person comes in at a provider, also where sign-up is off, with what the invitation gives", async () => {
+  const { session } = await accept(
+    await tokenFor("ida@example.com", ["auditor"]),
+    person("ida", { email: "Ida@example.com" }),
+  );
+  const ida = admin.as(session);
+  expect(await me(ida)).toMatchObject({ username: "ida", login_type: "oidc", roles: [{ name: "auditor" }] });
+  expect((await me((await signIn(person("ida"))).client)).username).toBe("ida");
+});
+
+test("[IV-5] the link opens nothing for another address, and counts once", async () => {
+  const token = await tokenFor("joe@example.com");
+  const other = await accept(token, person("mallory"));
+  expect(other.session).toBeUndefined();
+  expect(other.text).toContain(
+    "The invitation is for joe@example.com, and Acme says that you are mallory@example.com.",
+  );
+  expect((await accept(token, person("joe"))).session).toBeDefined();
+  const again = await admin
+    .as(undefined)
+    .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
+  expect(again.status).toBe(404);
+});
+
+test("[IV-5] a verified address that is invited needs no link; nobody else gets in", async () => {
+  expect((await signIn(person("kim"))).text).toContain("Ask an administrator for an invitation.");
+  await tokenFor("kim@example.com");
+  expect((await signIn(person("kim", { email_verified: false }))).token).toBeUndefined();
+  expect((await me((await signIn(person("kim"))).client)).username).toBe("kim");
+});

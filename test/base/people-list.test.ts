@@ -1,0 +1,39 @@
+// Lists of people as they are pasted.
+import { expect, test } from "bun:test";
+import { readPeople } from "#base/people-list.ts";
+
+const read = (text: string): string[] =>
+  readPeople(text).people.map(({ email, name }) => (name ? `${name}: ${email}` : email));
+
+test("[IV-8] addresses are found with commas, semicolons, blanks and lines between them, each once", () => {
+  expect(read("ada@example.com, bob@example.com;eve@example.com")).toEqual([
+    "ada@example.com",
+    "bob@example.com",
+    "eve@example.com",
+  ]);
+  expect(read("ada@example.com bob@example.com\r\nADA@example.com\n\n")).toEqual([
+    "ada@example.com",
+    "bob@example.com",
+  ]);
+  expect(read("mailto:ada@example.com")).toEqual(["ada@example.com"]);
+});
+
+test("[IV-8] names are read from address books and from CSV, in either order and with headings", () => {
+  expect(read('Ada Lovelace <ada@example.com>, "Hopper, Grace" <grace@example.com>')).toEqual([
+    "Ada Lovelace: ada@example.com",
+    "Hopper, Grace: grace@example.com",
+  ]);
+  expect(read("Name,E-mail\nAda Lovelace,ada@example.com\nGrace;grace@example.com")).toEqual([
+    "Ada Lovelace: ada@example.com",
+    "Grace: grace@example.com",
+  ]);
+  expect(read('email\tfirst\tlast\nada@example.com\t"Ada"\tLovelace')).toEqual(["Ada Lovelace: ada@example.com"]);
+});
+
+test("[IV-8] lines without an address are named, and none is made up", () => {
+  expect(readPeople("ada@example.com\nbob at example.com\na\u202e@example.com")).toEqual({
+    people: [{ email: "ada@example.com", name: "" }],
+    unreadable: ["bob at example.com", "a\u202e@example.com"],
+  });
+  expect(readPeople("")).toEqual({ people: [], unreadable: [] });
+});

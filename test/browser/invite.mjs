@@ -1,0 +1,82 @@
+// A lead tries the sign-in provider and invites colleagues; one of them comes in on a phone and has a workspace after two presses.
+// node invite.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+const PEOPLE = "Name,E-mail\nAda Lovelace,ada@example.com\nGrace Hopper <grace@example.com>; jo@example.com";
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const result = { wrong };
+  const look = async (page, name) => wrong.push(...(await lookAt(page, `invite-${name}`, folder)));
+
+  const lead = await openPage(context, wrong);
+  await signIn(lead, at("/admin/sign-in"), email, password);
+  await lead.getByRole("button", { name: "Try this provider" }).click();
+  await lead.getByText("Signing in creates the account tia.").waitFor();
+  result.trial = new URL(lead.url()).hash;
+  result.remark = await lead.getByText("does not match").textContent();
+  await lead.getByText("What Acme says").click();
+  await look(lead, "trial");
+
+  await lead.goto(at("/admin/people"));
+  await lead.getByRole("button", { name: "Invite people" }).click();
+  const dialog = lead.getByRole("dialog");
+  await dialog.getByLabel("E-mail addresses").fill("not an address");
+  await dialog.getByRole("button", { name: "Send invitations" }).click();
+  result.refused = await dialog.getByRole("alert").textContent();
+  await dialog.getByLabel("E-mail addresses").fill(PEOPLE);
+  await look(lead, "form");
+  await dialog.getByRole("button", { name: "Send invitations" }).click();
+  await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
+  result.warning = await dialog.getByText("No template is available").textContent();
+  const links = await dialog.locator(".sub.mono").allTextContents();
+  await look(lead, "links");
+  await lead.keyboard.press("Escape");
+  await lead.getByRole("heading", { name: "Pending invitations" }).waitFor();
+  await lead.getByRole("button", { name: "More for jo@example.com" }).click();
+  await lead.getByRole("button", { name: "Revoke…" }).click();
+  await dialog.getByRole("button", { name: "Revoke invitation" }).click();
+  await lead.getByText("The invitation for jo@example.com is revoked").waitFor();
+  await look(lead, "pending");
+  await lead.close();
+
+  // Another person, on a phone.
+  await context.clearCookies();
+  const phone = await openPage(context, wrong);
+  await phone.setViewportSize({ width: 390, height: 844 });
+  await phone.goto(at("/login"));
+  await phone.evaluate(() => localStorage.clear());
+  const link = links.find((_, index) => index === 0) ?? "";
+  await phone.goto(link);
+  await phone.getByRole("heading", { name: "Welcome, Ada Lovelace" }).waitFor();
+  result.providers = await phone.getByRole("button", { name: "Continue with Acme" }).count();
+  await look(phone, "door");
+  await phone.getByLabel("Password").fill("a-long-enough-secret");
+  await phone.getByRole("button", { name: "Create account" }).click();
+  await phone.getByText("No template is available to you yet").waitFor();
+  result.whom = await phone.getByText("Ask admin").textContent();
+  await look(phone, "nothing");
+  await askTest("template");
+  await phone.reload();
+  await phone.getByRole("heading", { name: "Welcome, Ada Lovelace" }).waitFor();
+  await look(phone, "welcome");
+  await phone.getByRole("link", { name: "Create workspace" }).click();
+  const create = phone.getByRole("button", { name: /^Create( workspace)?$/ });
+  await create.waitFor();
+  await look(phone, "create");
+  await create.click();
+  await phone.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
+  // The link worked once.
+  await phone.goto(link);
+  await phone.reload();
+  result.again = await phone.getByRole("alert").textContent();
+  await look(phone, "used");
+  return result;
+});
+
+// The line on which the test answers stays open.
+process.exit(0);

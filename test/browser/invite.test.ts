@@ -1,0 +1,46 @@
+// Inviting colleagues and coming in, in a real browser, with a real sign-in provider beside it.
+import { expect } from "bun:test";
+import { CLIENT, OidcServer } from "#test/api/oidc/provider.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { seedTemplate } from "#test/support/workspaces.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[IV-9] [OI-12] a lead invites colleagues with the screen alone; one comes in on a phone and has a workspace after two presses",
+  async () => {
+    await using idp = await OidcServer.start();
+    const provider = { id: "acme", display_name: "Acme", issuer: idp.issuer, ...CLIENT, sign_up: true };
+    const mapping = { roles: { platform: ["auditor"] } };
+    await using server = await startTestServer({
+      env: {
+        SLIPWAY_OIDC_PROVIDERS: JSON.stringify([Object.assign(provider, mapping)]),
+        SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+      },
+    });
+    idp.register([new URL("/api/v2/users/oidc/acme/callback", server.url).href]);
+    idp.who = {
+      sub: "tia",
+      email: "tia@example.com",
+      email_verified: true,
+      preferred_username: "tia",
+      groups: ["/platform"],
+    };
+    const told = await runStory("invite.mjs", [server.url.href, ADMIN.email, ADMIN.password], {
+      template: () => seedTemplate(server),
+    });
+    expect(told).toMatchObject({
+      wrong: [],
+      trial: "",
+      remark: expect.stringContaining('"/platform" does not match "platform"'),
+      refused: 'There is no e-mail address in "not an address".',
+      warning: expect.stringContaining("The people you invite cannot create workspaces"),
+      providers: 1,
+      whom: expect.stringContaining(ADMIN.username),
+      again: expect.stringContaining("This invitation does not exist."),
+    });
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  300_000,
+);
