@@ -58,6 +58,7 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
     headers: await headersOf(globals, env),
     ...(configFolder === undefined ? {} : { configFolder }),
     isVerbose,
+    parentPid: process.ppid,
     signal: stopping.signal,
     clock: systemClock,
     onReload: (listener) => void process.on("SIGHUP", listener),

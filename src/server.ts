@@ -50,6 +50,7 @@ import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
+import { pageLinks } from "./api/workspaces/page-links.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
 import { closeDoor } from "./context/close-door.ts";
 import type { Context } from "./context/context.ts";
@@ -138,6 +139,7 @@ export const createApp = (
     .use(experimentalSkills(ctx))
     .use(oauth2Protocol(ctx))
     .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
+    .use(pageLinks(ctx))
     .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
   const app: AnyElysia = addRoutes(base, all, withValidators);
   const operations = operationsOf(app);

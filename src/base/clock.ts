@@ -31,6 +31,9 @@ export const systemClock: Clock = {
   },
 };
 
+/** The time of what has not happened, for clients that take no absent member. */
+export const NEVER = "0001-01-01T00:00:00Z";
+
 /** RFC 3339 in UTC with milliseconds, the form of every time in an answer (facts/platform 3.1). */
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 

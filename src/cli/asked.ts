@@ -57,3 +57,10 @@ export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): v
   const sentence = `nothing was ${what}: there is no terminal to ask at, so say with --yes that you mean it`;
   throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };
+
+/** Asks for a yes. Throws VerbFailure for any other answer. */
+export const mustAgree = async (input: VerbInput, question: string): Promise<void> => {
+  await using asker = new Asker(streamsOf(input), input.printError);
+  const answer = await asker.line(`${question} (yes/no): `);
+  if (!/^y(es)?$/i.test(answer)) throw new VerbFailure("nothing was changed");
+};

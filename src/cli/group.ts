@@ -45,7 +45,8 @@ const handOn =
   };
 
 /** Two words in a row are a word that is unknown, and what it is to work on. */
-const startsWithOne = ([, second]: readonly string[]): boolean => second === undefined || second.startsWith("-");
+const startsWithOne = (argv: readonly string[]): boolean =>
+  argv.slice(0, 2).some((word) => word.startsWith("-")) || argv.length < 2;
 
 const unknownWord = (verb: string, words: readonly SubVerb[], argv: readonly string[]): UsageError => {
   const [first = ""] = argv;

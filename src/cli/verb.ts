@@ -22,6 +22,8 @@ export interface VerbInput extends Input {
   configFolder?: string;
   /** Headers for every request to the server, such as those that a proxy in front of it asks for. */
   headers?: Readonly<Record<string, string>>;
+  /** The process that has started this one, such as OpenSSH. */
+  parentPid?: number;
   /** Says more of what goes on. */
   isVerbose?: boolean;
   /** True when standard error is a terminal. */

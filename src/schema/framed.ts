@@ -12,3 +12,7 @@ export const framed = <T extends TSchema>(name: string, data: T) =>
     `${name}Frame`,
     t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame, PingFrame]),
   );
+
+/** The same without a sign of life, for streams whose clients take none. */
+export const framedWithoutPing = <T extends TSchema>(name: string, data: T) =>
+  named(`${name}Frame`, t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame]));

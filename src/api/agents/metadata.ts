@@ -17,8 +17,6 @@ import { MetadataWatchers } from "./metadata-watchers.ts";
 const tags = ["Agents"];
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
 const UNREADABLE = JSON.stringify({ message: "The metadata cannot be read now." });
-const PING_MS = 15_000;
-const PING = JSON.stringify({ type: "ping", data: null });
 
 export const agentMetadata = (ctx: ApiContext) => {
   const watchers = new MetadataWatchers(ctx);
@@ -64,7 +62,7 @@ export const agentMetadata = (ctx: ApiContext) => {
       "/:workspaceagent/watch-metadata-ws",
       async ({ caller, params, request }) => {
         const { agent_id, access } = await watchable(params.workspaceagent, caller);
-        const handler = new MetadataSocket(ctx, watchers, agent_id);
+        const handler = new MetadataSocket(watchers, agent_id);
         const closing = closeWhenAccessLost(ctx, caller, access, handler);
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
       },
@@ -77,7 +75,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           operationId: "openAgentMetadataSocket",
           summary: "Watch an agent's metadata (WebSocket)",
           description:
-            'The same as text messages {"type", "data"}: `ping`, `data`, `error`. Messages from the client end it.',
+            'The same as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
           sends: MetadataFrame,
         }),
       },
@@ -85,26 +83,18 @@ export const agentMetadata = (ctx: ApiContext) => {
 };
 
 class MetadataSocket implements SocketHandler {
-  readonly #ctx: ApiContext;
   readonly #watchers: MetadataWatchers;
   readonly #agentId: string;
-  #pinged = 0;
   #leave: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, watchers: MetadataWatchers, agent_id: string) {
-    this.#ctx = ctx;
+  constructor(watchers: MetadataWatchers, agent_id: string) {
     this.#watchers = watchers;
     this.#agentId = agent_id;
   }
 
   open(socket: Socket): void {
-    this.#ping(socket);
     this.#leave = this.#watchers.watch(this.#agentId, {
-      data: (json) => {
-        // Something comes every 5 s, so pings need no timer of their own.
-        if (this.#ctx.clock.monotonic() - this.#pinged >= PING_MS) this.#ping(socket);
-        socket.send(`{"type":"data","data":${json}}`, true);
-      },
+      data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
       failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
       gone: () => socket.close(CLOSE.goingAway, "a newer build has taken over"),
     });
@@ -116,10 +106,5 @@ class MetadataSocket implements SocketHandler {
 
   close(): void {
     this.#leave?.();
-  }
-
-  #ping(socket: Socket): void {
-    this.#pinged = this.#ctx.clock.monotonic();
-    socket.send(PING);
   }
 }

@@ -2,9 +2,11 @@
 // asks has no credential yet; nothing of it is a secret (rules TF-13, TF-14).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
+import { PackedPrograms } from "#domain/agents/packed-programs.ts";
 import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
 import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
 import type { ApiContext } from "../context.ts";
+import { chosenCoding, isKnown } from "../http/encoding.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -41,8 +43,9 @@ const scriptAt = {
 };
 
 /** Below the root of the access URL, where the scripts of workspaces look. */
-export const agentProgramFiles = (ctx: ApiContext) =>
-  routes()
+export const agentProgramFiles = (ctx: ApiContext) => {
+  const packed = new PackedPrograms(ctx.config.data_dir);
+  return routes()
     .get(
       "/bin/:file",
       async ({ params: { file }, request }) => {
@@ -53,12 +56,23 @@ export const agentProgramFiles = (ctx: ApiContext) =>
         const program = await findAgentProgram(ctx.config, file);
         if (!program) throw notFound();
         const etag = `"${program.sha256}"`;
-        const headers = { etag, "cache-control": "no-cache", "content-type": "application/octet-stream" };
-        const known = (request.headers.get("if-none-match") ?? "")
-          .split(",")
-          .map((one) => one.trim().replace(/^W\//, ""));
-        if (known.includes(etag)) return new Response(null, { status: 304, headers });
-        return new Response(Bun.file(program.path), { headers });
+        const headers = {
+          etag,
+          "cache-control": "no-cache",
+          "content-type": "application/octet-stream",
+          vary: "accept-encoding",
+          "x-original-content-length": String(program.size),
+        };
+        // Plug-ins of editors know what they have by its SHA-1.
+        const tags = [etag, `"${program.sha256}-gzip"`, `"${program.sha1}"`];
+        if (tags.some((tag) => isKnown(request, tag))) {
+          return new Response(null, { status: 304, headers });
+        }
+        const coding = chosenCoding(request.headers.get("accept-encoding"), ["gzip"] as const);
+        const twin = coding && packed.find(program);
+        if (!twin) return new Response(Bun.file(program.path), { headers });
+        const tagged = { ...headers, etag: `"${program.sha256}-${coding}"`, "content-encoding": coding };
+        return new Response(Bun.file(twin), { headers: tagged });
       },
       {
         params: t.Object({
@@ -70,7 +84,7 @@ export const agentProgramFiles = (ctx: ApiContext) =>
           operationId: "downloadAgentProgram",
           summary: "Program of an agent",
           description:
-            "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256.",
+            "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256; If-None-Match may also name the SHA-1. There is no signature `.asc`: SHA256SUMS has the digests.",
           security: [],
           answers: ["application/octet-stream"],
         }),
@@ -81,6 +95,7 @@ export const agentProgramFiles = (ctx: ApiContext) =>
       ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
       scriptAt,
     );
+};
 
 /** `GET init-script/{os}/{arch}`, under the API as well. */
 export const initScripts = (ctx: ApiContext) =>

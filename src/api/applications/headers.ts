@@ -105,14 +105,7 @@ const isOurPair = (pair: string): boolean => {
 };
 
 /** What an app may say for a host of its own, but not below ours: it would be said for the whole origin. */
-const ORIGIN_WIDE = new Set([
-  "clear-site-data",
-  "strict-transport-security",
-  "service-worker-allowed",
-  "public-key-pins",
-  "nel",
-  "report-to",
-]);
+const ORIGIN_WIDE = new Set(["clear-site-data", "strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
 type Shown = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
@@ -130,6 +123,10 @@ export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown)
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
     if (OF_NODES.has(name)) continue;
+    if (prefix !== "" && name === "service-worker-allowed") {
+      headers.append(name, scopeBelow(prefix, value));
+      continue;
+    }
     if (prefix !== "" && ORIGIN_WIDE.has(name)) continue;
     headers.append(name, value);
   }
@@ -141,6 +138,12 @@ export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown)
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
   if (by) keepPrivate(headers);
   return headers;
+};
+
+/** As far as an app's service worker may reach: the app's own path, never the origin around it, which is ours. */
+const scopeBelow = (prefix: string, value: string): string => {
+  const path = URL.canParse(value, "http://app") ? new URL(value, "http://app").pathname : "/";
+  return path === prefix || path.startsWith(`${prefix}/`) ? path : `${prefix}${path}`;
 };
 
 /** How long a browser keeps it stays the app's to say; that others keep it does not. */

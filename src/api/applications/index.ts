@@ -1,6 +1,6 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
 import { t } from "elysia";
-import { AppError, invalidField } from "#base/errors.ts";
+import { invalidField } from "#base/errors.ts";
 import { labelOf } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { type AppHosts, appHosts, nextSignIn } from "#domain/applications/names.ts";
@@ -11,6 +11,7 @@ import { operation } from "../http/operation.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { isSomebody, redirectTo, signInFirst } from "../http/sign-in-first.ts";
 import { agentOfTerminal, newTicket } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
@@ -62,7 +63,7 @@ export const applications = (ctx: ApiContext) => {
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
         // As it was written: an app may read its query in its own way.
         target.url.search += `${target.url.search === "" ? "?" : "&"}${KEY_PARAMETER}=${encodeURIComponent(handOver.offer(caller, label))}`;
-        return redirect(target.url.href);
+        return redirectTo(target.url.href);
       },
       {
         // A person who came from an app signs in first and then goes on; a program is told.
@@ -88,25 +89,10 @@ export const applications = (ctx: ApiContext) => {
     );
 };
 
-const isSomebody = (request: Request): boolean => {
-  try {
-    return userOf(request) !== undefined;
-  } catch (error) {
-    if (error instanceof AppError && error.kind === "unauthenticated") return false;
-    throw error;
-  }
-};
-
 /** Sends a person to the access URL first, where they may be signed in, and to the sign-in page there. */
-const signIn = (ctx: ApiContext, { url, headers }: Request): Response => {
-  const { pathname, search } = new URL(url);
-  const next = nextSignIn(ctx, headers.get("host") ?? "");
-  if (next !== undefined) return redirect(`${next}${pathname}${search}`);
-  return redirect(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
+const signIn = (ctx: ApiContext, request: Request): Response => {
+  const next = nextSignIn(ctx, request.headers.get("host") ?? "");
+  if (next === undefined) return signInFirst(request);
+  const { pathname, search } = new URL(request.url);
+  return redirectTo(`${next}${pathname}${search}`);
 };
-
-const redirect = (location: string): Response =>
-  new Response(null, {
-    status: 307,
-    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },
-  });

@@ -32,15 +32,22 @@ const created = {
 const description =
   "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
 
+/** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
+export const workspaceIdOf = async (
+  ctx: ApiContext,
+  caller: UserCaller,
+  { owner, name, includeDeleted }: { owner: string; name: string; includeDeleted: boolean },
+): Promise<string> => {
+  const { id: owner_id } = await anyUserAt(ctx.store, owner, caller);
+  const found = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
+  if (!found || (found.deleted && !includeDeleted)) throw notFound();
+  return (await workspaceAt(ctx, found.id, caller)).id;
+};
+
 /** Routes under /users and /organizations that concern workspaces. */
 export const workspacesByOwner = (ctx: ApiContext) => {
-  /** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
-  const idOf = async (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> => {
-    const { id: owner_id } = await anyUserAt(ctx.store, owner, caller);
-    const found = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
-    if (!found || (found.deleted && !includeDeleted)) throw notFound();
-    return (await workspaceAt(ctx, found.id, caller)).id;
-  };
+  const idOf = (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> =>
+    workspaceIdOf(ctx, caller, { owner, name, includeDeleted });
   return routes()
     .use(callers)
     .use(availableUsers(ctx))

@@ -2,6 +2,7 @@
 // time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
 // workspace is decided before this is asked.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { NEVER } from "#base/clock.ts";
 import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -139,7 +140,7 @@ const agentUntil =
   (now: number) =>
   (agent: WorkspaceAgent): number => {
     // Ages of measurements are shown in whole seconds.
-    const measured = agent.metadata.some(({ result }) => result.collected_at !== undefined) ? now + 500 : Infinity;
+    const measured = agent.metadata.some(({ result }) => result.collected_at !== NEVER) ? now + 500 : Infinity;
     const allowed = agent.connection_timeout_seconds * 1000;
     if (agent.status === "connecting" && allowed > 0) return Math.min(measured, Date.parse(agent.created_at) + allowed);
     if (agent.status !== "connected" || agent.last_connected_at === undefined) return measured;

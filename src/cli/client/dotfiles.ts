@@ -12,10 +12,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { readArguments } from "../arguments.ts";
-import { Asker } from "../ask.ts";
-import { confirmable, oneWord, orAsked } from "../asked.ts";
+import { confirmable, mustAgree, oneWord, orAsked } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
-import { streamsOf } from "../streams.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { forPeople } from "./remote.ts";
@@ -44,7 +42,7 @@ export const run: RunVerb = async (input) => {
     if (!HOME) throw new VerbFailure("there is no home folder: set HOME");
     const repository = await orAsked(input, word, "Repository");
     if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is no repository`);
-    if (!has.yes) await mustBeWanted(input, repository);
+    if (!has.yes) await mustAgree(input, `What ${plain(repository)} brings will be run or linked here. Continue?`);
     const folder = value.folder ?? join(HOME, ".config", "slipway", "dotfiles");
     await fetched(input, repository, folder, value.branch);
     const script = SCRIPTS.find((name) => isRunnable(join(folder, name)));
@@ -55,12 +53,6 @@ export const run: RunVerb = async (input) => {
     else input.print(linked.length > 0 ? `Linked ${linked.map(plain).join(", ")}.` : "All is linked already.");
     return EXIT.ok;
   });
-};
-
-const mustBeWanted = async (input: VerbInput, repository: string): Promise<void> => {
-  await using asker = new Asker(streamsOf(input), input.printError);
-  const answer = await asker.line(`What ${plain(repository)} brings will be run or linked here. Go on? (yes/no): `);
-  if (!/^y(es)?$/i.test(answer)) throw new VerbFailure("nothing was changed");
 };
 
 /** A copy of the repository, new or brought up to date; changes that were made in it are left alone. */

@@ -1,6 +1,6 @@
 // `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what somebody who helps wants to know, without secrets: version and
 // machine, settings, what `doctor` finds, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it.
-// With --url a running server makes it (../client/support-bundle.ts).
+// With --url a running server makes it (../client/support/server.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { holdProcess } from "#base/clock.ts";
@@ -21,7 +21,7 @@ const LOG_LINES = 2000;
 
 export const run: RunVerb = async (input) => {
   if (input.argv.some((word) => /^--(url|token)(=|$)/.test(word))) {
-    return (await import("../client/support-bundle.ts")).run(input);
+    return (await import("../client/support/server.ts")).run(input);
   }
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["log-file"]);

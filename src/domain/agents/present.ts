@@ -1,7 +1,7 @@
 // Agents as callers see them: rows of five tables brought together, status and health derived at `now` (facts/platform 2.3 to 2.5).
 // Used by the agent's own route and inside the resources of a build.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { NEVER, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
@@ -229,7 +229,8 @@ export const presentMetadata = (
     timeout: row.timeout,
   },
   result: {
-    collected_at: rfc3339OrAbsent(row.collected_at),
+    // Clients of this stream refuse a list in which one has no time.
+    collected_at: row.collected_at === null ? NEVER : rfc3339(row.collected_at),
     age: row.collected_at === null ? 0 : Math.max(0, Math.floor((now - row.collected_at) / 1000)),
     value: row.value,
     error: row.error,

@@ -9,10 +9,11 @@ import { systemOf } from "#src/provisioners/docker/program.ts";
 export const PROGRAM_SYSTEMS = ["linux", "linux-musl", "darwin", "windows"] as const;
 export const PROGRAM_MACHINES = ["amd64", "arm64", "armv7"] as const;
 
-export type AgentProgram = { readonly path: string; readonly size: number; readonly sha256: string };
+type Digests = { readonly sha256: string; readonly sha1: string };
+export type AgentProgram = Digests & { readonly path: string; readonly size: number };
 
 /** Digests by path, size and time of change: a program is read once. */
-const digests = new Map<string, Promise<string>>();
+const digests = new Map<string, Promise<Digests>>();
 const DIGESTS = 64;
 
 type Settings = Pick<Config, "agent_binary" | "agent_binaries">;
@@ -58,14 +59,17 @@ const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false
 const described = async (path: string): Promise<AgentProgram> => {
   const { size, mtimeMs } = statSync(path);
   const key = `${path}\0${size}\0${mtimeMs}`;
-  const known = digests.get(key) ?? digestOf(path);
+  const known = digests.get(key) ?? digestsOf(path);
   if (digests.size >= DIGESTS) digests.clear();
   digests.set(key, known);
-  return { path, size, sha256: await known };
+  return { path, size, ...(await known) };
 };
 
-const digestOf = async (path: string): Promise<string> => {
-  const hasher = new Bun.CryptoHasher("sha256");
-  for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
-  return hasher.digest("hex");
+const digestsOf = async (path: string): Promise<Digests> => {
+  const [sha256, sha1] = [new Bun.CryptoHasher("sha256"), new Bun.CryptoHasher("sha1")];
+  for await (const chunk of Bun.file(path).stream()) {
+    sha256.update(chunk);
+    sha1.update(chunk);
+  }
+  return { sha256: sha256.digest("hex"), sha1: sha1.digest("hex") };
 };

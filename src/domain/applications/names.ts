@@ -123,8 +123,11 @@ export type AppPath = {
 
 const PATH = /^(\/@([^/]+)\/([^/]+)\/apps\/([^/]+))(\/.*)?$/;
 
+/** `/@ann/dev`, its settings and builds: pages of a workspace, which are no apps. */
+const PAGE = /^\/@[^/]+\/[^/]+(\/settings(\/[^/]+)?|\/builds\/\d+)?$/;
+
 /** True for every path that belongs to apps, also malformed ones. */
-export const isAppPath = (path: string): boolean => path.startsWith("/@");
+export const isAppPath = (path: string): boolean => path.startsWith("/@") && !PAGE.test(path);
 
 /** Reads `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined when it is not of that form. */
 export const appPath = (path: string): AppPath | undefined => {

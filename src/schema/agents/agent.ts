@@ -1,7 +1,7 @@
 // Wire shapes of workspace agents (specification "Workspace agent", facts/platform 1.1 and 2.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { framed } from "../framed.ts";
+import { framedWithoutPing } from "../framed.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { App } from "../workspaces/app.ts";
@@ -69,7 +69,7 @@ export const AgentMetadata = namedObject("AgentMetadata", {
     timeout: t.Integer({ description: "Seconds a measurement may take." }),
   }),
   result: t.Object({
-    collected_at: optionalTime("Absent until it was first measured."),
+    collected_at: time("0001-01-01T00:00:00Z until it was first measured."),
     age: t.Integer({ description: "Seconds since it was measured." }),
     value: t.String(),
     error: t.String(),
@@ -77,7 +77,7 @@ export const AgentMetadata = namedObject("AgentMetadata", {
 });
 
 /** One message of the WebSocket that watches the metadata of an agent. */
-export const MetadataFrame = framed("AgentMetadata", t.Array(AgentMetadata));
+export const MetadataFrame = framedWithoutPing("AgentMetadata", t.Array(AgentMetadata));
 
 export const WorkspaceAgent = namedObject("WorkspaceAgent", {
   id: uuid(),

@@ -1,5 +1,7 @@
 // One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
+
 import { describe, expect, test } from "bun:test";
+import { NEVER } from "#base/clock.ts";
 import { agentView, presentAgents } from "#domain/agents/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
@@ -72,7 +74,7 @@ describe("showing", () => {
     expect(agent.scripts[0]).toMatchObject({ timeout: 2_000_000_000 });
     expect(agent.scripts[0] && "status" in agent.scripts[0]).toBe(false);
     expect(agent.metadata[0]?.description).toMatchObject({ interval: 10, timeout: 5 });
-    expect(agent.metadata[0]?.result).toEqual({ age: 0, value: "", error: "" });
+    expect(agent.metadata[0]?.result).toEqual({ collected_at: NEVER, age: 0, value: "", error: "" });
   });
 
   test("[AG-16] a missing parent is an object for callers of the specification and null for genuine clients", async () => {

@@ -164,7 +164,8 @@ describe("an app", () => {
       "b=2; SameSite=Lax; Path=/@ada/dev.dev/apps/mine/",
     ]);
     const kept = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
-    expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, null, null, "yes"]);
+    // A service worker reaches as far as the app, and no further.
+    expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, "/@ada/dev.dev/apps/mine/", null, "yes"]);
     // What nodes say to each other an app cannot.
     expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
     const onHost = await world.at("mine", path, { token });

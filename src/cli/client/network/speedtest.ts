@@ -12,10 +12,11 @@ import { withAgent } from "./target.ts";
 
 const DIRECTION = { down: 0, up: 1 } as const;
 const VERSION = 2;
+const INTERVAL_MS = 1_000;
 const BLOCK = new Uint8Array(64 * 1024);
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["direction", "time"] });
+  const { words, value, has } = readArguments(input.argv, { values: ["direction", "time"], short: { t: "time" } });
   const word = oneWord(input, words, "the workspace");
   const { direction = "down", time = "5" } = value;
   if (direction !== "down" && direction !== "up") throw usageError("--direction", "expected down or up");
@@ -25,10 +26,14 @@ export const run: RunVerb = async (input) => {
     const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
     return withAgent(input, remote, name, async ({ joined, agent_id }) => {
       const connection = await joined.peer.dial(agent_id, AGENT_PORT.speed_test, input.signal);
-      const { bytes, ms } = await measured(input, connection, direction, seconds);
+      const meter = new Meter(input.clock.monotonic());
+      await measure(input, connection, { direction, seconds, meter });
+      const { bytes, ms } = meter.end(input.clock.monotonic());
       const rate = bytes / 1e6 / (ms / 1_000);
-      if (has.json) input.print(JSON.stringify({ direction, seconds: ms / 1_000, bytes, megabytes_per_second: rate }));
-      else
+      if (has.json) {
+        const facts = { direction, seconds: ms / 1_000, bytes, megabytes_per_second: rate };
+        input.print(JSON.stringify({ ...facts, overall: throughput(0, ms, bytes), intervals: meter.intervals }));
+      } else
         input.print(
           `${direction}: ${(bytes / 1e6).toFixed(1)} MB in ${(ms / 1_000).toFixed(1)} s, ${rate.toFixed(1)} MB/s`,
         );
@@ -37,27 +42,67 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const measured = async (
+type Throughput = { start_time_seconds: number; end_time_seconds: number; throughput_mbits: number };
+
+const throughput = (from_ms: number, to_ms: number, bytes: number): Throughput => ({
+  start_time_seconds: from_ms / 1_000,
+  end_time_seconds: to_ms / 1_000,
+  throughput_mbits: to_ms > from_ms ? (bytes * 8) / 1e6 / ((to_ms - from_ms) / 1_000) : 0,
+});
+
+/** What has passed, second by second. */
+class Meter {
+  readonly intervals: Throughput[] = [];
+  readonly #begun: number;
+  #from = 0;
+  #bytes = 0;
+  #total = 0;
+
+  constructor(now: number) {
+    this.#begun = now;
+  }
+
+  add(bytes: number, now: number): void {
+    this.#bytes += bytes;
+    this.#total += bytes;
+    if (now - this.#begun - this.#from >= INTERVAL_MS) this.#close(now - this.#begun);
+  }
+
+  /** Ends the last interval, which may be shorter, and answers what has passed in all. */
+  end(now: number): { bytes: number; ms: number } {
+    const ms = now - this.#begun;
+    if (this.#bytes > 0 || this.intervals.length === 0) this.#close(ms);
+    return { bytes: this.#total, ms };
+  }
+
+  #close(to: number): void {
+    this.intervals.push(throughput(this.#from, to, this.#bytes));
+    this.#from = to;
+    this.#bytes = 0;
+  }
+}
+
+type Test = { direction: keyof typeof DIRECTION; seconds: number; meter: Meter };
+
+const measure = async (
   { clock, signal }: VerbInput,
   connection: TcpConnection,
-  direction: keyof typeof DIRECTION,
-  seconds: number,
-): Promise<{ bytes: number; ms: number }> => {
+  { direction, seconds, meter }: Test,
+): Promise<void> => {
   const asked = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
   await connection.write(new TextEncoder().encode(`${JSON.stringify(asked)}\n`));
   const answer = await connection.read();
   if (!answer) throw new VerbFailure("the workspace does not test");
   const begun = clock.monotonic();
-  let bytes = Math.max(0, answer.byteLength - "{}\n".length);
-  if (direction === "down") for await (const chunk of connection) bytes += chunk.byteLength;
+  meter.add(Math.max(0, answer.byteLength - "{}\n".length), begun);
+  if (direction === "down") for await (const chunk of connection) meter.add(chunk.byteLength, clock.monotonic());
   else {
     while (clock.monotonic() - begun < seconds * 1_000 && !signal.aborted) {
       await connection.write(BLOCK);
-      bytes += BLOCK.byteLength;
+      meter.add(BLOCK.byteLength, clock.monotonic());
     }
     await connection.end();
     // The other side ends once it has read everything.
     while ((await connection.read()) !== undefined);
   }
-  return { bytes, ms: clock.monotonic() - begun };
 };

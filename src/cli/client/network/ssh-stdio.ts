@@ -3,17 +3,29 @@ import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { streamsOf } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
+import { Traffic } from "./editor-files.ts";
 
-/** Passes bytes both ways until the workspace has ended its side. */
-export const passStdio = async (input: VerbInput, peer: NetworkPeer, agent_id: string): Promise<number> => {
+/** Passes bytes both ways until the workspace has ended its side, and counts them. */
+export const passStdio = async (
+  input: VerbInput,
+  peer: NetworkPeer,
+  agent_id: string,
+  traffic = new Traffic(),
+): Promise<number> => {
   const streams = streamsOf(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
   const there = (async () => {
-    for await (const chunk of streams.input()) await connection.write(chunk);
+    for await (const chunk of streams.input()) {
+      traffic.up(chunk.byteLength);
+      await connection.write(chunk);
+    }
     await connection.end();
   })();
   // Whoever stops reading is told by the other direction.
   there.catch(() => {});
-  for await (const chunk of connection) await streams.write(chunk);
+  for await (const chunk of connection) {
+    traffic.down(chunk.byteLength);
+    await streams.write(chunk);
+  }
   return EXIT.ok;
 };

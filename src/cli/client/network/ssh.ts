@@ -1,41 +1,107 @@
 // `slipway ssh WORKSPACE[.AGENT] [-- COMMAND…]`: a shell, or a command whose exit code is passed on, over the private network; with `--stdio`
-// the connection itself, for OpenSSH (rules CN-2, CN-3).
+// the connection itself, for OpenSSH and the editors that start it (rules CN-2, CN-3, CN-7).
 import { usageError } from "#base/usage-error.ts";
-import { readArguments } from "../../arguments.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import type { RunVerb } from "../../verb.ts";
-import { withServer } from "../remote.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { type Remote, withServer } from "../remote.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
+import { NetworkInfo, proxyLog, Traffic } from "./editor-files.ts";
 import { workspaceOfHost } from "./host-names.ts";
+import { awaitScripts, scriptsWait } from "./scripts.ts";
 import { sshLibrary, sshSession } from "./ssh-session.ts";
 import { passStdio } from "./ssh-stdio.ts";
 import { withAgent } from "./target.ts";
+import { reportUsage, usageApp } from "./usage.ts";
 
+const VALUES = [
+  "host-prefix",
+  "ssh-host-prefix",
+  "container",
+  "container-user",
+  "usage-app",
+  "network-info-dir",
+  "log-dir",
+  "wait",
+] as const;
+const SWITCHES = ["stdio", "forward-agent", "disable-autostart", "verbose"] as const;
 const SHAPE = {
-  values: ["host-prefix", "container", "container-user"],
+  values: VALUES,
   lists: ["env"],
-  switches: ["stdio", "forward-agent"],
+  switches: SWITCHES,
+  short: { v: "verbose", A: "forward-agent" },
 } as const;
 
+type Given = Arguments<(typeof VALUES)[number], "env", (typeof SWITCHES)[number]>;
+
 export const run: RunVerb = async (input) => {
-  const { words, value, has, list, behind } = readArguments(input.argv, SHAPE);
+  const given = readArguments(input.argv, SHAPE);
+  const { words, value, has } = given;
   const word = oneWord(input, words, "the workspace");
+  const prefix = value["ssh-host-prefix"] ?? value["host-prefix"];
+  const checked = { wait: scriptsWait(value.wait), app: usageApp(value["usage-app"]) };
   return withServer("ssh", input, value, async (remote) => {
     const asked = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
-    const name = value["host-prefix"] === undefined ? asked : workspaceOfHost(asked, value["host-prefix"]);
-    const reaching = withAgent(input, remote, name, ({ joined, agent_id }) =>
-      has.stdio
-        ? passStdio(input, joined.peer, agent_id)
-        : sshSession(input, joined.peer, agent_id, {
-            command: behind?.join(" "),
-            env: [...list.env, ...containerIn(value)],
-            forwardsAgent: has["forward-agent"],
-          }),
-    );
+    const name = prefix === undefined ? asked : workspaceOfHost(asked, prefix);
+    const reaching = connect(input, remote, name, given, checked);
     // Read while the server is asked.
     if (!has.stdio) void sshLibrary();
     return reaching;
   });
+};
+
+type Checked = { wait: ReturnType<typeof scriptsWait>; app: ReturnType<typeof usageApp> };
+
+/** Connects to the workspace of a name as the arguments say, and answers the exit code. */
+export const connect = (
+  input: VerbInput,
+  remote: Remote,
+  name: string,
+  { value, has, list, behind }: Given,
+  { wait, app }: Checked,
+): Promise<number> => {
+  const log = proxyLog(input, value["log-dir"]);
+  log(`connecting to ${name} at ${remote.client.url.origin}`);
+  const isVerbose = has.verbose || input.isVerbose === true;
+  const say = (line: string): void => {
+    log(line);
+    // OpenSSH shows what its ProxyCommand says.
+    if (isVerbose && value["log-dir"] === undefined) input.printError(`slipway ssh: ${line}\n`);
+  };
+  const options = {
+    mayStart: !has["disable-autostart"],
+    reason: app === "vscode" ? "vscode_connection" : app === "jetbrains" ? "jetbrains_connection" : "ssh_connection",
+  } as const;
+  const work = async ({ workspace, agent_id, joined }: Parameters<Parameters<typeof withAgent>[3]>[0]) => {
+    say(`joined the network for the agent ${agent_id} of ${workspace.name}`);
+    await awaitScripts(input, remote, workspace, agent_id as WorkspaceAgent["id"], wait);
+    using _usage = reportUsage(input, remote.client, { workspace_id: workspace.id, agent_id, app });
+    if (!has.stdio) {
+      return sshSession(input, joined.peer, agent_id, {
+        command: behind?.join(" "),
+        env: [...list.env, ...containerIn(value)],
+        forwardsAgent: has["forward-agent"],
+      });
+    }
+    const traffic = new Traffic();
+    const folder = value["network-info-dir"];
+    const way = { client: remote.client, peer: joined.peer, agent_id, traffic };
+    using _info = folder === undefined ? undefined : new NetworkInfo(input, way, folder);
+    // OpenSSH hangs up on its ProxyCommand when it ends.
+    const hungUp = new Promise<number>((done) => input.onReload?.(() => done(EXIT.ok)));
+    return await Promise.race([passStdio(input, joined.peer, agent_id, traffic), hungUp]);
+  };
+  return withAgent(input, remote, name, work, options).then(
+    (code) => {
+      say(`ended with exit code ${code}`);
+      return code;
+    },
+    (error) => {
+      say(`failed: ${error instanceof Error ? error.message : String(error)}`);
+      throw error;
+    },
+  );
 };
 
 /** The variables by which the workspace knows that the session is for a container. Throws UsageError for a user without one. */

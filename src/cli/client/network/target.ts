@@ -4,7 +4,7 @@ import { WireError } from "#src/wire/wire-error.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 import type { Remote } from "../remote.ts";
-import { startedAgent } from "../workspaces/agent.ts";
+import { type Starting, startedAgent } from "../workspaces/agent.ts";
 import type { Joined, JoinOptions } from "./join.ts";
 
 export type Reached = { readonly workspace: Workspace; readonly agent_id: string; readonly joined: Joined };
@@ -15,9 +15,9 @@ export const withAgent = async (
   remote: Remote,
   name: string,
   work: (reached: Reached) => Promise<number>,
-  options: Pick<JoinOptions, "datagram"> = {},
+  { mayStart, reason, ...options }: Pick<JoinOptions, "datagram"> & Starting = {},
 ): Promise<number> => {
-  const finding = startedAgent(input, remote, name);
+  const finding = startedAgent(input, remote, name, { mayStart, reason });
   finding.catch(() => {});
   // The server is asked first: the peer is read, made and brought to the relay while it looks the workspace up.
   const { join } = await import("./join.ts");

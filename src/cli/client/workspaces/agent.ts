@@ -1,4 +1,5 @@
 // Waiting for an agent of a workspace to be there, for the verbs that need one.
+import type { CALLER_REASONS } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
@@ -8,16 +9,24 @@ import { messagesOf, type Remote } from "../remote.ts";
 import { askForBuild, awaitBuild } from "./build.ts";
 import { agentsOf, splitName, workspaceNamed } from "./find.ts";
 
+/** Whether a workspace that is stopped is started, and why. */
+export type Starting = {
+  readonly mayStart?: boolean | undefined;
+  readonly reason?: (typeof CALLER_REASONS)[number] | undefined;
+};
+
 /** The agent that `WORKSPACE[.AGENT]` names, connected; a stopped workspace is started. Throws VerbFailure. */
 export const startedAgent = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
+  { mayStart = true, reason = "ssh_connection" }: Starting = {},
 ): Promise<{ workspace: Workspace; agent_id: string }> => {
   const [own, agentName] = splitName(name);
   const workspace = await workspaceNamed(remote.client, own);
   if (workspace.latest_build.status === "stopped") {
-    const build = await askForBuild(remote.client, workspace, { transition: "start", reason: "ssh_connection" });
+    if (!mayStart) throw new VerbFailure(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
+    const build = await askForBuild(remote.client, workspace, { transition: "start", reason });
     if (build) await awaitBuild(input, remote, own, build);
   } else if (workspace.latest_build.status === "running") {
     // What is there needs no watching: somebody waits for a prompt.

@@ -2,11 +2,11 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";
-import { readArguments } from "../arguments.ts";
-import { VerbFailure } from "../failure.ts";
-import { onlyWord } from "../options.ts";
-import { EXIT, type RunVerb } from "../verb.ts";
-import { withServer } from "./remote.ts";
+import { readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { onlyWord } from "../../options.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);

@@ -1,0 +1,53 @@
+// The pages of workspaces and tasks by the paths that clients of Coder servers open in a browser: they lead to ours (facts/vscode-plugin 3.3).
+import { t } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { taskAt } from "#domain/tasks/find.ts";
+import type { ApiContext } from "../context.ts";
+import { userOf } from "../http/caller.ts";
+import { routes } from "../http/routes.ts";
+import { isSomebody, redirectTo, signInFirst } from "../http/sign-in-first.ts";
+import { workspaceIdOf } from "./by-owner.ts";
+
+const hidden = { detail: { hide: true } };
+const named = t.Object({ owner: t.String(), workspace: t.String() });
+
+export const pageLinks = (ctx: ApiContext) => {
+  /** Leads somebody to what `find` answers; where that is nothing of theirs, to the list. */
+  const lead = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
+    if (!isSomebody(request)) return signInFirst(request);
+    try {
+      return redirectTo(await find());
+    } catch (error) {
+      if (error instanceof AppError && error.kind === "not_found") return redirectTo(list);
+      throw error;
+    }
+  };
+  const workspace = (request: Request, { owner, workspace: name }: typeof named.static, tab = ""): Promise<Response> =>
+    lead(request, "/workspaces", async () => {
+      const id = await workspaceIdOf(ctx, userOf(request), { owner, name, includeDeleted: false });
+      return `/workspaces/${id}${tab}`;
+    });
+  return routes()
+    .get("/@:owner/:workspace", ({ request, params }) => workspace(request, params), { params: named, ...hidden })
+    .get("/@:owner/:workspace/settings", ({ request, params }) => workspace(request, params, "/schedule"), {
+      params: named,
+      ...hidden,
+    })
+    .get("/@:owner/:workspace/settings/:part", ({ request, params }) => workspace(request, params, "/schedule"), {
+      params: t.Object({ ...named.properties, part: t.String() }),
+      ...hidden,
+    })
+    .get("/@:owner/:workspace/builds/:number", ({ request, params }) => workspace(request, params, "/builds"), {
+      params: t.Object({ ...named.properties, number: t.String() }),
+      ...hidden,
+    })
+    .get(
+      "/tasks/:owner/:task",
+      ({ request, params: { owner, task } }) =>
+        lead(request, "/tasks", async () => {
+          const { chat_id, workspace_id } = await taskAt(ctx.store, { user: owner, task }, userOf(request));
+          return chat_id === null ? `/workspaces/${workspace_id}` : `/chats/${chat_id}`;
+        }),
+      { params: t.Object({ owner: t.String(), task: t.String() }), ...hidden },
+    );
+};

@@ -1,0 +1,139 @@
+// What an editor's plug-in reads while OpenSSH holds a connection through this program: how the network does, and a log. Both carry the
+// process id of the ssh that has started this program, by which the plug-in finds them (docs/editors.md).
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Client } from "#src/client.ts";
+import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import type { VerbInput } from "../../verb.ts";
+
+/** Plug-ins take a file for stale after five times this. */
+const EVERY_MS = 3_000;
+const PING_TIMEOUT_MS = 5_000;
+/** A log that has grown beyond this says so and grows no more. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
+
+/** Bytes that have passed since they were last taken. */
+export class Traffic {
+  #up = 0;
+  #down = 0;
+
+  up(bytes: number): void {
+    this.#up += bytes;
+  }
+
+  down(bytes: number): void {
+    this.#down += bytes;
+  }
+
+  take(): { up: number; down: number } {
+    const taken = { up: this.#up, down: this.#down };
+    this.#up = 0;
+    this.#down = 0;
+    return taken;
+  }
+}
+
+type Way = { client: Client; peer: NetworkPeer; agent_id: string; traffic: Traffic };
+
+/** Writes `<pid>.json` into the folder again and again until it is disposed, which removes it. */
+export class NetworkInfo implements Disposable {
+  readonly #input: VerbInput;
+  readonly #way: Way;
+  readonly #file: string;
+  readonly #timer: { cancel(): void };
+  #region: Promise<string> | undefined;
+  #isBusy = false;
+  #isOver = false;
+  #at: number;
+
+  constructor(input: VerbInput, way: Way, folder: string) {
+    this.#input = input;
+    this.#way = way;
+    mkdirSync(folder, { recursive: true });
+    this.#file = join(folder, `${input.parentPid ?? 0}.json`);
+    this.#at = input.clock.monotonic();
+    this.#timer = input.clock.every(EVERY_MS, () => void this.#measure());
+    void this.#measure();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#timer.cancel();
+    rmSync(this.#file, { force: true });
+  }
+
+  async #measure(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      const { client, peer, agent_id, traffic } = this.#way;
+      this.#region ??= regionOf(client);
+      const [latency, relay, region] = await Promise.all([
+        peer.ping(agent_id, PING_TIMEOUT_MS),
+        relayLatency(client, this.#input),
+        this.#region,
+      ]);
+      const now = this.#input.clock.monotonic();
+      const seconds = (now - this.#at) / 1_000;
+      this.#at = now;
+      const { up, down } = traffic.take();
+      // A workspace that does not answer leaves the file as it is: it grows stale, which is what plug-ins look at.
+      if (latency !== undefined && !this.#isOver) {
+        this.#write({
+          p2p: false,
+          latency,
+          preferred_derp: region,
+          derp_latency: { [region]: relay },
+          upload_bytes_sec: seconds > 0 ? Math.round(up / seconds) : 0,
+          download_bytes_sec: seconds > 0 ? Math.round(down / seconds) : 0,
+          using_coder_connect: false,
+        });
+      }
+    } catch {
+      // The server is away for a moment, or the disk is full: the next time tries again.
+      this.#region = undefined;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #write(info: object): void {
+    const part = `${this.#file}.part`;
+    writeFileSync(part, JSON.stringify(info));
+    renameSync(part, this.#file);
+  }
+}
+
+/** What the only region of the server's relay is called. */
+const regionOf = async (client: Client): Promise<string> => {
+  const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
+  return Object.values(derp_map.regions)[0]?.regionName ?? "relay";
+};
+
+const relayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">): Promise<number> => {
+  const begun = clock.monotonic();
+  await client.fetch("GET", "/derp/latency-check");
+  return clock.monotonic() - begun;
+};
+
+/** A log in a folder, one line for each event; without a folder nothing is written. */
+export const proxyLog = ({ clock, parentPid = 0 }: VerbInput, folder: string | undefined): ((line: string) => void) => {
+  if (folder === undefined) return () => {};
+  mkdirSync(folder, { recursive: true });
+  const stamp = new Date(clock.now())
+    .toISOString()
+    .replaceAll(/[-:]|\.\d+Z/g, "")
+    .replace("T", "-");
+  const file = join(folder, `coder-ssh-${stamp}-${parentPid}.log`);
+  let size = 0;
+  return (line) => {
+    if (size > MAX_LOG_BYTES) return;
+    size += line.length;
+    const text = `${new Date(clock.now()).toISOString()} ${size > MAX_LOG_BYTES ? "the log ends here: it is full" : line}\n`;
+    try {
+      appendFileSync(file, text, { mode: 0o600 });
+    } catch {
+      // A connection does not end because nobody can write about it.
+    }
+  };
+};

@@ -1,0 +1,124 @@
+// `slipway netcheck`: whether the server and its relay are reached from here, and how quickly, as JSON in the form that editors' plug-ins
+// show (docs/editors.md). There is one relay, which is part of the server.
+import { networkInterfaces } from "node:os";
+import type { Clock } from "#base/clock.ts";
+import { systemRandom } from "#base/random.ts";
+import { pause } from "#base/retry.ts";
+import type { Client } from "#src/client.ts";
+import { keyPair } from "#src/tailnet/box.ts";
+import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const TIMEOUT_MS = 10_000;
+const SLOW_MS = 500;
+const PROBES = 3;
+
+export const run: RunVerb = async (input) => {
+  const { words, value } = readArguments(input.argv);
+  noWords(words);
+  return withServer("netcheck", input, value, async ({ client }) => {
+    const report = await netcheck(input, client);
+    input.print(JSON.stringify(report, null, 2));
+    return report.derp.severity === "error" ? EXIT.failed : EXIT.ok;
+  });
+};
+
+type Severity = "ok" | "warning" | "error";
+type Warning = { code: string; message: string };
+
+/** What is reached from here, and how quickly. */
+export const netcheck = async (input: VerbInput, client: Client) => {
+  const begun = input.clock.monotonic();
+  const { version } = await client.get("/api/v2/buildinfo");
+  const latency = input.clock.monotonic() - begun;
+  const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
+  const [region] = Object.values(derp_map.regions);
+  const trip = await relayTrip(client, input.clock);
+  const error = trip === undefined ? `The relay did not pass a message on within ${TIMEOUT_MS / 1_000} s.` : null;
+  const warnings: Warning[] =
+    trip !== undefined && trip > SLOW_MS
+      ? [{ code: "EDERP01", message: `The relay takes ${Math.round(trip)} ms to pass a message on.` }]
+      : [];
+  const severity: Severity = error !== null ? "error" : warnings.length > 0 ? "warning" : "ok";
+  const id = region?.regionID ?? 0;
+  return {
+    server: { url: client.url.href, version, latency_ms: latency },
+    derp: {
+      severity,
+      warnings,
+      error,
+      regions: {
+        [id]: {
+          severity,
+          warnings,
+          error,
+          region: { RegionID: id, RegionName: region?.regionName ?? "", EmbeddedRelay: region?.embeddedRelay ?? true },
+          node_reports: [
+            {
+              can_exchange_messages: trip !== undefined,
+              round_trip_ping_ms: Math.round(trip ?? 0),
+              // Everything goes through the relay: nobody looks for addresses of their own.
+              stun: { Enabled: false, CanSTUN: false },
+              node: { STUNOnly: false },
+            },
+          ],
+        },
+      },
+      netcheck: {
+        UDP: false,
+        IPv4: hasFamily("IPv4"),
+        IPv6: hasFamily("IPv6"),
+        PreferredDERP: trip === undefined ? 0 : id,
+        RegionLatency: trip === undefined ? {} : { [id]: Math.round(trip * 1e6) },
+      },
+      netcheck_err: null,
+    },
+    interfaces: { severity: "ok" as Severity, warnings: [] as Warning[], error: null, interfaces: interfacesOf(input) },
+  };
+};
+
+/** Milliseconds that a message takes through the relay from one key to another, the quickest of some; undefined when none comes. */
+const relayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): Promise<number | undefined> => {
+  const [near, far] = [keyPair(), keyPair()];
+  let heard = Promise.withResolvers<void>();
+  const common = { url, headers, clock, random: systemRandom };
+  const from = new RelayLink({ ...common, key: near, receive: () => {} });
+  const to = new RelayLink({ ...common, key: far, receive: () => heard.resolve() });
+  const isLate = pause(clock, TIMEOUT_MS).then(() => "late" as const);
+  try {
+    if ((await Promise.race([Promise.all([from.ready, to.ready]), isLate])) === "late") return undefined;
+    let best: number | undefined;
+    for (let i = 0; i < PROBES; i++) {
+      heard = Promise.withResolvers();
+      const begun = clock.monotonic();
+      from.send(far.public, new Uint8Array([i]));
+      if ((await Promise.race([heard.promise, isLate])) === "late") return best;
+      best = Math.min(best ?? Number.POSITIVE_INFINITY, clock.monotonic() - begun);
+    }
+    return best;
+  } finally {
+    from.close();
+    to.close();
+  }
+};
+
+const hasFamily = (family: "IPv4" | "IPv6"): boolean =>
+  Object.values(networkInterfaces()).some((all) => all?.some((one) => one.family === family && !one.internal));
+
+const interfacesOf = (input: VerbInput) =>
+  Object.entries(networkInterfaces()).map(([name, all = []]) => ({
+    name,
+    mtu: mtuOf(input, name),
+    addresses: all.flatMap(({ cidr }) => cidr ?? []),
+  }));
+
+/** 0 where the system does not say it in a file. */
+const mtuOf = ({ readFile }: VerbInput, name: string): number => {
+  try {
+    return Number(readFile(`/sys/class/net/${name}/mtu`)) || 0;
+  } catch {
+    return 0;
+  }
+};

@@ -1,0 +1,45 @@
+// Whether a connection waits for the scripts of a workspace's start: `--wait=yes|no|auto`, where auto is what the template says.
+import { usageError } from "#base/usage-error.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Progress } from "../../progress.ts";
+import { plain } from "../../text.ts";
+import type { VerbInput } from "../../verb.ts";
+import { messagesOf, type Remote } from "../remote.ts";
+import { agentsOf } from "../workspaces/find.ts";
+
+const WAITS = ["yes", "no", "auto"] as const;
+export type ScriptsWait = (typeof WAITS)[number];
+
+/** What `--wait` says; auto without it. Throws UsageError. */
+export const scriptsWait = (given: string | undefined): ScriptsWait => {
+  const found = WAITS.find((one) => one === (given ?? "auto"));
+  if (!found) throw usageError("--wait", `expected ${WAITS.join(", ")}`);
+  return found;
+};
+
+/** Waits until the scripts of the agent's start have ended, well or not, where that is wanted. */
+export const awaitScripts = async (
+  input: VerbInput,
+  { client }: Pick<Remote, "client">,
+  workspace: Workspace,
+  agent_id: string,
+  wait: ScriptsWait,
+): Promise<void> => {
+  const isRunning = (one: Workspace): boolean =>
+    agentsOf(one).some(
+      ({ id, lifecycle_state, startup_script_behavior }) =>
+        id === agent_id &&
+        (lifecycle_state === "created" || lifecycle_state === "starting") &&
+        (wait === "yes" || (wait === "auto" && startup_script_behavior === "blocking")),
+    );
+  if (wait === "no" || (wait === "auto" && !isRunning(workspace))) return;
+  using progress = new Progress(input);
+  for await (const { type, data } of messagesOf<{ type: string; data: Workspace }>(
+    client,
+    `/api/v2/workspaces/${workspace.id}/watch-ws`,
+  )) {
+    if (type !== "data") continue;
+    if (!isRunning(data)) return;
+    progress.status(`waiting for the startup scripts of ${plain(workspace.name)}`);
+  }
+};

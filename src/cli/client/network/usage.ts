@@ -1,0 +1,37 @@
+// Tells the server each minute that an editor works in a workspace, so that it is not stopped for being idle and insights show the editor.
+import { didYouMean } from "#base/config/nearest.ts";
+import { usageError } from "#base/usage-error.ts";
+import { USAGE_APPS } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import type { VerbInput } from "../../verb.ts";
+
+const EVERY_MS = 60_000;
+const NONE = "disable";
+
+type App = (typeof USAGE_APPS)[number];
+
+/** The app that `--usage-app` names; undefined where nothing is to be told. Throws UsageError. */
+export const usageApp = (given: string | undefined): App | undefined => {
+  if (given === undefined || given === NONE) return undefined;
+  const app = USAGE_APPS.find((one) => one === given);
+  if (!app) {
+    const names = [...USAGE_APPS, NONE];
+    throw usageError("--usage-app", `expected one of ${names.join(", ")}.${didYouMean(given, names)}`);
+  }
+  return app;
+};
+
+/** Tells it now and each minute until it is disposed. */
+export const reportUsage = (
+  { clock }: Pick<VerbInput, "clock">,
+  client: Client,
+  { workspace_id, agent_id, app }: { workspace_id: string; agent_id: string; app: App | undefined },
+): Disposable => {
+  if (app === undefined) return { [Symbol.dispose]() {} };
+  // A server that is away hears it a minute later.
+  const tell = () =>
+    void client.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: app }).catch(() => {});
+  const timer = clock.every(EVERY_MS, tell);
+  tell();
+  return { [Symbol.dispose]: () => timer.cancel() };
+};

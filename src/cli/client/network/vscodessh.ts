@@ -1,0 +1,45 @@
+// `slipway vscodessh HOST`: the connection that versions of VS Code's plug-in start that know no wildcard hosts. Where the server is and
+// who asks stands in two files that the plug-in keeps.
+import { type Arguments, readArguments } from "../../arguments.ts";
+import { oneWord } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { connect } from "./ssh.ts";
+
+const VALUES = ["network-info-dir", "log-dir", "session-token-file", "url-file"] as const;
+const SHAPE = { values: VALUES, switches: ["verbose"], short: { v: "verbose" } } as const;
+
+export const run: RunVerb = async (input) => {
+  const given: Arguments<(typeof VALUES)[number], never, "verbose"> = readArguments(input.argv, SHAPE);
+  const { words, value, has } = given;
+  const host = oneWord(input, words, "the host, such as coder-vscode--alice--dev") ?? "";
+  const [url, token] = [value["url-file"], value["session-token-file"]].map((file) =>
+    file === undefined ? undefined : textOf(input, file),
+  );
+  const flags = { ...value, ...(url ? { url } : {}), ...(token ? { token } : {}) };
+  return withServer("vscodessh", input, flags, (remote) =>
+    connect(
+      input,
+      remote,
+      workspaceOf(host),
+      { ...given, list: { env: [] }, has: { ...has, stdio: true, "forward-agent": false, "disable-autostart": false } },
+      { wait: "auto", app: "vscode" },
+    ),
+  );
+};
+
+/** `coder-vscode.HOST--alice--dev.main`, or `...--alice--dev--main` as it was once written, as other verbs name it: `alice/dev.main`. */
+const workspaceOf = (host: string): string => {
+  const [, owner, workspace, agent] = /^.*?--([^-](?:-?[^-])*)--([^-](?:-?[^-])*)(?:--(.+))?$/.exec(host) ?? [];
+  if (!owner || !workspace) throw new VerbFailure(`${host} names no workspace`);
+  return agent ? `${owner}/${workspace}.${agent}` : `${owner}/${workspace}`;
+};
+
+const textOf = ({ readFile }: VerbInput, file: string): string => {
+  try {
+    return readFile(file).trim();
+  } catch (error) {
+    throw new VerbFailure(`${file} cannot be read: ${(error as Error).message}`);
+  }
+};

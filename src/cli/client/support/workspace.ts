@@ -1,0 +1,72 @@
+// `slipway support bundle WORKSPACE --output-file FILE.zip`: what somebody who helps with one workspace wants to know, without secrets, in one
+// file. A file that is there stays.
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { strToU8, zipSync } from "fflate";
+import { redacted } from "#base/redact.ts";
+import { COMMIT, VERSION } from "#base/version.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustAgree } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { netcheck } from "../network/netcheck.ts";
+import { withServer } from "../remote.ts";
+import { agentsOf, workspaceAsked } from "../workspaces/find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["output-file"],
+    switches: ["yes"],
+    short: { y: "yes", O: "output-file" },
+  });
+  const named = workspaceAsked(input, words);
+  confirmable(input, has.yes, "written");
+  return withServer("support bundle", input, value, async ({ client }) => {
+    const workspace = await named(client);
+    const file = value["output-file"] ?? `slipway-support-${workspace.name}.zip`;
+    if (!has.yes) await mustAgree(input, `Write logs and settings of ${workspace.name} into ${file}?`);
+    const files = await filesOf(input, client, workspace);
+    try {
+      writeFileSync(file, zipSync(files), { flag: "wx", mode: 0o600 });
+    } catch (error) {
+      throw new VerbFailure((error as Error).message);
+    }
+    const names = Object.keys(files);
+    if (has.json) input.print(JSON.stringify({ path: resolve(file), files: names }));
+    else input.print(`${resolve(file)} holds ${names.join(", ")}. Read it before you send it: unzip -p ${file}`);
+    return EXIT.ok;
+  });
+};
+
+const filesOf = async (input: VerbInput, client: Client, workspace: Workspace): Promise<Record<string, Uint8Array>> => {
+  const found: Record<string, Uint8Array> = {};
+  // What cannot be had is told in its place: the rest is still of use.
+  const add = async (name: string, get: () => Promise<string>): Promise<void> => {
+    const text = await get().catch((error: Error) => `could not be read: ${error.message}`);
+    found[name] = strToU8(redacted(text));
+  };
+  const json = async (value: Promise<unknown>): Promise<string> => JSON.stringify(await value, null, 2);
+  const lines = (logs: readonly { created_at: string; output: string }[]): string =>
+    logs.map(({ created_at, output }) => `${created_at} ${output}\n`).join("");
+  const client_facts = {
+    version: VERSION,
+    commit: COMMIT,
+    bun: Bun.version,
+    system: process.platform,
+    machine: process.arch,
+  };
+  await add("client.json", async () => JSON.stringify(client_facts, null, 2));
+  await add("server.json", () => json(client.get("/api/v2/buildinfo")));
+  await add("network.json", () => json(netcheck(input, client)));
+  await add("workspace.json", async () => JSON.stringify(workspace, null, 2));
+  await add("builds.json", () => json(client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=10`)));
+  await add("build.log", async () =>
+    lines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),
+  );
+  for (const { id, name } of agentsOf(workspace)) {
+    await add(`agent-${name}.log`, async () => lines(await client.get(`/api/v2/workspaceagents/${id}/logs`)));
+  }
+  return found;
+};

@@ -1,0 +1,124 @@
+// What VS Code's plug-in for Coder servers asks of the REST interface beside its command line (docs/spec/facts/vscode-plugin.md, 2 and 3).
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { sha256 } from "#base/ids.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+const PROGRAM = new Uint8Array(200_000).map((_, i) => i % 251);
+
+describe("the program", () => {
+  test("[TF-13] is known by its SHA-1, and sent packed once it was packed", async () => {
+    using folder = tempDirectory();
+    const binaries = join(folder.path, "binaries");
+    mkdirSync(binaries);
+    writeFileSync(join(binaries, "slipway-darwin-arm64"), PROGRAM);
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_BINARIES: binaries } });
+    const get = (headers: Record<string, string>) =>
+      fetch(new URL("/bin/coder-darwin-arm64", server.url), { headers, decompress: false } as never);
+    const sha1 = new Bun.CryptoHasher("sha1").update(PROGRAM).digest("hex");
+    const plain = await get({ "accept-encoding": "identity" });
+    expect([plain.headers.get("content-encoding"), plain.headers.get("x-original-content-length")]).toEqual([
+      null,
+      "200000",
+    ]);
+    expect((await plain.bytes()).byteLength).toBe(200_000);
+    const known = await get({ "if-none-match": `"${sha1}"` });
+    expect([known.status, known.headers.get("etag")]).toEqual([304, `"${sha256(PROGRAM)}"`]);
+    expect((await get({ "if-none-match": '"other"' })).status).toBe(200);
+
+    const packed = await until(async () => {
+      const answer = await get({ "accept-encoding": "gzip, br" });
+      return answer.headers.get("content-encoding") === "gzip" && answer;
+    });
+    const bytes = await packed.bytes();
+    expect(bytes.byteLength).toBeLessThan(PROGRAM.byteLength / 2);
+    expect(sha256(new Uint8Array(gunzipSync(bytes)))).toBe(sha256(PROGRAM));
+    expect(readdirSync(join(server.directory, "cache", "programs"))).toEqual([`${sha256(PROGRAM)}.gz`]);
+    const etag = packed.headers.get("etag") as string;
+    expect((await get({ "accept-encoding": "gzip", "if-none-match": etag })).status).toBe(304);
+    // Nothing is signed for that plug-in, which knows the keys of its own makers only.
+    expect((await fetch(new URL("/bin/coder-darwin-arm64.asc", server.url))).status).toBe(404);
+  });
+});
+
+describe("pages that it opens", () => {
+  test("[WK-32] lead to the workspace, its schedule and its builds, to the task's chat, or to the list", async () => {
+    await using world = await openWorld();
+    const { template_id } = await seedTemplate(world.server, ECHO);
+    const { id } = await createWorkspace(world.admin, template_id);
+    const open = async (path: string, client = world.admin) => {
+      const answer = await client.fetch("GET", path);
+      return [answer.status, answer.headers.get("location")];
+    };
+    expect(await open("/@admin/dev")).toEqual([307, `/workspaces/${id}`]);
+    expect(await open("/@Admin/Dev")).toEqual([307, `/workspaces/${id}`]);
+    expect(await open("/@admin/dev/settings")).toEqual([307, `/workspaces/${id}/schedule`]);
+    expect(await open("/@admin/dev/settings/parameters")).toEqual([307, `/workspaces/${id}/schedule`]);
+    expect(await open("/@admin/dev/builds/1")).toEqual([307, `/workspaces/${id}/builds`]);
+    expect(await open("/@admin/none")).toEqual([307, "/workspaces"]);
+    expect(await open("/tasks/admin/none")).toEqual([307, "/tasks"]);
+    const stranger = new Client(world.server.url);
+    expect(await open("/@admin/dev", stranger)).toEqual([307, "/login?redirect=%2F%40admin%2Fdev"]);
+    expect(await open("/tasks/admin/x", stranger)).toEqual([307, "/login?redirect=%2Ftasks%2Fadmin%2Fx"]);
+    // Apps keep their paths.
+    expect((await open("/@admin/dev.dev/apps/none/"))[0]).toBe(404);
+    expect((await open("/@admin/dev/other"))[0]).toBe(404);
+    // Somebody else's workspace is not told apart from none.
+    await world.admin.post("/api/v2/users", { email: "sam@example.com", username: "sam", password: ADMIN.password });
+    const sam = await new Client(world.server.url).signIn("sam@example.com", ADMIN.password);
+    expect(await open("/@admin/dev", sam)).toEqual([307, "/workspaces"]);
+  });
+
+  test("[WK-32] a task leads to its chat or its workspace", async () => {
+    await using world = await openWorld();
+    const { template_id } = await seedTemplate(world.server, ECHO);
+    const template = await world.admin.get<{ active_version_id: string }>(`/api/v2/templates/${template_id}`);
+    const task = await world.admin.post<{ id: string; name: string; workspace_id: { uuid: string } | string }>(
+      "/api/v2/tasks/me",
+      { input: "say hello", template_version_id: template.active_version_id },
+    );
+    const answer = await world.admin.fetch("GET", `/tasks/admin/${task.id}`);
+    expect([answer.status, answer.headers.get("location")]).toEqual([
+      307,
+      expect.stringMatching(/^\/(workspaces|chats)\/[0-9a-f-]{36}$/),
+    ]);
+  });
+});
+
+test("[ID-21] a key with the scopes that the plug-in asks for may do what its lists call; the tasks panel is told which scope is missing", async () => {
+  await using world = await openWorld();
+  const scopes = [
+    "workspace:read",
+    "workspace:update",
+    "workspace:start",
+    "workspace:ssh",
+    "workspace:application_connect",
+    "template:read",
+    "user:read_personal",
+  ];
+  const { key } = await world.admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
+    token_name: "plug-in",
+    scopes,
+    lifetime: 3_600_000_000_000,
+  } as never);
+  const plugin = new Client(world.server.url, key);
+  for (const path of [
+    "users/me",
+    "workspaces?q=owner:me",
+    "templates",
+    "deployment/ssh",
+    "buildinfo",
+    "appearance",
+    "experiments",
+  ]) {
+    expect([path, (await plugin.fetch("GET", `/api/v2/${path}`)).status]).toEqual([path, 200]);
+  }
+  const refused = await plugin.fetch("GET", "/api/v2/tasks?q=owner:me");
+  const said = (await refused.json()) as { detail: string };
+  expect([refused.status, said.detail]).toEqual([403, expect.stringContaining("task:read")]);
+});

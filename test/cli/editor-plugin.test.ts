@@ -1,0 +1,360 @@
+// The command lines that VS Code's plug-in for Coder servers gives the program it downloads (docs/spec/facts/vscode-plugin.md), as a process
+// with its name beside a real server, and the real OpenSSH through the configuration that the plug-in writes.
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { unzipSync } from "fflate";
+import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { programCommand } from "#test/support/program.ts";
+import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { openDevWorld, type Ran, tokenOf } from "./client-world.ts";
+
+const world = await forFile(openDevWorld());
+const admin = new Client(world.server.url, tokenOf(world));
+const place = join(world.home, "plug in");
+const config = join(place, "config");
+mkdirSync(place, { recursive: true });
+/** As the plug-in names what it downloads. */
+const program = join(place, "coder-linux-amd64");
+writeFileSync(
+  program,
+  `#!/bin/sh\nexec ${programCommand()
+    .map((word) => `'${word}'`)
+    .join(" ")} "$@"\n`,
+  { mode: 0o755 },
+);
+const G = ["--global-config", config];
+
+const coder = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ran> => {
+  const home = join(place, "home");
+  mkdirSync(home, { recursive: true });
+  const child = Bun.spawn([program, ...args], {
+    cwd: place,
+    env: { PATH: process.env.PATH ?? "", HOME: home, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, out, err };
+};
+const must = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> => {
+  const { code, out, err } = await coder(args, env);
+  if (code !== 0) throw new Error(`${args.join(" ")}: ${code} ${err}`);
+  return out;
+};
+const signIn = () =>
+  must([...G, "login", "--use-token-as-session", world.server.url.href], { CODER_SESSION_TOKEN: tokenOf(world) });
+
+describe("command lines", () => {
+  test("[CV-40] the program and the server have one version, for which plug-ins turn everything on", async () => {
+    const { version } = JSON.parse(await must(["version", "--output", "json"])) as { version: string };
+    const info = await admin.get<{ version: string }>("/api/v2/buildinfo");
+    const header = (await admin.fetch("GET", "/api/v2/buildinfo")).headers.get("x-coder-build-version");
+    expect([info.version, header]).toEqual([version, version]);
+    expect(version).toMatch(/^v0\.0\.0-devel\+slipway\.\d+\.\d+\.\d+$/);
+    expect(await must(["version"])).toMatch(/ v\d+\.\d+\.\d+/);
+  });
+
+  test("[CV-40] the sign-in is kept in the files of the folder, read from there, and removed", async () => {
+    await signIn();
+    expect(readdirSync(config).sort()).toEqual(["session", "url"]);
+    expect(readFileSync(join(config, "url"), "utf8")).toBe(world.server.url.origin);
+    expect(readFileSync(join(config, "session"), "utf8")).toBe(tokenOf(world));
+    expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
+    expect(await must([...G, "login", "token", "--url", world.server.url.href])).toBe(`${tokenOf(world)}\n`);
+    expect(await must([...G, "whoami"])).toContain("admin");
+    // A folder of its own signs nobody out: the token is somebody's else, too.
+    writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
+    expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
+    expect(readdirSync(config)).toEqual([]);
+    expect(await coder([...G, "--url", world.server.url.href, "ls"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("not signed in"),
+    });
+    // The token of one server is sent to no other.
+    await signIn();
+    expect((await coder([...G, "--url", "http://127.0.0.1:9", "ls"])).err).toContain(
+      "not signed in to http://127.0.0.1:9",
+    );
+  }, 60_000);
+
+  test("[CV-40] headers of the flags and of a command go with every request", async () => {
+    const seen: (string | null)[] = [];
+    using proxy = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        seen.push(`${request.headers.get("x-one")} ${request.headers.get("x-two")} ${request.headers.get("x-three")}`);
+        return fetch(new URL(new URL(request.url).pathname, world.server.url), { headers: request.headers });
+      },
+    });
+    const flags = ["--header", "X-One=1", "--header=X-Two=2", "--header-command", 'echo "X-Three=$CODER_URL"'];
+    const url = `http://127.0.0.1:${proxy.port}`;
+    await must(["--url", url, "--token", tokenOf(world), ...flags, "-v", "whoami"]);
+    expect(seen).toEqual([`1 2 ${url}`]);
+    expect((await coder(["--header", "no", "whoami"])).code).toBe(2);
+    expect((await coder(["--header-command", "exit 3", "whoami"])).err).toContain("exit code 3");
+  }, 60_000);
+
+  test("[CV-40] a workspace is started for a reason, and moved to its template's active version", async () => {
+    await signIn();
+    await must([...G, "stop", "admin/dev"]);
+    const started = await coder([...G, "start", "--yes", "--reason", "vscode_connection", "admin/dev"]);
+    expect(started).toMatchObject({ code: 0, err: expect.stringContaining("starting dev") });
+    const { latest_build } = await admin.get<{ latest_build: { reason: string } }>("/api/v2/users/admin/workspace/dev");
+    expect(latest_build.reason).toBe("vscode_connection");
+    expect((await coder([...G, "update", "admin/dev"])).code).toBe(0);
+    await must([...G, "stop", "dev"]);
+    expect(await coder([...G, "ssh", "--disable-autostart", "dev"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("`slipway start dev`"),
+    });
+    await must([...G, "start", "dev"]);
+  }, 120_000);
+
+  test("[CV-40] speed, ping and the state of the network come in the plug-in's form", async () => {
+    await signIn();
+    const speed = JSON.parse(await must([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
+      overall: { throughput_mbits: number };
+    };
+    const interval = {
+      start_time_seconds: expect.any(Number),
+      end_time_seconds: expect.any(Number),
+      throughput_mbits: expect.any(Number),
+    };
+    expect(speed.overall.throughput_mbits).toBeGreaterThan(0);
+    expect(speed).toMatchObject({
+      overall: interval,
+      intervals: expect.arrayContaining([expect.objectContaining(interval)]),
+    });
+    expect(await must([...G, "ping", "admin/dev", "--count", "1"])).toContain("dev");
+    const check = JSON.parse(await must([...G, "netcheck"])) as Record<string, never>;
+    expect(check).toMatchObject({
+      derp: {
+        severity: "ok",
+        regions: {
+          999: {
+            severity: "ok",
+            region: { RegionID: 999, RegionName: expect.any(String), EmbeddedRelay: true },
+            node_reports: [
+              {
+                can_exchange_messages: true,
+                round_trip_ping_ms: expect.any(Number),
+                stun: { Enabled: false, CanSTUN: false },
+              },
+            ],
+          },
+        },
+        netcheck: {
+          UDP: false,
+          IPv4: expect.any(Boolean),
+          PreferredDERP: 999,
+          RegionLatency: { 999: expect.any(Number) },
+        },
+      },
+      interfaces: {
+        severity: "ok",
+        interfaces: expect.arrayContaining([expect.objectContaining({ name: "lo", mtu: expect.any(Number) })]),
+      },
+    });
+  }, 60_000);
+
+  test("[CV-40] a bundle of one workspace has its logs and no secret", async () => {
+    await signIn();
+    const file = join(place, "bundle.zip");
+    const args = [...G, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
+    await must(args);
+    const files = unzipSync(new Uint8Array(readFileSync(file)));
+    expect(Object.keys(files)).toEqual([
+      "client.json",
+      "server.json",
+      "network.json",
+      "workspace.json",
+      "builds.json",
+      "build.log",
+      "agent-main.log",
+    ]);
+    const text = Object.values(files)
+      .map((bytes) => new TextDecoder().decode(bytes))
+      .join("");
+    expect(text).toContain('"name": "dev"');
+    for (const secret of [tokenOf(world), ADMIN.email]) expect(text).not.toContain(secret);
+    expect(await coder(args)).toMatchObject({ code: 1, err: expect.stringContaining("EEXIST") });
+  }, 60_000);
+});
+
+/** The block that the plug-in writes into OpenSSH's configuration. */
+const sshConfig = (url: URL, folder: string): { file: string; prefix: string; info: string; logs: string } => {
+  const [info, logs, file] = ["net", "logs", "ssh_config"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const prefix = `coder-vscode.${url.hostname}--`;
+  mkdirSync(logs, { recursive: true });
+  writeFileSync(
+    file,
+    `# --- START CODER VSCODE ${url.hostname} ---
+Host ${prefix}*
+  ConnectTimeout 0
+  LogLevel ERROR
+  ProxyCommand "${program}" --global-config "${config}" ssh --disable-autostart --stdio --usage-app=vscode --network-info-dir "${info}" --log-dir "${logs}" -v --ssh-host-prefix ${prefix} %h
+  ServerAliveCountMax 3
+  ServerAliveInterval 10
+  SetEnv CODER_SSH_SESSION_TYPE=vscode
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+# --- END CODER VSCODE ${url.hostname} ---
+`,
+  );
+  return { file, prefix, info, logs };
+};
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1");
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+};
+
+describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
+  test("[CN-7] reaches a workspace through the plug-in's block, whose network and log are found by the pid of ssh", async () => {
+    await signIn();
+    const { file, prefix, info, logs } = sshConfig(world.server.url, place);
+    const host = `${prefix}admin--dev.main`;
+    const child = Bun.spawn(["ssh", "-F", file, host, "echo in; cat"], {
+      env: { PATH: process.env.PATH ?? "", HOME: place },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const path = join(info, `${child.pid}.json`);
+    await until(() => existsSync(path));
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({
+      p2p: false,
+      latency: expect.any(Number),
+      preferred_derp: expect.any(String),
+      derp_latency: { "Coder Embedded Relay": expect.any(Number) },
+      upload_bytes_sec: expect.any(Number),
+      download_bytes_sec: expect.any(Number),
+      using_coder_connect: false,
+    });
+    const [log] = readdirSync(logs).filter((name) => name.endsWith(`-${child.pid}.log`));
+    child.stdin.end();
+    expect([await child.stdout.text(), await child.exited]).toEqual(["in\n", 0]);
+    // ssh ends its ProxyCommand, which ends in order.
+    await until(() => !existsSync(path));
+    expect(log).toStartWith("coder-ssh-");
+    expect(readFileSync(join(logs, log ?? ""), "utf8")).toContain("joined the network");
+    expect(readFileSync(join(logs, log ?? ""), "utf8")).not.toContain(tokenOf(world));
+  }, 60_000);
+
+  test("[CN-7] older plug-ins reach it with the files of their sign-in", async () => {
+    await signIn();
+    const { info } = sshConfig(world.server.url, place);
+    const command = `"${program}" --global-config "${config}" vscodessh --network-info-dir "${info}" --session-token-file "${config}/session" --url-file "${config}/url" %h`;
+    const options = [
+      "-F",
+      "/dev/null",
+      "-o",
+      `ProxyCommand ${command}`,
+      "-o",
+      "StrictHostKeyChecking no",
+      "-o",
+      "UserKnownHostsFile /dev/null",
+      "-o",
+      "LogLevel ERROR",
+    ];
+    for (const host of [
+      "coder-vscode.127.0.0.1--admin--dev.main",
+      "coder-vscode--admin--dev--main",
+      "coder-vscode--admin--dev",
+    ]) {
+      const child = Bun.spawn(["ssh", ...options, host, "echo $SLIPWAY_WORKSPACE_NAME"], {
+        env: { PATH: process.env.PATH ?? "", HOME: place },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      expect([host, await child.stdout.text(), await child.exited]).toEqual([host, "dev\n", 0]);
+    }
+  }, 60_000);
+
+  test("[CN-8] a session with three forwards and 20 MB each way survives the server being killed", async () => {
+    using data = tempDirectory();
+    const port = await freePort();
+    const serve = () =>
+      Bun.spawn([...programCommand(), "serve"], {
+        env: {
+          PATH: process.env.PATH ?? "",
+          HOME: data.path,
+          SLIPWAY_DATA_DIR: join(data.path, "data"),
+          SLIPWAY_ADDRESS: `127.0.0.1:${port}`,
+          SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+          SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+          SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+          SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+          ...(process.env.TEST_RUN_MARK ? { TEST_RUN_MARK: process.env.TEST_RUN_MARK } : {}),
+        },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+    let server = serve();
+    try {
+      const url = await announced(server.stdout);
+      const owner = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+      await must([...G, "login", "--use-token-as-session", url.href], { CODER_SESSION_TOKEN: owner.token ?? "" });
+      await must([...G, "create", "dev"]);
+      const { file, prefix } = sshConfig(url, data.path);
+      const apps = [1, 2, 3].map((number) =>
+        Bun.serve({
+          port: 0,
+          hostname: "127.0.0.1",
+          fetch: async (request) => new Response(`${number} ${(await request.bytes()).byteLength}`),
+        }),
+      );
+      const ports = await Promise.all(apps.map(freePort));
+      const forwards = apps.flatMap((app, at) => ["-L", `${ports[at]}:127.0.0.1:${app.port}`]);
+      const args = ["-F", file, "-o", `ControlPath=${data.path}/control`];
+      const host = `${prefix}admin--dev.main`;
+      const env = { PATH: process.env.PATH ?? "", HOME: data.path };
+      const master = Bun.spawn(["ssh", ...args, "-o", "ControlMaster=yes", ...forwards, host, "echo ready; cat"], {
+        env,
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      const output = master.stdout.getReader();
+      const read = async () => new TextDecoder().decode((await output.read()).value);
+      expect(await read()).toBe("ready\n");
+      const big = crypto.getRandomValues(new Uint8Array(20_000_000 / 400));
+      const bytes = Buffer.concat(Array.from({ length: 400 }, () => big));
+      const sum = new Bun.CryptoHasher("sha1").update(bytes).digest("hex");
+      const transfer = async (): Promise<void> => {
+        const up = Bun.spawn(["ssh", ...args, host, "tee up | sha1sum"], { env, stdio: [bytes, "pipe", "inherit"] });
+        expect((await up.stdout.text()).slice(0, 40)).toBe(sum);
+        const down = Bun.spawn(["ssh", ...args, host, "cat up"], { env, stdio: ["ignore", "pipe", "inherit"] });
+        expect(new Bun.CryptoHasher("sha1").update(await down.stdout.bytes()).digest("hex")).toBe(sum);
+      };
+      const throughForwards = async (): Promise<string[]> =>
+        Promise.all(
+          ports.map(async (one) => (await fetch(`http://127.0.0.1:${one}/`, { method: "POST", body: "hello" })).text()),
+        );
+      await transfer();
+      expect(await throughForwards()).toEqual(["1 5", "2 5", "3 5"]);
+
+      server.kill("SIGKILL");
+      await server.exited;
+      server = serve();
+      await announced(server.stdout);
+      master.stdin.write("still here\n");
+      master.stdin.flush();
+      expect(await read()).toBe("still here\n");
+      expect(await throughForwards()).toEqual(["1 5", "2 5", "3 5"]);
+      await transfer();
+      master.stdin.end();
+      expect(await master.exited).toBe(0);
+      await owner.delete("/api/v2/users/me/workspace/dev" as never).catch(() => {});
+      await must([...G, "rm", "dev", "--yes"]);
+      for (const app of apps) app.stop(true);
+    } finally {
+      server.kill("SIGTERM");
+      await server.exited;
+    }
+  }, 180_000);
+});
