@@ -5,13 +5,13 @@ import { systemClock } from "#base/clock.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
+import { visible } from "#base/visible-text.ts";
 import { type Globals, headersOf, readGlobals } from "./cli/globals.ts";
 import { wordIn } from "./cli/group.ts";
 import { programHelp, unknownVerb, verbHelp } from "./cli/help.ts";
 import { Output, OutputGone } from "./cli/output.ts";
 import { onSignal } from "./cli/signals.ts";
 import { processStreams } from "./cli/streams.ts";
-import { visible } from "./cli/text.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
 

@@ -3,7 +3,7 @@ import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
+import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type {
@@ -126,6 +126,8 @@ export type StartedAttempt = {
   readonly compaction: CompactionRequest | null;
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];
+  /** The chat's rules, by which the turn knows what a person would be asked about. */
+  readonly permissions: ChatPermissions | null;
   /** Those of them that may not run, with the words that answer them, by their ids. */
   readonly refused: readonly (readonly [id: string, why: string])[];
   /** There are calls for the client beside those. */

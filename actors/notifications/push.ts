@@ -2,11 +2,14 @@
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
+import { findChat } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { SubscriptionRow } from "#db/notifications/deliveries.ts";
 import type { NotificationRow } from "#db/notifications/notifications.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";
+import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import { makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
+import { approvalOf } from "./approval.ts";
 
 const TTL_SECONDS = 86_400;
 /** The service has forgotten the browser. */
@@ -25,18 +28,32 @@ export type Subscribed = { readonly endpoint: string; readonly auth: string; rea
 /** The context under which the address of a browser is sealed. */
 export const sealedFor = (id: string): string => `webpush:${id}`;
 
+/** Reads what the chat of the notice waits for, as it is now. */
+const askedOf = async (
+  store: Store,
+  { template_id, targets }: Pick<NotificationRow, "template_id" | "targets">,
+): Promise<ReturnType<typeof approvalOf>> => {
+  const [id] = targets;
+  const chat = template_id === NOTICE_KINDS.chat_needs_you.id && id ? await store.get(findChat({ id })) : undefined;
+  return chat && approvalOf(chat);
+};
+
 /** `gone` when nobody takes messages there any more; throws when the service could not be asked or refuses. */
 export const pushTo = async (
   { store, clock, encryption, outbound, accessUrl }: Deps,
   { id, sealed }: SubscriptionRow,
-  { id: notice, title, content, icon, actions }: Pick<NotificationRow, "id" | "title" | "content" | "icon" | "actions">,
+  notice: Pick<NotificationRow, "id" | "template_id" | "targets" | "title" | "content" | "icon" | "actions">,
 ): Promise<"taken" | "gone"> => {
   const { endpoint, auth, p256dh } = JSON.parse(encryption.open(sealed, sealedFor(id))) as Subscribed;
   const keys = await vapidKeys(store, encryption, makeVapidKeys);
   const url = new URL(endpoint);
   const subject = accessUrl().protocol === "https:" ? accessUrl().origin : "mailto:slipway@localhost.invalid";
+  const { id: notice_id, title, content, icon, actions } = notice;
   const path = actions[0]?.url ?? "/";
-  const words = { id: notice, title: title.slice(0, 200), body: content.slice(0, 500), icon: icon.slice(0, 500), path };
+  const asked = await askedOf(store, notice);
+  const body = (asked?.text ?? content).slice(0, 500);
+  const approval = asked?.approval === undefined ? {} : { approval: asked.approval };
+  const words = { id: notice_id, title: title.slice(0, 200), body, icon: icon.slice(0, 500), path, ...approval };
   const text = JSON.stringify(words);
   const answer = await outbound.fetch(url, {
     method: "POST",

@@ -1,4 +1,5 @@
 // Texts of others on the terminal of whoever runs the program: nothing in them may move the cursor, ask the terminal, or name itself.
+import { visible } from "#base/visible-text.ts";
 
 /** One line without control characters and escape sequences. */
 export const plain = (text: string): string => several(text).replaceAll("\n", " ");
@@ -12,20 +13,6 @@ export const several = (text: string): string =>
       // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
       .replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ""),
   );
-
-const code = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
-/**
- * Text with codes such as `\u202e` in place of what moves the cursor or reorders letters; lines and tabs stay. JSON means the same
- * afterwards, since it has these codes, too.
- */
-export const visible = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is shown as codes
-  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, code);
-
-/** The same, also for characters without a width, and tabs as spaces: for what somebody decides on. */
-export const unmistakable = (text: string): string =>
-  visible(text.replaceAll("\t", "    ")).replaceAll(/[\u200b-\u200d\u2060-\u2065\ufeff]/g, code);
 
 /** `3 hours ago`, `in 5 minutes`, `now`. `at` is RFC 3339. */
 export const relative = (at: string, now: number): string => {

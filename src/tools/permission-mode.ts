@@ -74,8 +74,8 @@ export const commandIn = (args: unknown): string => {
   return typeof command === "string" ? command : "";
 };
 
-/** The files that an edit names. */
-const pathsIn = (args: unknown): readonly unknown[] => {
+/** Returns the files that an edit names. */
+export const pathsIn = (args: unknown): readonly unknown[] => {
   const { path, files } = (typeof args === "object" && args !== null ? args : {}) as {
     path?: unknown;
     files?: unknown;

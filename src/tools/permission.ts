@@ -74,21 +74,22 @@ const namesTool = (pattern: string, name: string): boolean =>
 export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
 
 /**
- * The rule that remembers an answer: about the tool, or about commands that begin as this one does, up to its first argument unless
- * that is an option. Undefined when the command is not plain, so that nothing can be remembered of it.
+ * Returns the rules that remember an answer: one about the tool, or one for each command in the text, about commands that begin like it up
+ * to the first argument; the whole command where that is an option, or an argument makes it write. Returns none when a command is not plain, and for a refusal of several commands, since
+ * each of them alone may be fine.
  */
-export const ruleOf = (
+export const rulesOf = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
   action: PermissionAction,
   command?: string,
-): PermissionRule | undefined => {
-  if (tool_name !== "execute") return { tool: tool_name, action };
-  if (command !== undefined) return { tool: tool_name, command, action };
-  const commands = plainCommands(commandIn(args));
-  const [words] = commands ?? [];
-  if (commands?.length !== 1 || words === undefined || words.some((word) => word.includes("'"))) return undefined;
-  const kept = words[1]?.startsWith("-") ? words : words.slice(0, 2);
-  return { tool: tool_name, command: kept.map(quoted).join(" "), action };
+): readonly PermissionRule[] => {
+  if (tool_name !== "execute") return [{ tool: tool_name, action }];
+  if (command !== undefined) return [{ tool: tool_name, command, action }];
+  const commands = plainCommands(commandIn(args)) ?? [];
+  if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
+  const isWhole = (words: Words) => words[1]?.startsWith("-") || writes(words) !== undefined;
+  const kept = commands.map((words) => (isWhole(words) ? words : words.slice(0, 2)).map(quoted).join(" "));
+  return [...new Set(kept)].map((one) => ({ tool: tool_name, command: one, action }));
 };
 
 const quoted = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

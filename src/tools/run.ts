@@ -36,14 +36,8 @@ export const runTool = async (
   const found = toolsFor(chat).find(({ name }) => name === tool_name) ?? other;
   if (!found) return failed(`The tool "${tool_name}" cannot be used in this chat now.`);
   const given = args ?? {};
-  if (!Value.Check(found.input_schema, given)) {
-    if (isCutOff(given)) return failed(CUT_OFF);
-    const problems = [...Value.Errors(found.input_schema, given)].slice(0, ERRORS_SHOWN);
-    const words = problems.map(
-      ({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "arguments"}: ${message}`,
-    );
-    return failed(`The arguments do not fit. ${words.join("; ")}`);
-  }
+  const problem = argumentsProblem(found, given);
+  if (problem !== undefined) return failed(problem);
   const limit = limitOf(tool_name, given, chat);
   if (limit !== undefined) return failed(limit);
   try {
@@ -62,6 +56,16 @@ export const runTool = async (
     log("chats").error("the tool {tool_name} broke: {error}", { tool_name, error });
     return failed("The tool failed for a reason of its own. Try another way.");
   }
+};
+
+/** Why the tool does not take these arguments, in words for the model; undefined when it does. */
+export const argumentsProblem = ({ input_schema }: Pick<Tool, "input_schema">, args: unknown): string | undefined => {
+  const given = args ?? {};
+  if (Value.Check(input_schema, given)) return undefined;
+  if (isCutOff(given)) return CUT_OFF;
+  const problems = [...Value.Errors(input_schema, given)].slice(0, ERRORS_SHOWN);
+  const words = problems.map(({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "arguments"}: ${message}`);
+  return `The arguments do not fit. ${words.join("; ")}`;
 };
 
 /** With what may be written, where what is run may not write everything. */

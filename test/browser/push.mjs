@@ -5,37 +5,10 @@ import { readFileSync } from "node:fs";
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
+import { playSubscribing } from "./play-subscribing.mjs";
 
 const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
-
-/** What the browser would answer if it could reach the service of its maker. */
-const playSubscribing = ({ endpoint, auth, p256dh }) => {
-  window.asked = 0;
-  const ask = Notification.requestPermission;
-  Notification.requestPermission = () => {
-    window.asked += 1;
-    return ask.call(Notification);
-  };
-  const bytes = (text) =>
-    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)).buffer;
-  const of = () =>
-    sessionStorage.getItem("subscribed") === null
-      ? null
-      : {
-          endpoint,
-          getKey: (name) => bytes(name === "auth" ? auth : p256dh),
-          unsubscribe: async () => {
-            sessionStorage.removeItem("subscribed");
-            return true;
-          },
-        };
-  PushManager.prototype.subscribe = async (options) => {
-    sessionStorage.setItem("subscribed", String(new Uint8Array(options.applicationServerKey)[0]));
-    return of();
-  };
-  PushManager.prototype.getSubscription = async () => of();
-};
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const wrong = [];

@@ -15,7 +15,7 @@ testNeeding(
   async () => {
     await using place = await ServerPlace.make();
     using service = await PushService.start(place.scratch);
-    const env = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
+    const env = { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
     await place.start({ env });
     const message = join(place.scratch, "message");
     const { email, password } = ADMIN;

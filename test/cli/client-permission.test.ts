@@ -32,7 +32,7 @@ const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "d
 const rulesOf = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
 test("[CV-15] on a terminal the whole command is shown and asked about: once, for always, never, by words that are named; what was typed before is no answer", async () => {
-  const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond; echo x"}'];
+  const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}'];
   await using terminal = world.onTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
   // Typed before anything is asked.
   terminal.type("y\r");
@@ -43,8 +43,8 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   terminal.type("perhaps\r");
   await terminal.until(QUESTION);
   terminal.type("yes\r");
-  expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond; echo x\r\n");
-  // Nothing can be remembered of two commands unless their words are named.
+  expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond \"$HOME\"\r\n");
+  // What is only known when it runs is remembered by words that are named.
   terminal.type("a\r");
   await terminal.until("own first words): ");
   terminal.type("\r");

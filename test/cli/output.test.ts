@@ -1,8 +1,9 @@
 // What a verb prints arrives whole, whatever reads it: slow readers, readers that go away, full disks; and nothing in it plays tricks on the
 // terminal it is shown on.
 import { describe, expect, test } from "bun:test";
+import { unmistakable, visible } from "#base/visible-text.ts";
 import { Output, OutputGone } from "#src/cli/output.ts";
-import { plain, several, unmistakable, visible } from "#src/cli/text.ts";
+import { plain, several } from "#src/cli/text.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";

@@ -1,7 +1,7 @@
 // Which calls rules allow, ask for and deny; above all, what shell text does not get past them. Pure.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
-import { isCommandPrefix, permissionFor, ruleOf } from "#src/tools/permission.ts";
+import { isCommandPrefix, permissionFor, rulesOf } from "#src/tools/permission.ts";
 import { plainCommands } from "#src/tools/processes/plain-commands.ts";
 
 const run = (command: string) => ({ tool_name: "execute", args: { command } });
@@ -204,14 +204,24 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
   expect(permissionFor(named, run("sed -i s/a/b/ file"))).toBe("allow");
 });
 
-test("[PE-7] an answer that is remembered is about the tool, or about the first words of one plain command", () => {
-  const words = (command: string) => ruleOf(run(command), "allow")?.command;
-  expect(ruleOf(call("write_file"), "deny")).toEqual({ tool: "write_file", action: "deny" });
-  expect(words("git commit -m 'two words'")).toBe("git commit");
-  expect(words("rm -rf build")).toBe("rm -rf build");
-  expect(words("ls")).toBe("ls");
-  expect(words("cat 'a b'")).toBe("cat 'a b'");
-  for (const unclear of ["a; b", "a $(b)", "X=1 a"]) expect(words(unclear)).toBeUndefined();
+test("[PE-7] an answer that is remembered is about the tool, or about the first words of each plain command", () => {
+  const words = (command: string, action: "allow" | "deny" = "allow") =>
+    rulesOf(run(command), action).map((rule) => rule.command);
+  expect(rulesOf(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
+  expect(words("git commit -m 'two words'")).toEqual(["git commit"]);
+  expect(words("rm -rf build")).toEqual(["rm -rf build"]);
+  expect(words("ls")).toEqual(["ls"]);
+  expect(words("cat 'a b'")).toEqual(["cat 'a b'"]);
+  // What is kept allows the same command again, also one that writes.
+  expect(words("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);
+  expect(permissionFor(allowing("find . -name x -delete"), run("find . -name x -delete"))).toBe("allow");
+  const compound = "cd src && npm test -- --watch | tail -5; npm test";
+  expect(words(compound)).toEqual(["cd src", "npm test", "tail -5"]);
+  expect(permissionFor(allowing(...(words(compound) as string[])), run(compound))).toBe("allow");
+  // One of them alone may be fine.
+  expect(words(compound, "deny")).toEqual([]);
+  expect(words("rm -rf build", "deny")).toEqual(["rm -rf build"]);
+  for (const unclear of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(words(unclear)).toEqual([]);
   expect(["git status", "a; b", "a\n", "", "a $b", "a > b"].map(isCommandPrefix)).toEqual([
     true,
     false,

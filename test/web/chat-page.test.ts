@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
-import { ruleOf } from "#src/tools/permission.ts";
+import { rulesOf } from "#src/tools/permission.ts";
 import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
 import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
 import { groupsOf } from "#src/web/app/pages/chat/groups.ts";
-import { alwaysWords } from "#src/web/app/pages/chat/permission-words.ts";
+import { alwaysLabel, questionOf, rowsOf } from "#src/web/app/pages/chat/permission-words.ts";
 import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
 import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
 import { filesOf } from "#src/web/app/parts/diff/diff-lines.ts";
@@ -211,23 +211,37 @@ test("[CB-3] what is offered while one writes: commands at the start, files behi
   ]);
 });
 
-test.each([
-  "git status -s",
-  "rm -rf build",
-  "ls",
-  "npm run test",
-  "echo a; rm b",
-  "cat <x",
-  'echo "a b"',
-  "FOO=1 make all",
-  "",
-])("[CB-1] what is offered to be allowed always for %j is the rule the server would keep", (command) => {
-  const args = { command };
-  const rule = ruleOf({ tool_name: "execute", args }, "allow");
-  const words = alwaysWords({ tool_call_id: "c", tool_name: "execute", args: JSON.stringify(args) });
-  // The page may offer less than the server would keep, and never something else.
-  if (words !== undefined) expect(words).toBe(`Always allow ${rule?.command}`);
-  if (!/["=]/.test(command) && rule) expect(words).toBeDefined();
+test("[CB-13] the button that allows for good names the rules the server would keep, and is absent where it would keep none", () => {
+  const label = (command: string) => alwaysLabel(rulesOf({ tool_name: "execute", args: { command } }, "allow"));
+  expect(label("git status -s")).toBe("Always allow git status");
+  expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
+  expect(label("npm run lint && cargo build --release && go test ./... && make everything-there-is")).toBe(
+    "Always allow these 4 commands",
+  );
+  expect(label("cat <x")).toBeUndefined();
+  expect(label("")).toBeUndefined();
+  expect(alwaysLabel(rulesOf({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
+});
+
+test("[CB-13] a call is asked about in words, and its arguments are rows of a form", () => {
+  const request = (tool_name: string, args: unknown) => ({ tool_call_id: "c", tool_name, args: JSON.stringify(args) });
+  expect(questionOf(request("execute", { command: "ls" }), false)).toBe("Run this command?");
+  expect(questionOf(request("write_file", { path: "a/b.ts" }), true)).toBe("Create b.ts?");
+  expect(questionOf(request("write_file", { path: "a/b.ts" }), false)).toBe("Replace b.ts?");
+  expect(questionOf(request("edit_files", { files: [{ path: "a/b.ts" }] }), false)).toBe("Edit b.ts?");
+  expect(questionOf(request("edit_files", { files: [{}, {}] }), false)).toBe("Edit 2 files?");
+  expect(questionOf(request("issues__create_issue", {}), false)).toBe("Use create issue of issues?");
+  expect(rowsOf(request("issues__create", { title: "Sum is wrong", urgent: true, votes: 3, labels: ["bug"] }))).toEqual(
+    [
+      { name: "title", value: "Sum is wrong", isText: true },
+      { name: "urgent", value: "Yes", isText: true },
+      { name: "votes", value: "3", isText: true },
+      { name: "labels", value: '[\n  "bug"\n]', isText: false },
+    ],
+  );
+  expect(rowsOf({ tool_call_id: "c", tool_name: "x", args: "no JSON" })).toEqual([
+    { name: "Arguments", value: "no JSON", isText: true },
+  ]);
 });
 
 test("[CB-1] chats stand with what needs one first, and a sub-chat that asks counts for its root", () => {

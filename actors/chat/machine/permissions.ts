@@ -2,7 +2,7 @@
 // answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
 import { useOf } from "#src/tools/available.ts";
-import { permissionFor, ruleOf } from "#src/tools/permission.ts";
+import { permissionFor, rulesOf } from "#src/tools/permission.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
 import { aboutOf, toolsOf } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";
@@ -67,8 +67,8 @@ export const rememberedRules = (
   const rules = answers.flatMap(({ tool_call_id, decision, scope, command }, index) => {
     const call = pending_calls.find((one) => one.tool_call_id === tool_call_id);
     if (scope !== "always" || !call) return [];
-    const rule = ruleOf(call, decision, command);
-    if (rule) return [rule];
+    const kept = rulesOf(call, decision, command);
+    if (kept.length > 0) return kept;
     const detail =
       "cannot be remembered: the command is not a plain one; name the words it must begin with in `command`";
     throw invalid("Invalid answers.", [{ field: `answers.${index}`, detail }]);

@@ -48,10 +48,18 @@ export const editedFolder = async (
   { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
 ): Promise<string | undefined> => {
   const matters = permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
-  const workspace =
-    workspace_id === null || !matters ? undefined : await store.get(findWorkspace({ id: workspace_id }));
+  return matters ? agentFolder(store, workspace_id) : undefined;
+};
+
+/** The folder of an agent of the workspace, by its name or the first one; undefined where that is not known. */
+export const agentFolder = async (
+  store: Store,
+  workspace_id: string | null,
+  name?: string,
+): Promise<string | undefined> => {
+  const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
   const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
-  return chosenAgent(agents, undefined)?.expanded_directory || undefined;
+  return chosenAgent(agents, name)?.expanded_directory || undefined;
 };
 
 /** The agent that a call names, and its arguments as the tool knows them. */

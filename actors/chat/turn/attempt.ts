@@ -47,6 +47,7 @@ export const startedAttempt = async (
     provider_tools: offersProviderTools(next),
     tools: offeredTools(next),
     calls,
+    permissions: next.permissions,
     refused,
     compaction: state.compaction,
     awaits_client: state.pending_calls.length > calls.length,

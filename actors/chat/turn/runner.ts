@@ -5,15 +5,17 @@ import { log } from "#base/log.ts";
 import type { Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import type { Restored } from "#schema/agents/checkpoint.ts";
+import type { CallPreview } from "#src/tools/preview.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Claimant, type Pool } from "../../runtime/capacity.ts";
 import type { Begun, Interrupted } from "../effects.ts";
-import type { NewMessage } from "../machine/decision.ts";
+import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import { endRuns } from "./end-runs.ts";
+import { type PreviewOf, previewCalls } from "./previews.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
 import { Turn } from "./turn.ts";
@@ -120,6 +122,11 @@ export class Generations {
 
   get compactions(): CompactionCounts {
     return this.#deps.compactions;
+  }
+
+  /** Returns what calls that wait for approval would do in the workspace now, in their order. */
+  previewCalls(of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> {
+    return previewCalls(this.#deps, of, calls);
   }
 
   /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */

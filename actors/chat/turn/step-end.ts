@@ -19,7 +19,9 @@ import {
 } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 import { withServer } from "./mcp-turn.ts";
+import { failingCalls } from "./previews.ts";
 import type { Reporter } from "./reporter.ts";
+import type { ReachDeps } from "./tool-agent.ts";
 
 const assistant = (
   content: readonly MessagePart[],
@@ -88,6 +90,7 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
 };
 
 type Answer = {
+  readonly chat_id: string;
   readonly begun: StartedAttempt;
   readonly collector: Collector;
   readonly mcp: McpOffer;
@@ -96,12 +99,12 @@ type Answer = {
   /** The turn may call no model after this. */
   readonly isLast: boolean;
 };
-type Deps = { readonly hooks: TurnHooks; readonly reporter: Reporter };
+type Deps = { readonly hooks: TurnHooks; readonly reporter: Reporter; readonly agents: ReachDeps };
 
 /** What the actor says to the step; undefined when it was not stored: the turn was stopped, or a hook has failed it. */
 export const reportAnswer = async (
-  { hooks, reporter }: Deps,
-  { begun, collector, mcp, now, isLast }: Answer,
+  { hooks, reporter, agents }: Deps,
+  { chat_id, begun, collector, mcp, now, isLast }: Answer,
   tries: Tries,
 ): Promise<Reported | "stale" | undefined> => {
   const { fence, model_id } = begun;
@@ -115,8 +118,12 @@ export const reportAnswer = async (
   tries.resumed = isResumed ? tries.resumed + 1 : 0;
   const words = wordsOnly(said);
   const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
-  const proposed = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
-  if (!proposed) return undefined;
+  const decided = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
+  if (!decided) return undefined;
+  const failing = await failingCalls(agents, { chat_id, begun, mcp, content: decided.content }, reporter.signal);
+  if (reporter.signal.aborted) return undefined;
+  const refused = [...decided.refused, ...failing.map(([part, why]) => resultOf(part, why, now))];
+  const proposed = { ...decided, refused };
   const ending = {
     isCut,
     isContinued,

@@ -255,9 +255,9 @@ export class Turn {
 
   /** Stores the step. False when the turn is over. */
   async #report(begun: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
-    const deps = { hooks: this.#hooks, reporter: this.#reporter };
+    const deps = { hooks: this.#hooks, reporter: this.#reporter, agents: this.#deps };
     const collector = this.#collector ?? new Collector();
-    const answer = { begun, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
+    const answer = { chat_id: this.#chat_id, begun, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
     const reported = await reportAnswer(deps, answer, tries);
     if (!reported) return false;
     // Only now: whoever interrupts before this is stored must still find what was said.

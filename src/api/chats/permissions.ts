@@ -3,11 +3,13 @@
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
+import { readApprovals } from "#domain/chats/approvals.ts";
 import { usableWorkspace } from "#domain/chats/create.ts";
 import { ownChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { startingPermissions } from "#domain/chats/starting-permissions.ts";
+import { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { ChatPermissions, PermissionAnswers, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { named } from "#schema/named.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
@@ -23,6 +25,22 @@ import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
 export const chatPermissions = (ctx: ApiContext) =>
   routes()
     .use(callers)
+    .get(
+      "/:chat/permissions",
+      async ({ caller, params }) => readApprovals(ctx, (await ownChat(ctx, params.chat, caller)).id),
+      {
+        user: true,
+        params: chatPath,
+        response: { 200: ChatApprovals, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags,
+          operationId: "listApprovals",
+          summary: "List the calls that wait for permission, with what each would do",
+          description:
+            "Edits and new files come as a diff against the files as they are now, commands with their parts and their folder. Empty when the chat waits for no permission.",
+        },
+      },
+    )
     .post(
       "/:chat/permissions",
       async ({ caller, params, body, set }) => {

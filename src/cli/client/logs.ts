@@ -1,11 +1,13 @@
 // `slipway logs WORKSPACE`, also `slipway workspaces logs`: what the newest build and the workspace's agents wrote, one line at a time;
 // with --follow as it comes.
+
+import { visible } from "#base/visible-text.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
-import { several, visible } from "../text.ts";
+import { several } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 import { messagesOf, withServer } from "./remote.ts";
 import { agentsOf, workspaceAsked } from "./workspaces/find.ts";

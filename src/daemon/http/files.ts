@@ -102,11 +102,41 @@ export const uploadFile = async (path: string, content: Uint8Array, replaces: bo
   await writeFile(path, content);
 };
 
+type PlacedEdits = readonly (EditFiles["files"][number] & { absolute_path: string })[];
+type EditedText = { readonly path: string; readonly before: string; readonly text: string };
+
 /** All edits are found valid before any file is written. 400 names the edit that does not fit. */
-export const editFiles = async (
-  files: readonly (EditFiles["files"][number] & { absolute_path: string })[],
-): Promise<EditedFiles> => {
-  const texts = new Map<string, { path: string; before: string; text: string }>();
+export const editFiles = async (files: PlacedEdits): Promise<EditedFiles> => {
+  const texts = await editedTexts(files);
+  for (const [path, { text }] of texts) await writeFile(path, text);
+  return diffsOf([...texts.values()]);
+};
+
+/** What the same edits would change; nothing is written. 400 as for the edits themselves. */
+export const previewEdits = async (files: PlacedEdits): Promise<EditedFiles> =>
+  diffsOf([...(await editedTexts(files)).values()]);
+
+/** What a file that is written whole would change. A file that is no text has no diff. */
+export const previewWrite = async (path: string, absolute_path: string, text: string): Promise<EditedFiles> => {
+  const before = await bytesOf(absolute_path).catch((error: unknown) => {
+    if (error instanceof AppError && error.kind === "not_found") return undefined;
+    throw error;
+  });
+  if (before === undefined) {
+    const diff = unifiedDiff(path, "", text).replace(/^--- .*$/m, "--- /dev/null");
+    return { files: [{ path, diff, is_new: true }] };
+  }
+  const isText = binaryTypeOf(before) === undefined;
+  return { files: [{ path, diff: isText ? unifiedDiff(path, new TextDecoder().decode(before), text) : "" }] };
+};
+
+const diffsOf = (texts: readonly EditedText[]): EditedFiles => ({
+  files: texts.map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
+});
+
+/** By the absolute path. */
+const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, EditedText>> => {
+  const texts = new Map<string, EditedText>();
   for (const [i, { path, absolute_path, edits }] of files.entries()) {
     const before = texts.get(absolute_path)?.before ?? (await editableText(absolute_path));
     let text = texts.get(absolute_path)?.text ?? before;
@@ -118,10 +148,7 @@ export const editFiles = async (
     }
     texts.set(absolute_path, { path, before, text });
   }
-  for (const [path, { text }] of texts) await writeFile(path, text);
-  return {
-    files: [...texts.values()].map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
-  };
+  return texts;
 };
 
 /** Text that is written back as it was, but for what is edited: with its byte order mark, and never in another encoding. */

@@ -13,6 +13,7 @@ import {
   type EditedFiles,
   EditFiles,
   ListDirectory,
+  PreviewFiles,
   type ProcessLimits,
   SignalProcess,
   StartProcess,
@@ -39,6 +40,8 @@ import {
   editFiles,
   listDirectory,
   MAX_FILE,
+  previewEdits,
+  previewWrite,
   readFile,
   readFileLines,
   resolvePath,
@@ -208,6 +211,14 @@ const routesOf = ({
           true,
         );
         return Response.json(edited);
+      },
+    },
+    "/api/v0/preview-files": {
+      POST: async (request: Request) => {
+        const { files = [], write } = await bodyOf(request, PreviewFiles);
+        const edits = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
+        const previewed = write ? previewWrite(write.path, place(write.path), write.content) : previewEdits(edits);
+        return Response.json(await previewed);
       },
     },
     "/api/v0/checkpoints": {

@@ -44,8 +44,15 @@ export const EditFiles = t.Object({
   ),
 });
 export type EditFiles = Static<typeof EditFiles>;
-/** A unified diff of each file, in the order they were named first. */
-export type EditedFiles = { files: { path: string; diff: string }[] };
+/** A unified diff of each file, in the order they were named first. `is_new` in previews alone: the file is not there yet. */
+export type EditedFiles = { files: { path: string; diff: string; is_new?: boolean }[] };
+
+/** Edits, or a file that is written whole. */
+export const PreviewFiles = t.Object({
+  files: t.Optional(EditFiles.properties.files),
+  write: t.Optional(t.Object({ path: Path, content: t.String() })),
+});
+export type PreviewFiles = Static<typeof PreviewFiles>;
 
 export const StartProcess = t.Object({
   /** What it will be called. One that is known already is not started again. */

@@ -18,8 +18,18 @@ type Fetching = Extendable & {
   respondWith(answer: Promise<Response>): void;
 };
 type Pushing = Extendable & { readonly data: { json(): unknown } | null };
-type Notice = { readonly data: { readonly path: string }; close(): void };
-type Clicking = Extendable & { readonly notification: Notice };
+/** Calls of a chat that wait for approval (actors/notifications/approval.ts). */
+type Approval = { readonly chat: string; readonly calls: readonly string[]; readonly can_allow: boolean };
+type Shown = { readonly path: string; readonly approval?: Approval | undefined };
+type Notice = {
+  readonly tag: string;
+  readonly title: string;
+  readonly body: string;
+  readonly data: Shown;
+  close(): void;
+};
+/** `action`: which of the notification's buttons was pressed; empty for the notification itself. */
+type Clicking = Extendable & { readonly notification: Notice; readonly action: string };
 type Resubscribing = Extendable & {
   readonly oldSubscription: PushSubscription | null;
   readonly newSubscription: PushSubscription | null;
@@ -97,19 +107,48 @@ worker.addEventListener("fetch", (event) => {
 });
 
 /** What the server sends (actors/notifications/push.ts). */
-type Pushed = { readonly id: string; readonly title: string; readonly body: string; readonly path: string };
+type Pushed = {
+  readonly id: string;
+  readonly title: string;
+  readonly body: string;
+  readonly path: string;
+  readonly approval?: Approval;
+};
+
+const ALLOW = { action: "allow", title: "Allow" };
+const DENY = { action: "deny", title: "Deny" };
+
+const notify = (title: string, body: string, tag: string, data: Shown): Promise<void> => {
+  const { approval } = data;
+  const actions = approval === undefined ? [] : approval.can_allow ? [ALLOW, DENY] : [DENY];
+  const options = { body, tag, icon: PICTURE, data, actions, requireInteraction: actions.length > 0 };
+  return worker.registration.showNotification(title, options);
+};
 
 worker.addEventListener("push", (event) => {
-  const { id, title, body, path } = (event.data?.json() ?? {}) as Partial<Pushed>;
-  event.waitUntil(
-    worker.registration.showNotification(title ?? "Slipway", {
-      body,
-      tag: id,
-      icon: PICTURE,
-      data: { path: path ?? "/" },
-    }),
-  );
+  const { id = "", title = "Slipway", body = "", path = "/", approval } = (event.data?.json() ?? {}) as Partial<Pushed>;
+  event.waitUntil(notify(title, body, id, approval ? { path, approval } : { path }));
 });
+
+/**
+ * Answers the calls that the notification is about, and no others: the server refuses an answer about calls that no longer wait, and one
+ * by a person whose chat it is not.
+ */
+const answer = async ({ tag, title, body, data }: Notice, approval: Approval, decision: string): Promise<void> => {
+  const answers = approval.calls.map((tool_call_id) => ({ tool_call_id, decision }));
+  const response = await fetch(`/api/v2/chats/${encodeURIComponent(approval.chat)}/permissions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ answers }),
+  }).catch(() => undefined);
+  if (response?.ok) return;
+  const { path } = data;
+  // Nothing was answered: the person can try again.
+  if (!response || response.status >= 500) await notify(title, `The server did not answer. ${body}`, tag, data);
+  else if (response.status === 401)
+    await notify("Sign in to answer", "You are no longer signed in here.", tag, { path });
+  else await notify("Not answered", "The chat no longer waits for this approval.", tag, { path });
+};
 
 /** To the page that it is about: in a window that is open already, or a new one. */
 const show = async (path: string): Promise<void> => {
@@ -129,8 +168,10 @@ const show = async (path: string): Promise<void> => {
 };
 
 worker.addEventListener("notificationclick", (event) => {
-  event.notification.close();
-  event.waitUntil(show(event.notification.data.path));
+  const { notification, action } = event;
+  const { path, approval } = notification.data;
+  notification.close();
+  event.waitUntil(approval && action !== "" ? answer(notification, approval, action) : show(path));
 });
 
 const tell = (method: "POST" | "DELETE", body: object): Promise<Response> =>

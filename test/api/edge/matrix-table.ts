@@ -463,6 +463,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${C}/compact`]: { is: "401 401 401 404 404 409 403", body: {}, why: "409: nothing was answered yet; a summary is asked for with the owner's rights" },
   [`POST ${C}/clear`]: { is: "401 401 401 404 404 409 403", fresh: "chat", why: "409: its turn goes on; what drives a chat runs with its owner's rights" },
   [`DELETE ${C}`]: { is: as(PRIVATE, 409), fresh: "chat", why: "409: its turn goes on" },
+  [`GET ${C}/permissions`]: { is: "401 401 401 404 404 200 403", why: "diffs show files of the owner's workspace" },
   [`POST ${C}/permissions`]: { is: "401 401 401 404 404 409 403", body: { answers: [] }, why: "409: it waits for none" },
   [`POST ${C}/reconcile-invalid`]: { is: as(PRIVATE, 409), why: "409: nothing is wrong with it; mending is, like stopping, for the site's owner, too" },
   [`POST ${C}/messages`]: { is: "401 401 401 404 404 200 403", body: { content: said } },

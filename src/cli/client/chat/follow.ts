@@ -1,13 +1,14 @@
 // Following a chat's stream until its turn has ended, or for as long as somebody watches. A connection that breaks is made again where it
 // was, and nothing is shown twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
+import { visible } from "#base/visible-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
-import { plain, visible } from "../../text.ts";
+import { plain } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
 import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";

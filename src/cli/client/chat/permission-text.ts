@@ -1,7 +1,9 @@
 // Calls that wait for permission, as text for whoever decides: the whole command or the paths first, nothing that moves the cursor or
 // turns the order of letters around, and it is said where something was left out (rule CV-15).
+
+import { unmistakable } from "#base/visible-text.ts";
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
-import { plain, unmistakable } from "../../text.ts";
+import { plain } from "../../text.ts";
 
 /** Letters of a value that are shown; a command is shown whole. */
 const SHOWN = 400;

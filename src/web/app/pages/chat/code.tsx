@@ -1,11 +1,13 @@
 // A block of code with its language, to copy; coloured when it is whole.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { unmistakable } from "#base/visible-text.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
 
-export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {
+/** Returns the text as elements, in colours once they are known. */
+const useColours = (text: string, language: string, isLive: boolean) => {
   const pieces = useSignal<readonly Piece[] | undefined>(undefined);
   useEffect(() => {
     pieces.value = undefined;
@@ -21,17 +23,27 @@ export const Code = ({ text, language, isLive }: { text: string; language: strin
     };
   }, [text, language, isLive]);
   return (
+    pieces.value?.map(([piece, name], at) =>
+      name === "" ? (
+        piece
+      ) : (
+        <span key={at} class={name}>
+          {piece}
+        </span>
+      ),
+    ) ?? text
+  );
+};
+
+/** A command of a shell, whole, with nothing in it hidden. */
+export const ShellText = ({ text }: { text: string }) => <>{useColours(unmistakable(text), "bash", false)}</>;
+
+export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {
+  const coloured = useColours(text, language, isLive);
+  return (
     <div class="code">
       <pre class="mono" tabIndex={0} role="group" aria-label={language === "" ? "Code" : `Code, ${language}`}>
-        {pieces.value?.map(([piece, name], at) =>
-          name === "" ? (
-            piece
-          ) : (
-            <span key={at} class={name}>
-              {piece}
-            </span>
-          ),
-        ) ?? text}
+        {coloured}
       </pre>
       <IconButton icon="copy" small label="Copy code" onPress={() => copy(text)} />
     </div>

@@ -1,26 +1,57 @@
-// A call that waits for permission, in words. Pure.
+// What is said of a call that waits for approval. Pure.
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
+import type { PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { argsOf, toolWords } from "./tool-words.ts";
 
-const argsIn = ({ args }: ToolCallRequest) => argsOf({ type: "tool-call", args_delta: args });
+export const argumentsOf = ({ args }: Pick<ToolCallRequest, "args">) => argsOf({ type: "tool-call", args_delta: args });
 
-export const titleOf = (one: ToolCallRequest): string =>
-  one.tool_name === "execute" ? "Run this command?" : `${toolWords(one.tool_name, argsIn(one)).verb}?`;
+const nameOf = (path: unknown): string => (typeof path === "string" ? (path.split("/").at(-1) ?? path) : "a file");
 
-export const detailOf = (one: ToolCallRequest): string => {
-  const args = argsIn(one);
-  if (one.tool_name === "execute") return String(args.command ?? one.args);
-  return JSON.stringify(args, null, 2);
+/** Returns the question; `isNew`: the file that is written is not there yet. */
+export const questionOf = (one: ToolCallRequest, isNew: boolean): string => {
+  const args = argumentsOf(one);
+  if (one.tool_name === "execute") return "Run this command?";
+  if (one.tool_name === "write_file") return `${isNew ? "Create" : "Replace"} ${nameOf(args.path)}?`;
+  if (one.tool_name === "edit_files") {
+    const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
+    return files.length === 1 ? `Edit ${nameOf(files[0]?.path)}?` : `Edit ${files.length} files?`;
+  }
+  const [server, ...tool] = one.tool_name.split("__");
+  if (tool.length > 0) return `Use ${tool.join("__").replaceAll("_", " ")} of ${server}?`;
+  return `${toolWords(one.tool_name, args).verb}?`;
 };
 
-/** What a shell could turn into something else: of such a command the server keeps no rule (src/tools/permission.ts). */
-const NOT_PLAIN = /[;&|<>()$`'"\\\n*?[\]{}~#!]/;
+const LONGEST = 48;
 
-/** The rule the server would keep: the tool, or the first words of the command; undefined when it would keep none. */
-export const alwaysWords = (one: ToolCallRequest): string | undefined => {
-  if (one.tool_name !== "execute") return "Always allow this tool";
-  const command = String(argsIn(one).command ?? "").trim();
-  if (command === "" || NOT_PLAIN.test(command) || /^\w+=/.test(command)) return undefined;
-  const words = command.split(/\s+/);
-  return `Always allow ${(words[1]?.startsWith("-") ? words : words.slice(0, 2)).join(" ")}`;
+/** Returns the label of the button that keeps these rules; undefined when there is none to keep. */
+export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
+  const [first] = rules;
+  if (!first) return undefined;
+  const commands = rules.flatMap(({ command }) => (command === undefined ? [] : [command]));
+  if (commands.length === 0) return "Always allow this tool";
+  const words = commands.join(", ");
+  return words.length > LONGEST && commands.length > 1
+    ? `Always allow these ${commands.length} commands`
+    : `Always allow ${words}`;
+};
+
+/** An argument of a call as a row of a form: its name, its value, and whether that is text. */
+export type ArgumentRow = { readonly name: string; readonly value: string; readonly isText: boolean };
+
+/** Returns the arguments as a form shows them; what is no object is one row. */
+export const rowsOf = (one: ToolCallRequest): readonly ArgumentRow[] => {
+  let given: unknown;
+  try {
+    given = JSON.parse(one.args);
+  } catch {
+    given = one.args;
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return [rowOf("Arguments", given)];
+  return Object.entries(given).map(([name, value]) => rowOf(name, value));
+};
+
+const rowOf = (name: string, value: unknown): ArgumentRow => {
+  if (typeof value === "string") return { name, value, isText: true };
+  if (typeof value === "boolean") return { name, value: value ? "Yes" : "No", isText: true };
+  return { name, value: JSON.stringify(value, null, 2), isText: typeof value !== "object" };
 };

@@ -1,32 +1,50 @@
-// Calls that wait for a person: allow once, allow always, deny. All of one step are answered together, as the API has it.
+// Calls that wait for approval: what each would do, then allow once, allow always or deny. All calls of one step are answered together.
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect } from "preact/hooks";
-import type { ActionRequired } from "#schema/chats/chat-event.ts";
+import { unmistakable } from "#base/visible-text.ts";
+import type { ChatApproval } from "#schema/chats/chat-approval.ts";
+import type { ActionRequired, ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
+import { DiffFile } from "../../parts/diff/diff-file.tsx";
+import { filesOf } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
+import { ShellText } from "./code.tsx";
 import type { LiveChat } from "./live-chat.ts";
-import { alwaysWords, detailOf, titleOf } from "./permission-words.ts";
+import { pickMode } from "./modes.tsx";
+import { alwaysLabel, argumentsOf, questionOf, rowsOf } from "./permission-words.ts";
 
 type Answer = PermissionAnswers["answers"][number];
 
+const EDITS: ReadonlySet<string> = new Set(["edit_files", "write_file"]);
+
 export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequired }) => {
+  const path = { chat: chat.id };
+  const ids = asked.tool_calls.map(({ tool_call_id }) => tool_call_id).join(" ");
+  const { state } = useResource(`approvals ${chat.id} ${ids}`, () => call("GET /chats/:chat/permissions", { path }));
   const answers = useSignal<readonly Answer[]>([]);
   const open = asked.tool_calls.filter(
     ({ tool_call_id }) => !answers.value.some((one) => one.tool_call_id === tool_call_id),
   );
   const [first] = open;
+  const shown = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
+  const isEdit = first !== undefined && EDITS.has(first.tool_name);
+  // An edit is allowed once it can be seen, or it is known why it cannot.
+  const isReading = isEdit && shown === undefined && state.value.error === undefined;
   const answer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
-    if (!first) return;
+    if (!first || (isReading && given.decision === "allow")) return;
     const all = [...answers.value, { tool_call_id: first.tool_call_id, ...given }];
     if (all.length < asked.tool_calls.length) {
       answers.value = all;
       return;
     }
-    await call("POST /chats/:chat/permissions", { path: { chat: chat.id }, body: { answers: [...all] } });
+    await call("POST /chats/:chat/permissions", { path, body: { answers: [...all] } });
   };
   useEffect(() => {
     const stops = [
@@ -38,7 +56,8 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
     };
   });
   if (!first) return null;
-  const always = alwaysWords(first);
+  const mode = chat.chat.value?.permission_mode;
+  const always = isEdit ? undefined : alwaysLabel(shown?.always ?? []);
   const done = asked.tool_calls.length - open.length;
   return (
     <div class="ask" role="group" aria-labelledby="asked">
@@ -46,27 +65,119 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         <span class="t-attn">
           <Icon name="key" />
         </span>
-        <h3 id="asked">{titleOf(first)}</h3>
+        <h3 id="asked">{questionOf(first, shown?.files?.every(({ is_new }) => is_new) ?? false)}</h3>
         {asked.tool_calls.length > 1 && (
           <span class="push dim small">
             {done + 1} of {asked.tool_calls.length}
           </span>
         )}
       </div>
-      <pre class="cmd mono" tabIndex={0}>
-        {detailOf(first)}
-      </pre>
+      <Details request={first} shown={shown} isReading={isReading} />
       <div class="line wrap">
-        <Button look="primary" keys="A" onPress={() => answer({ decision: "allow" })}>
+        <Button look="primary" keys="A" disabled={isReading} onPress={() => answer({ decision: "allow" })}>
           Allow once
         </Button>
         {always !== undefined && (
           <Button onPress={() => answer({ decision: "allow", scope: "always" })}>{always}</Button>
+        )}
+        {isEdit && mode === "ask" && (
+          <Button
+            disabled={isReading}
+            onPress={() => {
+              pickMode(chat, "accept_edits");
+              return answer({ decision: "allow" });
+            }}
+          >
+            Allow and accept edits
+          </Button>
         )}
         <Button look="ghost" keys="D" onPress={() => answer({ decision: "deny" })}>
           Deny
         </Button>
       </div>
     </div>
+  );
+};
+
+type DetailsProps = {
+  readonly request: ToolCallRequest;
+  readonly shown: ChatApproval | undefined;
+  readonly isReading: boolean;
+};
+
+const Details = ({ request, shown, isReading }: DetailsProps) => {
+  if (request.tool_name === "execute") return <Command request={request} shown={shown} />;
+  if (isReading) return <Skeleton lines={3} />;
+  if (shown?.files) return <Files files={shown.files} />;
+  return (
+    <>
+      {shown?.problem && <p class="t-bad wrap-any">{shown.problem}</p>}
+      <Arguments request={request} />
+    </>
+  );
+};
+
+const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
+  <>
+    {files.map(({ path, diff }) => {
+      const [file] = filesOf(diff);
+      return file ? (
+        <DiffFile key={path} file={{ ...file, path }} isOpen />
+      ) : (
+        <p key={path} class="small mut wrap-any">
+          <span class="mono">{path}</span>: no lines change that can be shown.
+        </p>
+      );
+    })}
+  </>
+);
+
+const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatApproval | undefined }) => {
+  const { command, workdir } = argumentsOf(request);
+  const text = typeof command === "string" ? command : request.args;
+  const folder = shown?.command?.folder || (typeof workdir === "string" ? workdir : "");
+  const parts = shown?.command?.parts ?? [];
+  return (
+    <>
+      <pre class="cmd mono" tabIndex={0}>
+        <ShellText text={text} />
+      </pre>
+      {parts.length > 1 && (
+        <details class="fold">
+          <summary>
+            <Icon name="chev" small />
+            {parts.length} commands
+          </summary>
+          <ol class="parts" aria-label="Commands in it">
+            {parts.map((part, at) => (
+              <li key={at} class="mono wrap-any">
+                <ShellText text={part} />
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+      <p class="small mut wrap-any">
+        {folder === "" ? "Runs in the workspace folder" : "Runs in "}
+        {folder !== "" && <span class="mono">{unmistakable(folder)}</span>}
+        {shown?.command?.in_background && ", in the background"}
+      </p>
+    </>
+  );
+};
+
+/** The arguments as a form that is filled in. */
+const Arguments = ({ request }: { request: ToolCallRequest }) => {
+  const rows = rowsOf(request);
+  if (rows.length === 0) return <p class="small mut">It takes no arguments.</p>;
+  return (
+    <dl class="kv" aria-label="Arguments">
+      {rows.map(({ name, value, isText }) => (
+        <Fragment key={name}>
+          <dt class="wrap-any">{unmistakable(name)}</dt>
+          <dd class={isText ? "wrap-any pre" : "mono wrap-any pre"}>{unmistakable(value)}</dd>
+        </Fragment>
+      ))}
+    </dl>
   );
 };

@@ -1,0 +1,89 @@
+// What calls that wait for approval would do in the workspace, and which calls a person is not asked about since they can only fail
+// (rules PE-15, PE-16). Outside of every mailbox.
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { useOf } from "#src/tools/available.ts";
+import { permissionFor } from "#src/tools/permission.ts";
+import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
+import { toolsFor } from "#src/tools/registry.ts";
+import { argumentsProblem } from "#src/tools/run.ts";
+import { ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import type { PendingCall } from "../machine/decision.ts";
+import type { StartedAttempt } from "../messages.ts";
+import type { PromptOf } from "../prompt/prompt.ts";
+import { agentFolder, agentOfCall } from "./agent-choice.ts";
+import { callsIn } from "./ending.ts";
+import type { McpOffer } from "./mcp.ts";
+import { toolsOf } from "./offer.ts";
+import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
+
+/** Who is asked does not wait longer for a workspace that does not answer. */
+const PREVIEW_MS = 5_000;
+
+export type PreviewOf = PromptOf & { readonly chat_id: string };
+
+/** Returns what each of the calls would do now, in their order. */
+export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> =>
+  Promise.all(
+    calls.map(async (call) => {
+      const { agent, args } = agentOfCall(call);
+      const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, agent);
+      const folder = await agentFolder(deps.store, of.workspace_id, agent);
+      return inTime(deps, (signal) => previewCall(workspace, { ...call, args }, folder ?? "", signal));
+    }),
+  );
+
+type Proposed = {
+  readonly chat_id: string;
+  readonly begun: StartedAttempt;
+  readonly mcp: Pick<McpOffer, "get">;
+  readonly content: readonly MessagePart[];
+};
+
+/**
+ * Returns the calls that a person would be asked about though they can only fail, each with the error that answers it: arguments that do
+ * not fit the tool, and edits that do not fit the file. A workspace that does not answer fails no call.
+ */
+export const failingCalls = async (
+  deps: ReachDeps,
+  { chat_id, begun, mcp, content }: Proposed,
+  signal: AbortSignal,
+): Promise<(readonly [call: MessagePart, why: string])[]> => {
+  const { permissions, about } = begun;
+  if (permissions === null) return [];
+  const of = toolsOf(chat_id, about);
+  const found = await Promise.all(
+    callsIn(content).map(async (part) => {
+      const { tool_name = "" } = part;
+      const { agent, args } = agentOfCall({ tool_name, args: part.args });
+      const place = { use: useOf(tool_name, of), folder: undefined };
+      const tool = toolsFor(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
+      if (!tool || permissionFor(permissions, { tool_name, args }, place) !== "ask") return undefined;
+      const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;
+      if (edit === undefined) return argumentsProblem(tool, args);
+      const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, agent);
+      return inTime(deps, (late) => previewEdit(workspace, edit, AbortSignal.any([late, signal]))).then(
+        () => undefined,
+        (error: unknown) =>
+          error instanceof ToolError && !(error instanceof WorkspaceAway) ? error.message : undefined,
+      );
+    }),
+  );
+  return callsIn(content).flatMap((part, at) => {
+    const why = found[at];
+    return why === undefined ? [] : [[part, why] as const];
+  });
+};
+
+/** Aborts the work when it takes too long. */
+const inTime = async <T>(
+  { clock }: Pick<ReachDeps, "clock">,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const late = new AbortController();
+  const limit = clock.after(PREVIEW_MS, () => late.abort(new WorkspaceAway("The workspace does not answer.")));
+  try {
+    return await work(late.signal);
+  } finally {
+    limit.cancel();
+  }
+};

@@ -1,0 +1,46 @@
+// What a browser is pushed beside the words of a notice when a chat waits for approval: the calls as text, and what it takes to allow or
+// deny them without opening the page (rule NO-13). Pure.
+import { unmistakable } from "#base/visible-text.ts";
+import type { ChatRow } from "#db/chats/chats.ts";
+import { commandIn, pathsIn } from "#src/tools/permission-mode.ts";
+
+/** The answer that the browser sends: about exactly these calls, so that one about calls of before is refused. */
+export type PushedApproval = {
+  readonly chat: string;
+  readonly calls: readonly string[];
+  /** The text shows all of what would happen; otherwise the calls are only allowed on the page. */
+  readonly can_allow: boolean;
+};
+
+/** Notifications show a few lines; what does not fit could hide in the rest. */
+const MAX_TEXT = 300;
+const MAX_ID_BYTES = 1_000;
+
+type Call = ChatRow["pending_calls"][number];
+
+/** Returns the text and the answer; undefined when the chat waits for no approval. */
+export const approvalOf = ({
+  id,
+  status,
+  pending_calls,
+}: Pick<ChatRow, "id" | "status" | "pending_calls">):
+  | { readonly text: string; readonly approval?: PushedApproval }
+  | undefined => {
+  const asked = status === "requires_action" ? pending_calls.filter(({ permission }) => permission === "asked") : [];
+  if (asked.length === 0) return undefined;
+  const text = asked.map(lineOf).join("\n");
+  const calls = asked.map(({ tool_call_id }) => tool_call_id);
+  if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
+  return { text, approval: { chat: id, calls, can_allow: text.length <= MAX_TEXT } };
+};
+
+const lineOf = ({ tool_name, args }: Call): string => {
+  if (tool_name === "execute") {
+    const { workdir } = (args ?? {}) as { workdir?: unknown };
+    return unmistakable(`Run: ${commandIn(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`);
+  }
+  const paths = pathsIn(args).filter((path) => typeof path === "string");
+  if (tool_name === "edit_files") return unmistakable(`Edit ${paths.join(", ")}`);
+  if (tool_name === "write_file") return unmistakable(`Write ${paths.join(", ")}`);
+  return unmistakable(`${tool_name}: ${JSON.stringify(args ?? {})}`);
+};

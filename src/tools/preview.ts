@@ -1,0 +1,81 @@
+// Shows what a call would do before it runs: the diff of an edit against the files as they are, a command with its parts and its folder.
+// Reads the workspace and changes nothing.
+import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
+import type { ChatApproval } from "#schema/chats/chat-approval.ts";
+import { commandIn } from "./permission-mode.ts";
+import { commandTexts } from "./processes/parsed-commands.ts";
+import { type ToolAgent, ToolError, WorkspaceAway } from "./tool.ts";
+
+export type CallPreview = Pick<ChatApproval, "files" | "command" | "problem">;
+
+type Previewed = {
+  readonly tool_name: string;
+  readonly args: unknown;
+};
+
+/** Bytes of the diffs of one call. */
+const MAX_DIFF_BYTES = 262_144;
+
+/** Returns what the call would do. `folder` is the agent's; empty where it is not known. Rejects with the signal's reason alone. */
+export const previewCall = async (
+  agent: Pick<ToolAgent, "call">,
+  call: Previewed,
+  folder: string,
+  signal: AbortSignal,
+): Promise<CallPreview> => {
+  if (call.tool_name === "execute") return { command: previewCommand(call.args, folder) };
+  const edit = editIn(call);
+  if (edit === undefined) return {};
+  try {
+    return { files: cutDiffs(await previewEdit(agent, edit, signal)) };
+  } catch (error) {
+    if (error instanceof ToolError) return { problem: error.message };
+    throw error;
+  }
+};
+
+/** Returns the edit of a call as the daemon takes it; undefined for other tools. */
+export const editIn = ({ tool_name, args }: Previewed): PreviewFiles | undefined => {
+  const given = (args ?? {}) as { path: string; content: string; files: PreviewFiles["files"] };
+  const { path, content, files } = given;
+  if (tool_name === "write_file") return { write: { path, content } };
+  return tool_name === "edit_files" ? { files } : undefined;
+};
+
+/** Returns the diffs of an edit. Throws `ToolError` in the words of the edit itself when it does not fit, or when the workspace cannot be reached. */
+export const previewEdit = async (
+  agent: Pick<ToolAgent, "call">,
+  json: PreviewFiles,
+  signal: AbortSignal,
+): Promise<EditedFiles["files"]> => {
+  try {
+    const { files } = await agent.call<EditedFiles>({ method: "POST", path: "/preview-files", json, signal });
+    return files;
+  } catch (error) {
+    const isOlder = error instanceof ToolError && error.message.startsWith("Route not found.");
+    throw isOlder ? new WorkspaceAway("The workspace runs an older agent, which shows no diff. Restart it.") : error;
+  }
+};
+
+const cutDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
+  let left = MAX_DIFF_BYTES;
+  return files.map(({ path, diff, is_new = false }) => {
+    const shown = diff.slice(0, left);
+    left -= shown.length;
+    return { path, diff: shown, is_new };
+  });
+};
+
+const previewCommand = (args: unknown, folder: string): ChatApproval["command"] => {
+  const given = (args ?? {}) as { workdir?: unknown; run_in_background?: unknown };
+  const workdir = typeof given.workdir === "string" ? given.workdir : "";
+  const text = commandIn(args);
+  const isAbsolute = workdir.startsWith("/") || workdir.startsWith("~");
+  const below = [folder.replace(/\/+$/, ""), workdir.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
+  return {
+    text,
+    folder: isAbsolute ? workdir : below,
+    parts: commandTexts(text),
+    in_background: given.run_in_background === true,
+  };
+};

@@ -1,0 +1,121 @@
+// A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, and an answer from a
+// notification of the system while the page is elsewhere.
+// node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
+import { readFileSync } from "node:fs";
+import { inApp, openPage, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
+import { playSubscribing } from "./play-subscribing.mjs";
+
+const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
+
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+  await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
+  await page.addInitScript(playSubscribing, JSON.parse(subscription));
+  await signIn(page, at("/chats"), email, password);
+  await page.waitForURL("**/chats");
+  const text = page.getByRole("textbox", { name: "Message" });
+  const mode = (one, name) => one.getByRole("radio", { name, checked: true }).waitFor({ state: "attached" });
+  await text.waitFor();
+  await mode(page, "Allow everything");
+
+  // In a workspace on this machine a chat asks, unless one picks another mode.
+  await page.getByRole("button", { name: "No workspace" }).click();
+  await page.getByRole("button", { name: /^story/ }).click();
+  await mode(page, "Ask");
+  await page.getByText("Asks before it edits files").waitFor();
+  await text.focus();
+  for (const next of ["Accept edits", "Allow everything", "Plan", "Ask"]) {
+    await page.keyboard.press("Shift+Tab");
+    await mode(page, next);
+  }
+  await look("approve-new");
+  await text.fill("Mend the sum");
+  await text.press("Enter");
+  await page.waitForURL("**/chats/*");
+
+  // An edit is shown as the diff that it makes.
+  await page.getByRole("heading", { name: "Edit sum.sh?" }).waitFor();
+  const diff = page.getByRole("group", { name: "Edit sum.sh?" }).getByRole("region", { name: /^Diff of/ });
+  result.diff = (await diff.textContent()).replace(/\s+/g, " ");
+  await look("approve-edit");
+
+  // One press on another page changes the mode here.
+  const other = await openPage(context, result.wrong);
+  await other.goto(page.url());
+  await other.getByRole("heading", { name: "Edit sum.sh?" }).waitFor();
+  await other.getByText("Accept edits", { exact: true }).click();
+  await mode(page, "Accept edits");
+  await other.getByText("Ask", { exact: true }).click();
+  await mode(page, "Ask");
+  await other.close();
+  await page.getByRole("button", { name: "Allow once" }).click();
+
+  // A command with its parts and its folder; what is kept of it is named.
+  await page.getByRole("heading", { name: "Run this command?" }).waitFor();
+  const command = page.getByRole("group", { name: "Run this command?" });
+  await command.locator(".cmd .s").first().waitFor();
+  await command.getByText("2 commands").click();
+  result.parts = await command.getByRole("list", { name: "Commands in it" }).getByRole("listitem").allTextContents();
+  result.runsIn = await command.locator("p").last().textContent();
+  await look("approve-command");
+  await command.getByRole("button", { name: "Always allow echo looking, sh sum.sh" }).click();
+  await page.getByText("its answer to").waitFor();
+  await page.getByText("2 rules apply first.").waitFor();
+
+  // The system's notification carries the answer, while the page is elsewhere.
+  await page.goto(at("/account/notifications"));
+  const toggle = page.getByRole("switch", { name: /Show notifications of the system/ });
+  await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
+  await Promise.all([page.waitForResponse((one) => one.url().endsWith("/webpush/subscription")), toggle.click()]);
+  await askTest("asked");
+
+  const session = await context.newCDPSession(page);
+  const registered = new Promise((resolve) => {
+    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: [one] }) => one && resolve(one));
+  });
+  await session.send("ServiceWorker.enable");
+  const { registrationId } = await registered;
+  const shown = (wanted) =>
+    page.evaluate(async (title) => {
+      const registration = await navigator.serviceWorker.ready;
+      for (;;) {
+        const one = (await registration.getNotifications()).find((each) => each.title.startsWith(title));
+        if (one) {
+          const { tag, title: called, body, data, actions } = one;
+          return {
+            tag,
+            title: called,
+            body,
+            data,
+            actions: actions.map(({ action, title: label }) => [action, label]),
+          };
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }, wanted);
+  const [worker] = context.serviceWorkers();
+  /** A press on a button of the notification, as the system tells it to the worker. */
+  const press = (notification, action) =>
+    worker.evaluate(
+      async ([given, pressed]) => {
+        const works = [];
+        const event = new Event("notificationclick");
+        Object.assign(event, { notification: { ...given, close: () => {} }, action: pressed });
+        event.waitUntil = (work) => works.push(work);
+        dispatchEvent(event);
+        await Promise.all(works);
+      },
+      [notification, action],
+    );
+  const data = readFileSync(message, "utf8");
+  await session.send("ServiceWorker.deliverPushMessage", { origin: new URL(url).origin, registrationId, data });
+  const notification = await shown("Mend");
+  result.notification = { body: notification.body, actions: notification.actions };
+  await press(notification, "allow");
+  await askTest("allowed");
+  // The same notification on another device: what it was about waits no longer.
+  await press(notification, "deny");
+  result.late = (await shown("Not answered")).body;
+  await page.close();
+});
+process.exit(0);

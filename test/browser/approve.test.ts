@@ -1,0 +1,78 @@
+// Chats people trust, in a real browser: the permission mode, what an approval shows, and an answer from a notification.
+import { expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { PushService } from "#test/support/push-service.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+testNeeding(
+  [needs.chromium, needs.node, needs.openssl],
+  "[CB-13][CB-14][PE-12][NO-13][WB-4][WB-6] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification; a late press changes nothing",
+  async () => {
+    using scratch = tempDirectory();
+    using service = await PushService.start(scratch.path);
+    const reach = { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
+    await using story = await openPlace(
+      async (_, stack) => {
+        const model = stack.use(await TalkingModel.start());
+        return `${model.server.url}/v1`;
+      },
+      { ...STORY_ENV, ...reach },
+    );
+    const { admin, organization_id } = story.world;
+    const work = join(story.home, "work");
+    mkdirSync(work);
+    const sum = join(work, "sum.sh");
+    await Bun.write(sum, BROKEN);
+    const message = join(scratch.path, "message");
+    let asked: Chat | undefined;
+    const waits = async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "requires_action";
+    const acts = {
+      asked: async () => {
+        await Bun.write(sum, BROKEN);
+        const content = [{ type: "text", text: "Mend the sum, please" }];
+        const about = { organization_id, workspace_id: story.workspace_id, client_type: "ui" };
+        asked = await admin.post<Chat>("/api/v2/chats", { ...about, content });
+        const { text } = await until(() => service.delivered.find((one) => one.text.includes("approval")));
+        await Bun.write(message, text);
+      },
+      allowed: async () => {
+        await until(() => readFileSync(sum, "utf8") !== BROKEN);
+        // Now it asks for the command.
+        await until(waits);
+      },
+    };
+    const given = [
+      story.place.client.url.href,
+      ADMIN.email,
+      ADMIN.password,
+      JSON.stringify(service.subscription),
+      message,
+    ];
+    const told = await runStory("approve.mjs", given, acts, needs.chromium);
+    expect(told).toMatchObject({
+      wrong: [],
+      diff: expect.stringContaining("- echo $(($1 - $2))"),
+      parts: ['echo "looking"', "sh sum.sh 2 3"],
+      runsIn: `Runs in ${story.home}/work`,
+      notification: {
+        body: "Edit work/sum.sh",
+        actions: [
+          ["allow", "Allow"],
+          ["deny", "Deny"],
+        ],
+      },
+      late: "The chat no longer waits for this approval.",
+    });
+    expect(await waits()).toBe(true);
+    expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  180_000,
+);

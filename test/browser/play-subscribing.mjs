@@ -1,0 +1,27 @@
+// In the page: what the browser would answer if it could reach the push service of its maker.
+export const playSubscribing = ({ endpoint, auth, p256dh }) => {
+  window.asked = 0;
+  const ask = Notification.requestPermission;
+  Notification.requestPermission = () => {
+    window.asked += 1;
+    return ask.call(Notification);
+  };
+  const bytes = (text) =>
+    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)).buffer;
+  const of = () =>
+    sessionStorage.getItem("subscribed") === null
+      ? null
+      : {
+          endpoint,
+          getKey: (name) => bytes(name === "auth" ? auth : p256dh),
+          unsubscribe: async () => {
+            sessionStorage.removeItem("subscribed");
+            return true;
+          },
+        };
+  PushManager.prototype.subscribe = async (options) => {
+    sessionStorage.setItem("subscribed", String(new Uint8Array(options.applicationServerKey)[0]));
+    return of();
+  };
+  PushManager.prototype.getSubscription = async () => of();
+};
