@@ -4,7 +4,9 @@ import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
 import type { GitMessage } from "#schema/agents/git-message.ts";
+import { GitRecord } from "#src/daemon/git/record.ts";
 import { placesIn, repositoryOf } from "#src/daemon/git/repositories.ts";
 import { referenceOf, scanRepository } from "#src/daemon/git/scan.ts";
 import { GitWatches } from "#src/daemon/git/watch.ts";
@@ -23,6 +25,7 @@ const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;
 const options = { clock, env, groups: new ProcessGroups({ clock, agent_id: "t" }) };
 const CHAT = "11111111-1111-4111-8111-111111111111";
+const OTHER = "22222222-2222-4222-8222-222222222222";
 const git = (title: string, run: () => Promise<void>) => testNeeding([needs.git], title, run);
 
 describe("a repository", () => {
@@ -118,12 +121,54 @@ describe("a repository", () => {
   );
 });
 
+/** The repositories that who begins to watch is shown; none when nothing is told at once. */
+const firstOf = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
+  const first = Promise.withResolvers<GitMessage>();
+  const watch = watches.watch(chat, {
+    send: (message) => {
+      first.resolve(message);
+      return true;
+    },
+  });
+  watch.refresh();
+  const { repositories = [] } = await first.promise;
+  watch.stop();
+  return repositories.map(({ repo_root }) => repo_root);
+};
+
+/** What a daemon has; two of the same name are one that was started again. */
+const watching = (name: string = uuid()) => ({
+  ...options,
+  record: new GitRecord(join(folder.path, `state-${name}`)),
+  folder: () => join(folder.path, "nothing-here"),
+});
+
 describe("who watches a chat", () => {
+  git("[GS-7] a daemon that starts again shows the same repositories, with what has changed since", async () => {
+    const at = makeRepository(join(folder.path, "kept"));
+    const before = new GitWatches({ ...watching("kept"), clock: new ManualClock() });
+    await before.touched([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
+    await before.touched([CHAT], [join(at.root, "a.txt")], true);
+    at.write("b.txt", "by hand\n");
+    const later = makeRepository(join(folder.path, "made-later/repo"));
+    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([at.root, later.root]);
+    // Another chat's, and what cannot be read, is nothing.
+    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }), OTHER)).toEqual([]);
+    await Bun.write(join(folder.path, "state-kept", `${CHAT}.json`), "{");
+    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
+  });
+
+  git("[GS-7] where nothing is known of a chat the repository around the agent's folder is shown", async () => {
+    const at = makeRepository(join(folder.path, "around"));
+    const options = { ...watching(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
+    expect(await firstOf(new GitWatches(options))).toEqual([at.root]);
+  });
+
   git(
     "[GS-4] is told the state at once, then only what has changed, at most once a second; a repository that has gone is said to be",
     async () => {
       const manual = new ManualClock();
-      const watches = new GitWatches({ ...options, clock: manual });
+      const watches = new GitWatches({ ...watching(), clock: manual });
       const at = makeRepository(join(folder.path, "watched"));
       const still = makeRepository(join(folder.path, "still"));
       await watches.touched([CHAT], [join(at.root, "a.txt"), still.root], false);
@@ -190,7 +235,7 @@ describe("who watches a chat", () => {
   );
 
   test("[GS-1] a chat that has touched no repository has none", async () => {
-    const watches = new GitWatches({ ...options, clock: new ManualClock() });
+    const watches = new GitWatches({ ...watching(), clock: new ManualClock() });
     await watches.touched([CHAT], [folder.path], true);
     expect(await watches.references(CHAT)).toEqual({ repositories: [] });
   });

@@ -21,6 +21,7 @@ import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
 import { type Environment, folderOf, idOf, placeOf, stateFolder } from "../environment.ts";
+import { GitRecord } from "../git/record.ts";
 import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
@@ -130,7 +131,13 @@ export class Reach {
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
       containers: this.containers,
-      git: new GitWatches({ clock, groups, env }),
+      git: new GitWatches({
+        clock,
+        groups,
+        env,
+        folder: () => directory,
+        record: new GitRecord(join(stateFolder(env), "git")),
+      }),
       hooks: new HookPrograms({ clock, groups, env, directory }),
       desktop,
       clock,

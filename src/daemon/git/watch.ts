@@ -4,6 +4,7 @@
 import { rfc3339, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { GitMessage, GitReferences, GitRepository } from "#schema/agents/git-message.ts";
+import type { GitRecord } from "./record.ts";
 import { foldersAmong, isRepository, placesIn, repositoryOf } from "./repositories.ts";
 import { type GitOptions, type Picture, referenceOf, scanRepository } from "./scan.ts";
 
@@ -25,7 +26,15 @@ export type GitWatch = { refresh(): void; tell(): void; stop(): void };
 
 type Reader = { readonly to: GitWatcher; readonly sent: Map<string, string>; owes: boolean; failed: string };
 
+export type GitWatchOptions = GitOptions & {
+  readonly record: GitRecord;
+  /** The agent's: shown where nothing is known of what a chat works on. */
+  readonly folder: () => string;
+};
+
 type Tracked = {
+  /** Resolves when what an earlier daemon has written down is in. */
+  known: Promise<void>;
   /** In the order in which they were touched. */
   readonly roots: Set<string>;
   readonly paths: Set<string>;
@@ -43,10 +52,10 @@ type Tracked = {
 };
 
 export class GitWatches {
-  readonly #options: GitOptions;
+  readonly #options: GitWatchOptions;
   readonly #chats = new Map<string, Tracked>();
 
-  constructor(options: GitOptions) {
+  constructor(options: GitWatchOptions) {
     this.#options = options;
   }
 
@@ -56,10 +65,12 @@ export class GitWatches {
       const root = await repositoryOf(path);
       for (const chat of chats) {
         const tracked = this.#of(chat);
-        const isNew = root !== undefined && !tracked.roots.has(root);
-        if (root !== undefined) latest(tracked.roots, root, MOST_ROOTS);
-        else latest(tracked.paths, path, MOST_PATHS);
-        if (isNew || changed) this.#want(tracked);
+        await tracked.known;
+        const isNew = root === undefined ? !tracked.paths.has(path) : !tracked.roots.has(root);
+        if (root === undefined) latest(tracked.paths, path, MOST_PATHS);
+        else latest(tracked.roots, root, MOST_ROOTS);
+        if (isNew) await this.#keep(chat, tracked);
+        if ((isNew && root !== undefined) || changed) this.#want(tracked);
       }
     }
   }
@@ -94,6 +105,7 @@ export class GitWatches {
   /** What is checked out where; the repository that was touched last comes last. */
   async references(chat: string): Promise<GitReferences> {
     const tracked = this.#of(chat);
+    await tracked.known;
     await this.#locate(tracked);
     const repositories: GitReferences["repositories"] = [];
     for (const root of tracked.roots) {
@@ -104,7 +116,9 @@ export class GitWatches {
   }
 
   #of(chat: string): Tracked {
-    const tracked = this.#chats.get(chat) ?? emptyTracked();
+    const known = this.#chats.get(chat);
+    const tracked = known ?? emptyTracked();
+    if (!known) tracked.known = this.#recall(chat, tracked);
     this.#chats.delete(chat);
     this.#chats.set(chat, tracked);
     for (const [id, { readers }] of this.#chats) {
@@ -112,6 +126,17 @@ export class GitWatches {
       if (readers.size === 0) this.#chats.delete(id);
     }
     return tracked;
+  }
+
+  /** What was touched since comes behind what was written down. */
+  async #recall(chat: string, { roots, paths }: Tracked): Promise<void> {
+    const kept = await this.#options.record.read(chat);
+    for (const root of kept?.roots ?? []) latest(roots, root, MOST_ROOTS);
+    for (const path of kept?.paths ?? []) latest(paths, path, MOST_PATHS);
+  }
+
+  #keep(chat: string, { roots, paths }: Tracked): Promise<void> {
+    return this.#options.record.write(chat, { roots: [...roots], paths: [...paths] });
   }
 
   #want(tracked: Tracked): void {
@@ -133,8 +158,9 @@ export class GitWatches {
     const pictures = new Map<string, Picture>();
     const failing = new Set<string>();
     tracked.problem = "";
+    await tracked.known;
     await this.#locate(tracked);
-    for (const root of tracked.roots) {
+    for (const root of await this.#shownOf(tracked)) {
       if (!(await isRepository(root))) continue;
       try {
         pictures.set(root, await scanRepository(this.#options, root));
@@ -156,6 +182,13 @@ export class GitWatches {
     });
     for (const reader of tracked.readers) this.#tell(tracked, reader);
     if (tracked.wanted) this.#want(tracked);
+  }
+
+  /** The repositories a chat works on, or the one that the agent's folder is in. */
+  async #shownOf({ roots }: Tracked): Promise<readonly string[]> {
+    if (roots.size > 0) return [...roots];
+    const around = await repositoryOf(this.#options.folder());
+    return around === undefined ? [] : [around];
   }
 
   /** A repository may have been made where none was. */
@@ -208,6 +241,7 @@ const markOf = (picture: Picture): string => String(Bun.hash(JSON.stringify(pict
 const NOTHING: Picture = { branch: "", remote_origin: "", unified_diff: "" };
 
 const emptyTracked = (): Tracked => ({
+  known: Promise.resolve(),
   roots: new Set(),
   paths: new Set(),
   readers: new Set(),

@@ -6,6 +6,7 @@ import { workspaces } from "#db/schema/workspaces.ts";
 import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { createChat } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
@@ -127,4 +128,29 @@ testNeeding(
     expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
   },
   120_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[GS-7] shows the changes after the daemon was killed and the server was started again, with what a person changed in between",
+  async () => {
+    await using own = await openToolWorld();
+    const at = makeRepository(join(own.home, "work"));
+    const { id, call } = await openChat(own);
+    const edits = [{ old_text: "two", new_text: "zwei" }];
+    const edited = await callTools(own, call, ["edit_files", { files: [{ path: "work/a.txt", edits }] }]);
+    expect(edited.results).toMatchObject([{ ok: true }]);
+    edited.next.finish();
+    own.daemon.process.kill("SIGKILL");
+    await own.daemon.process.exited;
+    await Bun.write(join(at.root, "new.txt"), "by hand\n");
+    await own.restart();
+    await using _daemon = await startAgentProcess(own.server, own.seeded, own.home);
+    using socket = await own.owner.socket(path(id));
+    const seen = new Map<string, GitRepository>();
+    await followed(socket, seen, () => seen.size > 0);
+    const diff = seen.get(at.root)?.unified_diff ?? "";
+    expect([diff.includes("+zwei\n"), diff.includes("+by hand\n")]).toEqual([true, true]);
+  },
+  60_000,
 );
