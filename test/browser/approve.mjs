@@ -48,6 +48,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await other.getByText("Ask", { exact: true }).click();
   await mode(page, "Ask");
   await other.close();
+  await page.bringToFront();
   await page.getByRole("button", { name: "Allow once" }).click();
 
   // A command with its parts and its folder; what is kept of it is named.
@@ -61,6 +62,36 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await command.getByRole("button", { name: "Always allow echo looking, sh sum.sh" }).click();
   await page.getByText("its answer to").waitFor();
   await page.getByText("2 rules apply first.").waitFor();
+
+  // Keys are a press away, and the branch asks before it forks.
+  await page.locator(".flow").click({ position: { x: 2, y: 2 } });
+  await page.keyboard.press("?");
+  const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await keys.getByText("Next permission mode").waitFor();
+  await look("approve-keys");
+  await page.keyboard.press("Escape");
+  await keys.waitFor({ state: "detached" });
+  const here = page.url();
+  await page.getByRole("button", { name: "Fork chat" }).click();
+  await page.getByRole("heading", { name: "Fork this chat?" }).waitFor();
+  await page.getByRole("button", { name: "Keep one chat" }).click();
+  result.stays = page.url() === here;
+
+  // A tablet with a keyboard: the field has the focus, and Enter sends.
+  const touch = await context
+    .browser()
+    ?.newContext({ hasTouch: true, isMobile: true, viewport: { width: 820, height: 1180 } });
+  if (touch) {
+    await touch.addCookies(await context.cookies());
+    const tablet = await openPage(touch, result.wrong);
+    await tablet.goto(here);
+    await tablet.waitForFunction(() => document.activeElement?.id === "composer");
+    await tablet.keyboard.type("Count to 3");
+    await tablet.keyboard.press("Enter");
+    await tablet.getByText("1 2 3").first().waitFor();
+    await touch.close();
+  }
+  result.touch = touch !== undefined && touch !== null;
 
   // The system's notification carries the answer, while the page is elsewhere.
   await page.goto(at("/account/notifications"));

@@ -13,7 +13,7 @@ import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
-  "[CB-13][CB-14][PE-12][NO-13][WB-4][WB-6] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification; a late press changes nothing",
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification; a late press changes nothing",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);
@@ -58,6 +58,7 @@ testNeeding(
     const told = await runStory("approve.mjs", given, acts, needs.chromium);
     expect(told).toMatchObject({
       wrong: [],
+      stays: true,
       diff: expect.stringContaining("- echo $(($1 - $2))"),
       parts: ['echo "looking"', "sh sum.sh 2 3"],
       runsIn: `Runs in ${story.home}/work`,

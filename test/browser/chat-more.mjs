@@ -138,6 +138,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await menu("Pin");
   await group("Pinned").getByText("The shelf").waitFor();
   await menu("Fork");
+  await page.getByRole("dialog", { name: "Fork this chat?" }).getByRole("button", { name: "Fork chat" }).click();
   await page.waitForFunction((before) => location.href !== before, main);
   await page.getByText("Forked: this is the copy").waitFor();
   await page.locator(".said", { hasText: "Send two" }).waitFor();

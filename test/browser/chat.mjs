@@ -105,6 +105,12 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   line.cut();
   await page.getByText("The server does not answer").waitFor();
   result.still = /1 2 3 4 5/.test(await flow(page));
+  // One banner, one scrollbar, and a status that is true.
+  await page.locator(".dock .status").getByText("Not connected").waitFor();
+  result.down = await page.evaluate(() => [
+    document.querySelectorAll(".banner").length,
+    document.documentElement.scrollHeight - innerHeight,
+  ]);
   line.mend();
   await page.getByText(/118 119 120/).waitFor();
   await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });

@@ -53,6 +53,7 @@ testNeeding(
       same: true,
       links: 0,
       still: true,
+      down: [1, 0],
       counted: expect.stringContaining(numbers),
       takenBack: "First of two",
       partial: true,

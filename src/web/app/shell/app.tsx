@@ -23,6 +23,7 @@ import { Nav, TabBar } from "./nav.tsx";
 import { openPalette, Palette } from "./palette.tsx";
 import { MORE_PLACES, PLACES } from "./places.ts";
 import { doors, routes } from "./routes.ts";
+import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
 import { failed, Toasts } from "./toasts.tsx";
 
 listenForKeys();
@@ -59,6 +60,7 @@ const Inside = () => {
       followAppearance(),
       onNoticeClick(route),
       onKeys("mod+k", openPalette),
+      onKeys("?", openShortcuts),
       onKeys("n", () => route("/new")),
       ...[...PLACES, ...MORE_PLACES].map(({ keys, href }) => onKeys(keys, () => route(href))),
     ];
@@ -98,6 +100,7 @@ const Inside = () => {
       <CommandPanel />
       <Inbox />
       <Questions />
+      <Shortcuts />
       <Toasts />
     </>
   );

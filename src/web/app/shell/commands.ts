@@ -6,6 +6,7 @@ import { signOut } from "../data/session.ts";
 import { mayStart, mayStop } from "../data/states.ts";
 import type { IconName } from "../icons.ts";
 import { hasPage, isOffered, MORE_PLACES, PLACES, type Place, type Viewer } from "./places.ts";
+import { openShortcuts } from "./shortcuts.tsx";
 
 export type Entry = {
   readonly group: string;
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Entry[] = [
   command("sun", "Light theme", { act: () => chooseTheme("light") }),
   command("moon", "Dark theme", { act: () => chooseTheme("dark") }),
   command("cols", "Theme of the system", { act: () => chooseTheme("system") }),
+  command("list", "Keyboard shortcuts", { act: openShortcuts }),
   command("out", "Sign out", { act: signOut }),
 ];
 

@@ -24,6 +24,19 @@ export const interrupt = async ({ id }: Pick<LiveChat, "id">): Promise<void> => 
   await call("POST /chats/:chat/interrupt", { path: { chat: id } });
 };
 
+/** Asks before it copies the chat, and leads to the copy. `message_id`: the last message that is copied. */
+export const askToFork = (id: string, route: (path: string) => unknown, message_id?: number): void =>
+  ask({
+    title: "Fork this chat?",
+    text:
+      message_id === undefined
+        ? "The copy has all messages so far and works in the same workspace. This chat stays as it is."
+        : "The copy has the messages up to this one and works in the same workspace. This chat stays as it is.",
+    yes: "Fork chat",
+    no: "Keep one chat",
+    act: async () => route(await fork(id, message_id)),
+  });
+
 /** The new chat's address. `message_id`: the last message that is copied. */
 export const fork = async (id: string, message_id?: number): Promise<string> => {
   const body = message_id === undefined ? {} : { message_id };

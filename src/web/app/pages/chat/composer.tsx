@@ -42,7 +42,7 @@ export const Composer = (props: ComposerProps) => {
   const offers = isClosed.value ? [] : offersFor(draft.text, caret.value, commands, props.files());
 
   useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) area.current?.focus();
+    area.current?.focus({ preventScroll: true });
   }, [draftKey]);
   useEffect(() => {
     const box = area.current;
@@ -111,7 +111,7 @@ export const Composer = (props: ComposerProps) => {
       event.preventDefault();
       if (offers.length > 0) isClosed.value = true;
       else if (onInterrupt) void onInterrupt().catch(failed);
-    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && isDesk()) {
+    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       void send(event.ctrlKey || event.metaKey).catch(failed);
     }
@@ -161,6 +161,7 @@ export const Composer = (props: ComposerProps) => {
         ref={area}
         id={COMPOSER_ID}
         rows={1}
+        enterkeyhint="send"
         aria-label="Message"
         aria-autocomplete="list"
         aria-controls={offers.length > 0 ? "offers" : undefined}
@@ -215,9 +216,6 @@ export const Composer = (props: ComposerProps) => {
     </form>
   );
 };
-
-/** Where fingers write, Enter is a new line. */
-const isDesk = (): boolean => matchMedia("(pointer: fine)").matches;
 
 const Attached = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
   const draft = draftOf(draftKey).value;

@@ -13,7 +13,7 @@ import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { archiveChat, deleteChat, fork, pinChat, renameChat, unarchiveChat } from "./actions.ts";
+import { archiveChat, askToFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Meter } from "./meter.tsx";
 
@@ -32,7 +32,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
   const title = known?.title ?? "Chat";
   const workspace = known?.workspace_id ? workspaces.value.get(known.workspace_id) : undefined;
   const isRoot = known?.parent_chat_id === undefined;
-  const forkIt = async (): Promise<void> => route(await fork(chat.id));
+  const forkIt = (): void => askToFork(chat.id, route);
   const openRename = (): void => {
     renames.value = true;
   };

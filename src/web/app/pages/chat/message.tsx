@@ -9,7 +9,7 @@ import { IconButton } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
-import { fork } from "./actions.ts";
+import { askToFork } from "./actions.ts";
 import { Edit } from "./edit.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { Markdown } from "./markdown.tsx";
@@ -54,7 +54,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
               icon="branch"
               small
               label="Fork the chat from here"
-              onPress={async () => route(await fork(chat.id, message.id))}
+              onPress={() => askToFork(chat.id, route, message.id)}
             />
             <IconButton icon="pen" small label="Edit message" onPress={sets(edits, true)} />
           </>

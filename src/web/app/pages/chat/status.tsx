@@ -1,6 +1,7 @@
 // What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { line } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
@@ -97,8 +98,16 @@ const wordsOf = ({ status, asked, live, liveResults }: Picture): string => {
 /** Below the composer. */
 export const StatusLine = ({ chat }: { chat: LiveChat }) => {
   const picture = chat.picture.value;
-  const words = picture.waitsForSlot ? "Waiting for a slot" : wordsOf(picture);
-  const kind = picture.status === "error" ? "failed" : picture.status === "requires_action" ? "needs" : "busy";
+  // What the chat does is not known while the server does not answer.
+  const isCut = line.value.state === "cut";
+  const words = isCut ? "Not connected" : picture.waitsForSlot ? "Waiting for a slot" : wordsOf(picture);
+  const kind = isCut
+    ? "stopped"
+    : picture.status === "error"
+      ? "failed"
+      : picture.status === "requires_action"
+        ? "needs"
+        : "busy";
   return (
     <div class="status">
       <span class="line" role="status">
