@@ -2,13 +2,20 @@
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
 
-/** Times in milliseconds, [from, to); `step` is the length of a stretch. */
-export type SpendRange = { readonly from: number; readonly to: number; readonly step: number };
+/** Times in milliseconds, [from, to); `step` is the length of a stretch. Clocks went `forward` at `changed_at`. */
+export type SpendRange = {
+  readonly from: number;
+  readonly to: number;
+  readonly step: number;
+  readonly changed_at: number;
+  readonly forward: number;
+};
 
 export type SpendFigures = Readonly<SpendSums>;
 
 const SUMS = `coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros), sum(s.input_tokens),
   sum(s.output_tokens), sum(s.cache_read_tokens), sum(s.cache_creation_tokens)`;
+const SLOT = "(s.created_at - ?1 + case when s.created_at >= ?4 then ?5 else 0 end) / ?3";
 const WITHIN = "s.created_at >= ?1 and s.created_at < ?2";
 
 const figures = (row: readonly (Value | undefined)[]): SpendFigures => {
@@ -28,9 +35,9 @@ type People = { readonly users: number; readonly chats: number };
 
 /** Sums with the people and root chats behind them; `slot` counts stretches from `from` on, those without any are left out. */
 export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
-  sql: `select (s.created_at - ?1) / ?3, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
+  sql: `select ${SLOT}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
     from model_spend s where ${WITHIN} group by 1 order by 1`,
-  params: [of.from, of.to, of.step],
+  params: [of.from, of.to, of.step, of.changed_at, of.forward],
   map: ([slot, users, chats, ...sums]) => ({
     slot: Number(slot),
     users: Number(users),
@@ -53,10 +60,10 @@ type OfModel = { readonly model_config_id: string; readonly model: string; reado
 
 /** By model and stretch; models that are no more keep the names they had. */
 export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & OfModel & { slot: number }> => ({
-  sql: `select (s.created_at - ?1) / ?3, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
+  sql: `select ${SLOT}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
     from model_spend s left join model_configs c on c.id = s.model_config_id
     where ${WITHIN} group by 1, 2 order by 1, 2`,
-  params: [of.from, of.to, of.step],
+  params: [of.from, of.to, of.step, of.changed_at, of.forward],
   map: ([slot, id, model, display_name, ...sums]) => ({
     slot: Number(slot),
     model_config_id: String(id),

@@ -7,6 +7,9 @@ export type FiguresOf = {
   readonly from: number;
   readonly to: number;
   readonly step: number;
+  /** Clocks went `forward` at this time. */
+  readonly changed_at: number;
+  readonly forward: number;
   readonly templates: readonly string[] | undefined;
 };
 
@@ -21,7 +24,7 @@ export type BuildFigures = {
 
 /** A group is a number of a stretch, a template's id, or one for all. */
 const GROUPS = {
-  stretch: "(jobs.completed_at - ?1) / ?3",
+  stretch: "(jobs.completed_at - ?1 + case when jobs.completed_at >= ?4 then ?5 else 0 end) / ?3",
   template: "w.template_id",
   all: "0",
 } as const;
@@ -35,8 +38,8 @@ const sqlOf = (group: string): string => `
     from jobs
     join workspace_builds b on b.job_id = jobs.id
     join workspaces w on w.id = b.workspace_id
-    where jobs.completed_at >= ?1 and jobs.completed_at < ?2 and b.transition = 'start' and b.initiator_id <> ?4
-      and (?5 = '' or w.template_id in (select value from json_each(?6)))
+    where jobs.completed_at >= ?1 and jobs.completed_at < ?2 and b.transition = 'start' and b.initiator_id <> ?6
+      and (?7 = '' or w.template_id in (select value from json_each(?8)))
   ), ranked as (
     select slot, failed, canceled, ms,
       row_number() over (partition by slot order by case when ms is null then 1 else 0 end, ms) as place,
@@ -51,10 +54,13 @@ const sqlOf = (group: string): string => `
 /** Builds that started workspaces of people; those that are only kept ready are nobody's. One row for each group that has any. */
 export const sumBuilds = (
   by: keyof typeof GROUPS,
-  { from, to, step, templates }: FiguresOf,
+  { from, to, step, templates, changed_at, forward }: FiguresOf,
 ): Query<BuildFigures & { readonly slot: string }> => ({
   sql: sqlOf(GROUPS[by]),
-  params: [from, to, step, PREBUILDS_USER_ID, templates ? "some" : "", JSON.stringify(templates ?? [])],
+  params: [
+    ...[from, to, step, changed_at, forward],
+    ...[PREBUILDS_USER_ID, templates ? "some" : "", JSON.stringify(templates ?? [])],
+  ],
   map: ([slot, builds, failed, canceled, p50, p95]) => ({
     slot: String(slot),
     builds: Number(builds),

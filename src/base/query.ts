@@ -31,6 +31,7 @@ export class SearchQuery {
       if (colon === undefined) free.push(word.text);
       else if (colon === 0) this.refuse("q", `"${word.text}" begins with a colon.`);
       else if (colon === word.text.length - 1 && !word.isQuoted) this.refuse("q", `"${word.text}" ends with a colon.`);
+      else if (colon === word.text.length - 1) this.refuse(word.text.slice(0, -1), "There is nothing to search for.");
       else {
         const hasColon = word.colons.length > 1;
         terms.push({ key: word.text.slice(0, colon), value: word.text.slice(colon + 1), hasColon });

@@ -28,6 +28,7 @@ import type {
   UpdateChat,
 } from "./chats/chat.ts";
 import type { ChatAcl, PatchChatAcl } from "./chats/chat-acl.ts";
+import type { ChatApprovals } from "./chats/chat-approval.ts";
 import type { ChatCost, CostSummary, UserCosts } from "./chats/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "./chats/chat-debug.ts";
 import type { ChatDiff } from "./chats/chat-diff.ts";
@@ -426,6 +427,7 @@ export interface Routes {
         };
       };
       readonly permissions: {
+        readonly GET: Route<ChatApprovals, undefined, never>;
         readonly POST: Route<undefined, PermissionAnswers, never>;
       };
       readonly prompts: {

@@ -58,7 +58,9 @@ export const applications = (ctx: ApiContext) => {
       "/auth-redirect",
       ({ request, query }) => {
         const caller = userOf(request);
-        const target = hosts(request).target(query.redirect_uri ?? "");
+        // Without a target the browser wants the server itself.
+        if (!query.redirect_uri) return redirectTo(ctx.accessUrl.href);
+        const target = hosts(request).target(query.redirect_uri);
         const label = target && labelOf(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
         // As it was written: an app may read its query in its own way.
@@ -73,10 +75,16 @@ export const applications = (ctx: ApiContext) => {
         beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(ctx, request)),
         query: t.Object({
           redirect_uri: t.Optional(
-            t.String({ maxLength: 8192, description: "Where the app is; exactly a host of one." }),
+            t.String({
+              maxLength: 8192,
+              description: "The URL of an app on a host of its own. Default: the address of this server.",
+            }),
           ),
         }),
-        response: { 307: t.Void({ description: "To the app, with an encrypted key." }), ...fails(400, 401, 403) },
+        response: {
+          307: t.Void({ description: "To the app, with an encrypted key; without a target to this server." }),
+          ...fails(400, 401, 403),
+        },
         detail: {
           tags,
           security: [{ session_token: [] }],

@@ -8,6 +8,7 @@ import { PassedOn } from "#base/network/read-here.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
+import { type Broken, isWord, problemsIn } from "./validation-words.ts";
 
 const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
@@ -50,13 +51,21 @@ const toAppError = (error: unknown, path: string): AppError => {
   return new AppError("internal", "An internal error occurred.", { cause: error });
 };
 
+/** Whether the client has closed its side before its request was read to the end. */
+const isCutOff = (error: unknown, { signal }: Request): boolean =>
+  signal.aborted && error instanceof DOMException && error.name === "AbortError";
+
 /** The answer to an error; logs what is not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error, pathOf(request.url));
   if (isMoved(mapped.cause)) moved.add(request);
   if (STATUS[mapped.kind] >= 500) {
     // Refusing what is too much, or comes while the server stops, is no failure, nor is what another node answers: the log would be full of it.
-    const isNone = mapped.kind === "overloaded" || error instanceof HookFailure || error instanceof PassedOn;
+    const isNone =
+      mapped.kind === "overloaded" ||
+      error instanceof HookFailure ||
+      error instanceof PassedOn ||
+      isCutOff(error, request);
     const level = isNone ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
@@ -125,72 +134,9 @@ const fromValidation = (error: ValidationError, path: string): AppError => {
   // Not with the error as its cause: that one's message is the whole value.
   if (!(on in MESSAGES))
     return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${on}`) });
-  const seen = new Map<string, string>();
-  for (const one of error.all) {
-    if (!("path" in one) || one.summary === undefined) continue;
-    if (on === "params" && isWord(one) && path.endsWith(`/${one.value}`))
-      return new AppError("not_found", "Route not found.");
-    const field = one.path.slice(1).replaceAll("/", ".");
-    if (!seen.has(field)) seen.set(field, describe(one));
-  }
-  const validations = [...seen].map(([field, detail]) => ({ field, detail }));
+  const broken = (error.all as readonly Broken[]).filter((one) => "path" in one && one.summary !== undefined);
+  const isNoRoute = on === "params" && broken.some((one) => isWord(one) && path.endsWith(`/${one.value}`));
+  if (isNoRoute) return new AppError("not_found", "Route not found.");
+  const validations = problemsIn(broken);
   return new AppError("invalid", MESSAGES[on] as string, { validations });
-};
-
-type Schema = {
-  error?: unknown;
-  format?: string;
-  type?: string;
-  const?: unknown;
-  minimum?: number;
-  maximum?: number;
-  pattern?: string;
-  minLength?: number;
-  maxLength?: number;
-  anyOf?: readonly Schema[];
-};
-type Broken = {
-  summary?: string;
-  message?: string;
-  value?: unknown;
-  schema?: Schema;
-};
-
-/** A word where an id ends the path: somebody asks for a route that is not there, such as `/chats/usage` (rule HT-14). */
-const isWord = ({ value, schema }: Broken): boolean =>
-  schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
-
-const NUMBERS = new Set(["integer", "number"]);
-
-/** What a number must be, with both of its bounds where it has them. */
-const numberWords = ({ type, minimum, maximum }: Schema): string => {
-  const kind = type === "integer" ? "a whole number" : "a number";
-  if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
-  if (minimum !== undefined) return `${kind}, at least ${minimum}`;
-  return maximum === undefined ? kind : `${kind}, at most ${maximum}`;
-};
-
-/** What is wrong with the length of a text whose own words are about its form; undefined when the length is right. */
-const lengthWords = ({ pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, value: unknown) => {
-  if (pattern === undefined || typeof value !== "string") return undefined;
-  if (value.length > maxLength) return `must have at most ${maxLength} characters`;
-  return value.length < minLength ? `must have at least ${minLength} characters` : undefined;
-};
-
-const describe = (one: Broken): string => {
-  const length = lengthWords(one.schema ?? {}, one.value);
-  if (length !== undefined) return length;
-  if (typeof one.schema?.error === "string") return one.schema.error;
-  if (one.schema?.format === "uuid") return "must be a UUID";
-  if (one.schema?.format === "date-time") return "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
-  const values = [one.schema, ...(one.schema?.anyOf ?? [])].flatMap((each) =>
-    each && "const" in each ? [String(each.const)] : [],
-  );
-  if (values.length > 0) return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(", ")}`;
-  // A number in a query may come as text, so its schema is a union, of which nothing more would be said.
-  const types = one.schema?.anyOf?.map(({ type }) => type) ?? [];
-  const number = [one.schema, ...(one.schema?.anyOf ?? [])].find((each) => NUMBERS.has(each?.type ?? ""));
-  if (number) return `must be ${numberWords(number)}${types.includes("null") ? ", or null" : ""}`;
-  if (types.includes("boolean")) return "must be true or false";
-  return String(one.message ?? one.summary ?? "is invalid").slice(0, 300);
 };

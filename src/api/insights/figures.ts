@@ -33,7 +33,7 @@ export const insightFigures = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object(buildsQuery),
-        response: { 200: BuildInsights, ...fails(400, 401, 404, 503) },
+        response: { 200: BuildInsights, ...fails(400, 401, 403, 404, 503) },
         detail: {
           tags,
           operationId: "getBuildInsights",

@@ -86,7 +86,7 @@ export const insights = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object(templatesQuery),
-        response: { 200: TemplateInsights, ...fails(400, 401, 404, 503) },
+        response: { 200: TemplateInsights, ...fails(400, 401, 403, 404, 503) },
         detail: {
           tags,
           operationId: "getTemplateInsights",
@@ -102,7 +102,7 @@ export const insights = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object(rangeQuery),
-        response: { 200: UserActivity, ...fails(400, 401, 404, 503) },
+        response: { 200: UserActivity, ...fails(400, 401, 403, 404, 503) },
         detail: {
           tags,
           operationId: "getUserActivity",
@@ -117,7 +117,7 @@ export const insights = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object(rangeQuery),
-        response: { 200: UserLatency, ...fails(400, 401, 404, 503) },
+        response: { 200: UserLatency, ...fails(400, 401, 403, 404, 503) },
         detail: {
           tags,
           operationId: "getUserLatency",

@@ -1,5 +1,5 @@
-// Who may see which report, and for which templates (facts/platform 3.8): those who may not see it are told that it is not there.
-import { notFound } from "#base/errors.ts";
+// Who may see which report, and for which templates (facts/platform 3.8): a caller who may not view them gets 403 from every report.
+import { forbidden, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { mayViewInsights } from "#domain/access.ts";
@@ -27,7 +27,10 @@ export const listIn = (request: Request, name: string): string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== "");
 
-/** Ids of the templates asked for; undefined: all, for those who may see all. 404 otherwise. */
+/** Says nothing of whether the template exists. */
+const refused = () => forbidden("This takes the right to view the insights of every template asked for.");
+
+/** Ids of the templates asked for; undefined: all, for callers who may view all. Throws 403 for others, 404 for what does not exist. */
 export const templatesFor = async (
   ctx: ApiContext,
   request: Request,
@@ -37,12 +40,13 @@ export const templatesFor = async (
   if (!ids.every(isUuid)) throw wrongQuery("template_ids", "must be ids of templates");
   if (ids.length > MOST_TEMPLATES) throw wrongQuery("template_ids", `must be at most ${MOST_TEMPLATES}`);
   if (ids.length === 0) {
-    if (!mayViewInsights(caller)) throw notFound();
+    if (!mayViewInsights(caller)) throw refused();
     return undefined;
   }
   for (const id of ids) {
     const template = await ctx.store.get(findTemplate({ id }));
-    if (!template || !mayViewInsights(caller, template.organization_id)) throw notFound();
+    if (!mayViewInsights(caller, template?.organization_id)) throw refused();
+    if (!template) throw notFound();
   }
   return ids;
 };

@@ -1,5 +1,6 @@
 // Clients say each minute that somebody works with a workspace (facts/platform 3.4).
 import { invalid, invalidField, notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { workspacePath } from "#domain/workspaces/find.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspaces/workspace.ts";
@@ -54,5 +55,6 @@ const openOf = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app
   if (!(USAGE_APPS as readonly string[]).includes(app_name)) {
     throw invalidField("app_name", `must be one of ${USAGE_APPS.join(", ")}`);
   }
+  if (!isUuid(agent_id)) throw invalidField("agent_id", "must be a UUID");
   return { agent_id: agent_id.toLowerCase(), app_name };
 };

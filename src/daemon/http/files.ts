@@ -39,6 +39,8 @@ export const resolvePath = (path: string): Promise<string> => explained(path, ()
 /** Bytes `offset` to `offset` + `limit`, streamed. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
   const size = await sizeOf(path);
+  // What cannot be opened is refused here: once the answer has begun it could only break off.
+  await explained(path, async () => (await open(path)).close());
   const end = Math.min(size, offset + limit);
   return new Response(Bun.file(path).slice(offset, Math.max(offset, end)), {
     headers: { "content-type": "application/octet-stream", "x-file-size": String(size) },

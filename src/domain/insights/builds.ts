@@ -24,7 +24,14 @@ export const buildInsights = async (
   templates: readonly string[] | undefined,
 ): Promise<BuildInsights> => {
   const edges = edgesOf(range, interval);
-  const of = { from: range.from, to: range.to, step: stepOf(interval), templates };
+  const of = {
+    from: range.from,
+    to: range.to,
+    step: stepOf(interval),
+    changed_at: range.changedAt,
+    forward: range.forward,
+    templates,
+  };
   const [[all = NONE], stretches, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", of)),
     store.scan(sumBuilds("stretch", of)),

@@ -31,7 +31,13 @@ export const chatInsights = async (
 ): Promise<ChatInsights> => {
   const edges = edgesOf(range, interval);
   const count = edges.length - 1;
-  const of = { from: range.from, to: range.to, step: stepOf(interval) };
+  const of = {
+    from: range.from,
+    to: range.to,
+    step: stepOf(interval),
+    changed_at: range.changedAt,
+    forward: range.forward,
+  };
   const [[all = NOBODY], stretches, cells] = await Promise.all([
     store.scan(sumAllSpend(of)),
     store.scan(sumSpendByStretch(of)),

@@ -1,6 +1,6 @@
-// The range a report is asked for: from one midnight to another, in the offset both times carry (facts/platform 6.2). Pure; 400 with the
-// parameter's name for all else.
-import { DAY_MS, HOUR_MS, wrongQuery } from "./zones.ts";
+// The range of a report: from one midnight to another, in the offsets that both times carry (facts/platform 6.2). Where the offsets differ,
+// the clocks of their time zone have changed in between. Pure; 400 with the parameter's name for all else.
+import { changeBetween, DAY_MS, HOUR_MS, wrongQuery } from "./zones.ts";
 
 export type Range = {
   /** Milliseconds, [from, to). */
@@ -10,6 +10,9 @@ export type Range = {
   readonly open: boolean;
   /** It ends with a full hour of today that is no midnight: its last day is not over. */
   readonly endsToday: boolean;
+  /** When the clocks changed, and by how much they went forward; never, by 0, where both times have one offset. */
+  readonly changedAt: number;
+  readonly forward: number;
 };
 
 export type Interval = "day" | "week";
@@ -38,9 +41,8 @@ const ofDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DA
 export const rangeOf = (query: { start_time?: string; end_time?: string }, now: number): Range => {
   const start = momentOf("start_time", query.start_time);
   const end = momentOf("end_time", query.end_time);
-  if (start.offset !== end.offset) throw wrongQuery("end_time", "must have the same offset as start_time");
   if (start.ms > now) throw wrongQuery("start_time", "must not be in the future");
-  const nextHour = Math.floor((now + start.offset) / HOUR_MS) * HOUR_MS + HOUR_MS - start.offset;
+  const nextHour = Math.floor((now + end.offset) / HOUR_MS) * HOUR_MS + HOUR_MS - end.offset;
   if (end.ms > nextHour) throw wrongQuery("end_time", "must not be in the future");
   if (ofDay(start) !== 0) throw wrongQuery("start_time", "must be at 00:00:00");
   const today = Math.floor((now + end.offset) / DAY_MS);
@@ -49,20 +51,25 @@ export const rangeOf = (query: { start_time?: string; end_time?: string }, now: 
     throw wrongQuery("end_time", "must be at 00:00:00, or at a full hour of today");
   }
   if (end.ms <= start.ms) throw wrongQuery("end_time", "must be after start_time");
-  return { from: start.ms, to: end.ms, open: end.ms > now, endsToday: isToday && ofDay(end) !== 0 };
+  const forward = end.offset - start.offset;
+  const changedAt = forward === 0 ? NEVER : changeBetween(start, end);
+  if (changedAt === undefined) throw wrongQuery("end_time", "must have an offset of the same time zone as start_time");
+  return { from: start.ms, to: end.ms, open: end.ms > now, endsToday: isToday && ofDay(end) !== 0, changedAt, forward };
 };
+
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The length of a day or a week in milliseconds. */
 export const stepOf = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
 
 /** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
-export const edgesOf = ({ from, to, endsToday }: Range, interval: Interval): number[] => {
+export const edgesOf = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {
   const step = stepOf(interval);
-  const rest = (to - from) % step;
+  const rest = (to + forward - from) % step;
   if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
     throw wrongQuery("interval", "week needs a range whose last part has at least six days, or ends today");
   }
   const edges: number[] = [];
-  for (let at = from; at < to; at += step) edges.push(at);
+  for (let day = from; day < to + forward; day += step) edges.push(day < changedAt ? day : day - forward);
   return [...edges, to];
 };

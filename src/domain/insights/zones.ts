@@ -51,6 +51,37 @@ export const namedZone = (name: string): Zone => {
   };
 };
 
+type Moment = { readonly ms: number; readonly offset: number };
+
+/** When the clocks changed, for the last time, in the zones that had these offsets at these times; undefined where there is no such zone. */
+export const changeBetween = (start: Moment, end: Moment): number | undefined => {
+  const changes = new Map<number, number>();
+  for (const name of Intl.supportedValuesOf("timeZone")) {
+    const offsetAt = offsetsOf(name);
+    if (offsetAt(start.ms) !== start.offset || offsetAt(end.ms) !== end.offset) continue;
+    let [low, high] = [Math.floor(start.ms / STEP_MS), Math.ceil(end.ms / STEP_MS)];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (offsetAt(middle * STEP_MS) === end.offset) high = middle;
+      else low = middle;
+    }
+    changes.set(high * STEP_MS, (changes.get(high * STEP_MS) ?? 0) + 1);
+  }
+  // Zones that have both offsets may change their clocks at different times: the times of most zones count.
+  const [most] = [...changes].sort(([, a], [, b]) => b - a);
+  return most?.[0];
+};
+
+/** The offset from UTC at any time, in milliseconds. */
+const offsetsOf = (timeZone: string): ((ms: number) => number) => {
+  const format = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, timeZoneName: "longOffset" });
+  return (ms) => {
+    const text = format.formatToParts(ms).find(({ type }) => type === "timeZoneName")?.value ?? "";
+    const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(text) ?? [];
+    return (sign === "-" ? -1 : 1) * (Number(hours ?? 0) * HOUR_MS + Number(minutes ?? 0) * 60_000);
+  };
+};
+
 const formatOf = (timeZone: string): Intl.DateTimeFormat => {
   try {
     // Offsets such as +02:00 are taken by the runtime, too, but they are no names of zones.

@@ -45,7 +45,7 @@ export const CreateTokenRequest = named(
   "CreateTokenRequest",
   strictObject({
     lifetime: t.Optional(
-      t.Union([t.Number(), t.String({ maxLength: 64 })], {
+      t.Union([t.Integer(), t.String({ maxLength: 64 })], {
         description: "Nanoseconds, or a text such as `168h` or `30d`. 0 or absent: the default, seven days.",
       }),
     ),

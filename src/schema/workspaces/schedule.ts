@@ -42,7 +42,7 @@ export type ActivityReason = (typeof ACTIVITY_REASONS)[number];
 
 export const UpdateTtl = namedObject("UpdateTtl", {
   ttl_ms: t.Optional(
-    t.Union([t.Number(), t.Null()], {
+    t.Union([t.Integer(), t.Null()], {
       description: "Milliseconds, one minute to 30 days, cut to whole minutes; absent, null or 0: it is not stopped.",
     }),
   ),

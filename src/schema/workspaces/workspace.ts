@@ -102,7 +102,7 @@ export const CreateWorkspace = namedObject("CreateWorkspace", {
     t.Union([t.String(), t.Null()], { description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent for none." }),
   ),
   ttl_ms: t.Optional(
-    t.Union([t.Number(), t.Null()], { description: "Milliseconds; absent, null or 0: the template's default." }),
+    t.Union([t.Integer(), t.Null()], { description: "Milliseconds; absent, null or 0: the template's default." }),
   ),
   automatic_updates: t.Optional(t.String({ description: "always or never (default)." })),
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),

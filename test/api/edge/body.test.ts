@@ -65,7 +65,7 @@ describe("what is not a JSON object", () => {
     const { status, body } = await post('{"email":{"toString":[],"valueOf":1},"password":"wrong"}');
     expect({ status, validations: body.validations }).toEqual({
       status: 400,
-      validations: [{ field: "email", detail: "Expected string" }],
+      validations: [{ field: "email", detail: "must be a text" }],
     });
   });
 

@@ -93,6 +93,9 @@ const send = async (operation: Operation, call: Call) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
+/** What the validator says by itself, and what only a program reads. */
+const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer)\b|[\\^$]|\(\?/;
+
 /** Sends what must be refused; the answer must have the generic shape and nothing may have been written. */
 const refused = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
   const before = await digest();
@@ -102,6 +105,8 @@ const refused = async (operation: Operation, call: Call): Promise<{ status: numb
   const body = JSON.parse(text) as Generic;
   expect(Object.keys(body).filter((key) => !["message", "kind", "detail", "validations"].includes(key))).toEqual([]);
   expect(body.message).toMatch(/^\S.*[.]$/);
+  // Words for people (rule HT-42).
+  expect((body.validations ?? []).filter(({ detail }) => JARGON.test(detail))).toEqual([]);
   expect(await digest()).toEqual(before);
   return { status, body };
 };

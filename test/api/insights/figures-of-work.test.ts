@@ -165,7 +165,7 @@ testInside(
         ["builds", "chats"].map((name) => statusOf(client.get<unknown>(`/api/v2/insights/${name}?${empty}`))),
       );
     };
-    expect(await as()).toEqual([404, 403]);
+    expect(await as()).toEqual([403, 403]);
     expect(await as("template-admin")).toEqual([200, 403]);
     expect(await as("auditor")).toEqual([200, 200]);
     for (const path of ["builds", "chats"]) {

@@ -38,7 +38,7 @@ const harmless = (value: unknown): unknown => (typeof value === "object" && valu
 const readerOfList = (items: TSchema): Reader => {
   const item = readerOf(items);
   return (value, place) => {
-    if (!Array.isArray(value)) return { field: place, detail: "Expected array" };
+    if (!Array.isArray(value)) return { field: place, detail: "must be a list" };
     for (let i = 0; i < value.length; i++) {
       if (items.type === "string") value[i] = harmless(value[i]);
       const wrong = item?.(value[i], below(place, i));
@@ -57,19 +57,24 @@ const readerOfObject = (schema: TSchema): Reader => {
     const read = readerOf(of);
     return read ? [[name, read] as const] : [];
   });
+  const required = (schema.required ?? []) as string[];
+  // The validator takes a member that may be anything for one that need not be there.
+  const untyped = properties.flatMap(([name, of]) => (required.includes(name) && isAnything(of) ? [name] : []));
   const texts = properties.flatMap(([name, of]) => (of.type === "string" ? [name] : []));
   const absences = properties.flatMap(([name, of]) => {
-    const isAbsent = (schema.required as string[] | undefined)?.includes(name) ? undefined : absenceIn(of);
+    const isAbsent = required.includes(name) ? undefined : absenceIn(of);
     return isAbsent ? [[name, isAbsent] as const] : [];
   });
   return (value, place) => {
-    if (!isObject(value)) return { field: place, detail: "Expected object" };
+    if (!isObject(value)) return { field: place, detail: "must be an object" };
     if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: NO_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // Long names are somebody's mistake or attack; the answer does not repeat them whole.
       if (unknown !== undefined) return { field: below(place, unknown.slice(0, 64)), detail: notKnown(names) };
     }
+    const missing = untyped.find((name) => !Object.hasOwn(value, name));
+    if (missing !== undefined) return { field: below(place, missing), detail: "is required" };
     for (const [name, isAbsent] of absences) {
       if (isAbsent(value[name])) delete value[name];
     }
@@ -85,6 +90,9 @@ const readerOfObject = (schema: TSchema): Reader => {
     return undefined;
   };
 };
+
+const isAnything = ({ type, anyOf, const: constant }: TSchema): boolean =>
+  type === undefined && anyOf === undefined && constant === undefined;
 
 /** Checks by schema do not see `__proto__` and copies drop it, so that a wrong value under it would pass. */
 const NO_NAME = "cannot be a name here";

@@ -1,0 +1,152 @@
+// What is wrong with a value by its schema, in words for people: the one place that reads what the validator reports (rule HT-42). A schema
+// says it best itself, by `error`; for all others the words follow from the keyword that is broken.
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import type { Validation } from "#base/errors.ts";
+
+type Schema = {
+  readonly [keyword: string]: unknown;
+  readonly error?: unknown;
+  readonly format?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly Schema[];
+};
+
+/** What the validator reports of one place in a value. */
+export type Broken = {
+  /** Of the place, such as `/content/0/text`. */
+  readonly path: string;
+  readonly type?: ValueErrorType;
+  readonly value?: unknown;
+  readonly schema?: Schema;
+  readonly summary?: string;
+  /** For a union: what is wrong by each of its members. */
+  readonly errors?: readonly Iterable<Broken>[];
+};
+
+/** Every place that is wrong, once, with the first thing that is wrong there. */
+export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
+  const seen = new Map<string, string>();
+  for (const one of broken) {
+    for (const { field, detail } of explained(one)) if (!seen.has(field)) seen.set(field, detail);
+  }
+  return [...seen].map(([field, detail]) => ({ field, detail }));
+};
+
+/** A word where an id ends the path: a route that does not exist was meant, such as `/chats/usage` (rule HT-14). */
+export const isWord = ({ value, schema }: Broken): boolean =>
+  schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
+
+/** A union whose value can only have been meant as one of its members is as wrong as that member says. */
+const explained = (one: Broken): Validation[] => {
+  const meant = typeof one.schema?.error === "string" ? undefined : meantMember(one);
+  return meant ? problemsIn(meant) : [{ field: one.path.slice(1).replaceAll("/", "."), detail: describe(one) }];
+};
+
+const meantMember = ({ schema, value, errors = [] }: Broken): Iterable<Broken> | undefined => {
+  const members = (schema?.anyOf ?? []).map((member, i) => ({ member, errors: errors[i] }));
+  const fitting = members.filter(
+    ({ member, errors: of }) => of && member.type === typeOf(value) && isMeant(member, value),
+  );
+  const [only, ...others] = fitting;
+  return only && others.length === 0 && ["array", "object"].includes(String(only.member.type))
+    ? only.errors
+    : undefined;
+};
+
+/** Objects of a union are told apart by a constant. */
+const isMeant = ({ properties = {} }: Schema, value: unknown): boolean =>
+  Object.entries(properties as Record<string, Schema>).every(
+    ([name, { const: constant }]) => constant === undefined || (value as Record<string, unknown>)[name] === constant,
+  );
+
+const typeOf = (value: unknown): string => {
+  if (Array.isArray(value)) return "array";
+  return value === null ? "null" : typeof value;
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: "a text",
+  array: "a list",
+  object: "an object",
+  boolean: "true or false",
+  null: "null",
+};
+
+/** What a number must be, with both of its bounds where it has them. */
+const numberWords = ({ type, minimum, maximum }: Schema): string => {
+  const kind = type === "integer" ? "a whole number" : "a number";
+  if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${kind}, at least ${minimum}`;
+  return maximum === undefined ? kind : `${kind}, at most ${maximum}`;
+};
+
+/** What is wrong with the length of a text or a list; undefined when it is right. */
+const lengthProblem = (schema: Schema, value: unknown): string | undefined => {
+  const [least, most, what] = Array.isArray(value)
+    ? ([schema.minItems, schema.maxItems, "entries"] as const)
+    : ([schema.minLength, schema.maxLength, "characters"] as const);
+  if (typeof value !== "string" && !Array.isArray(value)) return undefined;
+  const words = (count: number) =>
+    count === 1 ? `1 ${what === "entries" ? "entry" : "character"}` : `${count} ${what}`;
+  if (most !== undefined && value.length > most) return `must have at most ${words(most)}`;
+  return least !== undefined && value.length < least ? `must have at least ${words(least)}` : undefined;
+};
+
+const FORMATS: Readonly<Record<string, string>> = {
+  uuid: "must be a UUID",
+  "date-time": "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z",
+};
+
+const PLAIN_PROBLEMS: ReadonlyMap<ValueErrorType | undefined, string> = new Map([
+  [ValueErrorType.ObjectRequiredProperty, "is required"],
+  [ValueErrorType.ObjectAdditionalProperties, "is not known here"],
+  [ValueErrorType.ArrayUniqueItems, "must not have the same entry twice"],
+  [ValueErrorType.ObjectMinProperties, "has too few members"],
+  [ValueErrorType.ObjectMaxProperties, "has too many members"],
+]);
+
+const describe = ({ type, schema = {}, value }: Broken): string => {
+  const length = lengthProblem(schema, value);
+  if (length !== undefined && (schema.pattern !== undefined || typeof schema.error !== "string")) return length;
+  const plain = PLAIN_PROBLEMS.get(type);
+  if (plain !== undefined) return plain;
+  if (typeof schema.error === "string") return schema.error;
+  if (type === ValueErrorType.StringPattern) return "has characters or a form that are not allowed here";
+  return schema.format !== undefined && schema.format in FORMATS
+    ? (FORMATS[schema.format] as string)
+    : `must be ${thing(schema)}`;
+};
+
+/** What a value of this schema is. */
+const thing = (schema: Schema): string => {
+  const members = schema.anyOf ?? [schema];
+  const constants = members.filter((one) => "const" in one).map((one) => String(one.const));
+  // A number in a query may come as text, so its schema is a union, of which only the number is meant.
+  const isNumber = members.some(({ type }) => type === "integer" || type === "number");
+  const others = members.filter(
+    (one) => !("const" in one) && !(isNumber && isNumberText(one)) && !isFlagText(one, members),
+  );
+  const kinds = others.map((one) => kindOf(one));
+  const listed = constants.length > 1 ? `one of ${constants.join(", ")}` : constants[0];
+  return [...(listed === undefined ? [] : [listed]), ...new Set(kinds)].join(", or ") || "of another form";
+};
+
+const kindOf = (schema: Schema): string => {
+  if (schema.type === "integer" || schema.type === "number") return numberWords(schema);
+  if (schema.format === "uuid") return "a UUID";
+  return TYPES[schema.type ?? ""] ?? "of another form";
+};
+
+const isNumberText = ({ type, format }: Schema): boolean =>
+  type === "string" && (format === "integer" || format === "numeric");
+
+const isFlagText = ({ type, format }: Schema, members: readonly Schema[]): boolean =>
+  type === "string" && format === "boolean" && members.some((one) => one.type === "boolean");

@@ -1,0 +1,91 @@
+// What callers read when a value is wrong: which one, by its index, and what it must be, in words.
+import { expect, test } from "bun:test";
+import { configureLogging, resetLogging } from "#base/log.ts";
+import type { Generic } from "#schema/generic.ts";
+import { errorResponse } from "#src/api/http/errors.ts";
+import { Client } from "#src/client.ts";
+import { readFile } from "#src/daemon/http/files.ts";
+import { createChat, openChatWorld } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { seedAgent } from "#test/support/seed.ts";
+
+const world = await forFile(openChatWorld());
+
+const refusal = async (client: Client, method: string, path: string, body?: unknown) => {
+  const response = await client.fetch(method, path, body);
+  const { validations = [] } = (await response.json()) as Generic;
+  return [response.status, ...validations.map(({ field, detail }) => `${field} ${detail}`)];
+};
+
+test("[HT-42] what is wrong is named with its index and said in words", async () => {
+  const { owner, organization_id } = world;
+  const chat = { organization_id, content: [{ type: "text", text: "hello" }] };
+  const send = (more: object) => refusal(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
+  expect(await send({ mcp_server_ids: ["zz"] })).toEqual([400, "mcp_server_ids.0 must be a UUID"]);
+  expect(await send({ mcp_server_ids: "zz" })).toEqual([400, "mcp_server_ids must be a list"]);
+  expect(await send({ content: "hello" })).toEqual([400, "content must be a list"]);
+  expect(await send({ content: undefined })).toEqual([400, "content is required"]);
+  expect(await send({ labels: { a: 1 } })).toEqual([400, "labels.a must be a text"]);
+});
+
+test("[HT-42] a pattern of the schema is not shown", async () => {
+  const admin = (await seedAgent(world.server)).owner_token;
+  const client = new Client(world.server.url, admin);
+  const found = await refusal(client, "POST", "/api/v2/users/me/secrets", { name: "a b", value: "x", env_name: "1-" });
+  expect(found).toEqual([
+    400,
+    "name has characters or a form that are not allowed here",
+    "env_name has characters or a form that are not allowed here",
+  ]);
+});
+
+test("[HT-42] a member that may be anything and is required is missed when it is not there", async () => {
+  const chat = await createChat(world, "one");
+  const path = `/api/v2/chats/${chat.id}/tool-results`;
+  const results = [{ tool_call_id: "a", output: null }, { tool_call_id: "b" }];
+  expect(await refusal(world.owner, "POST", path, { results })).toEqual([400, "results.1.output is required"]);
+});
+
+test("[HT-42] an id of an agent must be one, and times to live are whole milliseconds", async () => {
+  const seeded = await seedAgent(world.server);
+  const owner = new Client(world.server.url, seeded.owner_token);
+  const at = `/api/v2/workspaces/${seeded.workspace_id}`;
+  const usage = { agent_id: "zz", app_name: "ssh" };
+  expect(await refusal(owner, "POST", `${at}/usage`, usage)).toEqual([400, "agent_id must be a UUID"]);
+  const ttl = await refusal(owner, "PUT", `${at}/ttl`, { ttl_ms: 28_800_000.5 });
+  expect(ttl).toEqual([400, "ttl_ms must be a whole number, or null"]);
+});
+
+test("[HT-42] a search for nothing is refused for every key", async () => {
+  const search = (q: string) => refusal(world.owner, "GET", `/api/v2/chats?q=${encodeURIComponent(q)}`);
+  for (const key of ["title", "repo", "search"])
+    expect(await search(`${key}:""`)).toEqual([400, `${key} There is nothing to search for.`]);
+  expect((await refusal(world.owner, "GET", `/api/v2/workspaces?q=${encodeURIComponent('name:""')}`))[0]).toBe(400);
+});
+
+test("[HT-43] a file of a workspace that its user may not read is 403 before the answer begins", async () => {
+  // Not even root may read this one; elsewhere there is no file to show it with.
+  const unreadable = "/proc/sys/vm/compact_memory";
+  if (!(await Bun.file(unreadable).exists())) return;
+  const answer = readFile(unreadable, 0, 10);
+  await expect(answer).rejects.toMatchObject({ kind: "forbidden", message: "The user may not do this." });
+});
+
+test("[HT-43] a body that its sender cuts off is no error of the server", () => {
+  const lines: string[] = [];
+  const told = (error: unknown, signal: AbortSignal): string[] => {
+    lines.length = 0;
+    configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
+    try {
+      errorResponse(error, new Request("http://localhost/api/v2/chats", { method: "POST", signal }));
+      return [...lines];
+    } finally {
+      resetLogging();
+    }
+  };
+  // As the runtime says it of a body whose connection was closed.
+  const closed = new DOMException("The connection was closed.", "AbortError");
+  expect(told(closed, AbortSignal.abort())).toEqual([]);
+  expect(told(closed, new AbortController().signal)).toHaveLength(1);
+  expect(told(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
+});
