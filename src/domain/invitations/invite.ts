@@ -17,7 +17,7 @@ import {
   updateInvitation,
 } from "#db/users/invitations.ts";
 import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
-import { findUser, findUserByEmail } from "#db/users/users.ts";
+import { findUserByEmail } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
 import { mayCreateUsers, maySeeOrganization } from "../access.ts";
@@ -220,7 +220,3 @@ export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, i
     throw notFound();
   });
 };
-
-/** Returns the username of who made the invitation. */
-export const inviterOf = async ({ store }: DomainContext, { invited_by }: InvitationRow): Promise<string> =>
-  (await store.get(findUser({ id: invited_by })))?.username ?? "";

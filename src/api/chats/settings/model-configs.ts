@@ -50,6 +50,8 @@ const providerFor = async (
   return found;
 };
 
+const deleted = { 204: NoContent, ...fails(400, 401, 403, 404) };
+
 export const modelConfigs = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -146,7 +148,7 @@ export const modelConfigs = (ctx: ApiContext) =>
       {
         user: true,
         params,
-        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
+        response: deleted,
         detail: operation({
           tags,
           operationId: "deleteModelConfig",
