@@ -3,10 +3,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { settingsMarkdown } from "#base/config.ts";
+import { alertRules, alertTable, dashboardJson } from "#src/api/metrics/print-monitoring.ts";
 import { REFERENCE } from "./reference.ts";
 
-const PAGES = ["docs/cli.md", "docs/configuration.md"];
-const BLOCKS: Readonly<Record<string, () => string>> = { settings: settingsMarkdown, ...REFERENCE };
+const PAGES = ["docs/cli.md", "docs/configuration.md", "docs/monitoring.md"];
+const BLOCKS: Readonly<Record<string, () => string>> = { settings: settingsMarkdown, alerts: alertTable, ...REFERENCE };
+const FILES = { "grafana-dashboard.json": dashboardJson, "alerts.yaml": alertRules };
+const MONITORING = new URL("../../deploy/monitoring/", import.meta.url);
+
+for (const [name, print] of Object.entries(FILES)) writeFileSync(new URL(name, MONITORING), print());
 
 for (const page of PAGES) {
   const file = fileURLToPath(new URL(`../../${page}`, import.meta.url));

@@ -8,6 +8,7 @@ import type { Metrics } from "#base/metrics.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import type { ScheduledBackups } from "#db/backup/schedule.ts";
 import { LocalStore } from "#db/engine/local.ts";
+import type { Trouble } from "#db/engine/store.ts";
 import type { ApiContext } from "../context.ts";
 import { registerCluster } from "./cluster.ts";
 
@@ -96,6 +97,9 @@ const registerActors = (metrics: Metrics, ctx: ApiContext): void => {
 };
 
 const registerStore = (metrics: Metrics, { store, config }: ApiContext): void => {
+  const isIn = (kind: Trouble["kind"]) => (): number => (store.trouble?.kind === kind ? 1 : 0);
+  metrics.gauge("slipway_database_damaged", "1 once a damaged part of the database was read.", isIn("damaged"));
+  metrics.gauge("slipway_disk_full", "1 while the disk takes no writes.", isIn("full"));
   metrics.histogram(
     "slipway_commit_seconds",
     "Time of a commit of a group of batches, its flush included.",

@@ -1,0 +1,91 @@
+// The files that monitoring is set up with, printed from the table (monitoring.ts): a Grafana dashboard, Prometheus alert rules, and the table of
+// alerts for docs/monitoring.md.
+import { ALERTS, PANELS, type Panel } from "./monitoring.ts";
+
+const WIDTH = 12;
+const HEIGHT = 8;
+
+/** Returns the dashboard in Grafana's JSON model. */
+export const dashboardJson = (): string => {
+  let y = 0;
+  let id = 0;
+  const panels = [...new Set(PANELS.map(({ group }) => group))].flatMap((group) => {
+    const row = {
+      id: ++id,
+      type: "row",
+      title: group,
+      collapsed: false,
+      gridPos: { x: 0, y, w: 24, h: 1 },
+      panels: [],
+    };
+    y += 1;
+    const own = PANELS.filter((panel) => panel.group === group).map((panel, i) => {
+      const at = { x: (i % 2) * WIDTH, y: y + Math.floor(i / 2) * HEIGHT };
+      return panelJson(panel, ++id, at);
+    });
+    y += Math.ceil(own.length / 2) * HEIGHT;
+    return [row, ...own];
+  });
+  const board = {
+    uid: "slipway",
+    title: "Slipway",
+    tags: ["slipway"],
+    schemaVersion: 39,
+    editable: true,
+    refresh: "30s",
+    time: { from: "now-6h", to: "now" },
+    templating: { list: [SOURCE, JOB] },
+    panels,
+  };
+  return `${JSON.stringify(board, null, 2)}\n`;
+};
+
+const SOURCE = { name: "source", label: "Data source", type: "datasource", query: "prometheus" };
+const JOB = {
+  name: "job",
+  label: "Job",
+  type: "query",
+  datasource: { type: "prometheus", uid: "$source" },
+  query: { query: "label_values(slipway_build_info, job)", refId: "job" },
+  refresh: 2,
+};
+
+const panelJson = ({ title, unit, queries }: Panel, id: number, at: { x: number; y: number }) => ({
+  id,
+  type: unit === "dateTimeFromNow" ? "stat" : "timeseries",
+  title,
+  datasource: { type: "prometheus", uid: "$source" },
+  gridPos: { ...at, w: WIDTH, h: HEIGHT },
+  fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+  targets: queries.map(({ expr, legend }, i) => ({
+    refId: String.fromCharCode(65 + i),
+    expr,
+    legendFormat: legend === "" ? "{{instance}}" : `{{instance}} ${legend}`,
+  })),
+});
+
+/** Returns the alerts as a file of Prometheus rules. */
+export const alertRules = (): string => {
+  const quoted = (text: string): string => JSON.stringify(text);
+  const rules = ALERTS.map(({ name, expr, for: lasts, severity, summary, action }) =>
+    [
+      `      - alert: ${name}`,
+      `        expr: ${quoted(expr)}`,
+      `        for: ${lasts}`,
+      "        labels:",
+      `          severity: ${severity}`,
+      "        annotations:",
+      `          summary: ${quoted(summary)}`,
+      `          description: ${quoted(action.replace(/ \(\[[^\]]+\]\([^)]+\)\)/g, ""))}`,
+    ].join("\n"),
+  );
+  return `# Printed by \`bun run docs\`. Expects the scrape job \`slipway\`.\ngroups:\n  - name: slipway\n    rules:\n${rules.join("\n")}\n`;
+};
+
+/** Returns the alerts as a table for people. */
+export const alertTable = (): string =>
+  [
+    "| alert | severity | what is wrong | what to do |",
+    "|---|---|---|---|",
+    ...ALERTS.map(({ name, severity, summary, action }) => `| \`${name}\` | ${severity} | ${summary} | ${action} |`),
+  ].join("\n");
