@@ -49,6 +49,8 @@ export type PrebuildProblem = {
 
 /** Also without any news, for what nobody has told us of. */
 const LOOK_MS = 5 * 60_000;
+/** After one that could not be made: the reason, such as a setting or a quota, may be gone by then. */
+const RETRY_MS = 30_000;
 /** A look that a crash or an error has cut short is made again so soon. */
 const CUT_SHORT_MS = 10_000;
 
@@ -89,15 +91,19 @@ export class PrebuildKeeper {
       if (reason !== undefined) reasons.set(preset_id, reason);
     };
     for (const one of remove) note(one.preset_id, await this.#tried(template_id, () => this.#remove(one)));
+    let retry = false;
     for (const preset_id of create) {
-      if (template) note(preset_id, await this.#tried(template_id, () => this.#create(template, preset_id)));
+      const reason = template && (await this.#tried(template_id, () => this.#create(template, preset_id)));
+      note(preset_id, reason);
+      retry ||= reason !== undefined;
     }
     this.#keep(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
       await store.commit([forgetPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
       return;
     }
-    const sooner = next !== undefined && next < again ? [lookAtPrebuildsBy(template_id, next)] : [];
+    const due = Math.min(next ?? again, retry ? now + RETRY_MS : again);
+    const sooner = due < again ? [lookAtPrebuildsBy(template_id, due)] : [];
     await store.commit([putOffPrebuilds(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
   }
 

@@ -111,3 +111,29 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
     err: expect.stringContaining("no template"),
   });
 }, 120_000);
+
+test("[CV-41] a push says why workspaces cannot be kept ready, and a value that contradicts a preset is refused", async () => {
+  const folder = join(world.home, "kept");
+  mkdirSync(folder);
+  const manifest = {
+    provisioner: "echo",
+    parameters: [
+      { name: "size", type: "string", default: "s" },
+      { name: "owner", type: "string" },
+    ],
+    presets: [{ name: "small", parameters: { size: "s" }, prebuilds: 1 }],
+    resources: [{ name: "main", agents: [{ name: "main" }] }],
+  };
+  writeFileSync(join(folder, "template.yaml"), JSON.stringify(manifest));
+  const pushed = await world.run(["templates", "push", folder]);
+  expect([pushed.code, pushed.err]).toEqual([
+    0,
+    expect.stringMatching(/warning: no workspace is kept ready for the preset small: .*owner/),
+  ]);
+  const create = ["workspaces", "create", "w", "--template", "kept", "--preset", "small", "--parameter", "size=l"];
+  const refused = await world.run(create);
+  expect([refused.code, refused.err]).toEqual([
+    1,
+    expect.stringContaining("The preset small sets size to s. Leave out --preset, or --parameter size=l."),
+  ]);
+});

@@ -14,7 +14,8 @@ export const run: RunVerb = async (input) => {
   return withServer("tasks create", input, value, async ({ client }) => {
     const text = await textOf(input, words);
     const template = await templateAsked(input, client, value.template);
-    const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
+    const preset =
+      value.preset === undefined ? undefined : await presetNamed(client, template, value.preset, rich_parameter_values);
     const task = await client.post("/api/v2/tasks/me", {
       input: text,
       rich_parameter_values,

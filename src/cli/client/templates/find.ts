@@ -64,15 +64,23 @@ export const templateNamed = async (client: Client, name: string | undefined): P
   return first;
 };
 
-/** The id of a preset of the active version. Throws VerbFailure that names those there are. */
+/** Returns the id of a preset of the active version. Throws VerbFailure when there is none, or when a value given beside it contradicts it. */
 export const presetNamed = async (
   client: Client,
   { active_version_id, name }: Template,
   preset: string,
+  given: readonly { readonly name: string; readonly value: string }[] = [],
 ): Promise<string> => {
   const presets = await client.get(`/api/v2/templateversions/${active_version_id}/presets`);
   const found = presets.find((one) => one.name === preset);
-  if (found) return found.id;
+  if (found) {
+    const fixed = new Map(found.parameters.map((one) => [one.name, one.value]));
+    const other = given.find((one) => fixed.has(one.name) && fixed.get(one.name) !== one.value);
+    if (!other) return found.id;
+    throw new VerbFailure(
+      `The preset ${preset} sets ${other.name} to ${fixed.get(other.name)}. Leave out --preset, or --parameter ${other.name}=${other.value}.`,
+    );
+  }
   const names = presets.map((one) => one.name).join(", ");
   throw new VerbFailure(`the template ${name} has ${names ? `the presets ${names}` : "no presets"}, not ${preset}`);
 };

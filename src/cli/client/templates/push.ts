@@ -1,6 +1,7 @@
 // `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version the one that
 // workspaces are made of (rule CV-7). A template of that name is made when there is none.
 import { basename, resolve } from "node:path";
+import { pause } from "#base/retry.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
@@ -37,8 +38,33 @@ export const run: RunVerb = async (input) => {
       given.has["no-activate"] && known ? known : await activate(client, organization, name, known, version);
     if (given.has.json) input.print(JSON.stringify({ template, version }));
     else input.print(said(name, version.name, known !== undefined, template.active_version_id === version.id));
+    for (const line of await prebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
     return EXIT.ok;
   });
+};
+
+/** How long the server may take to find out that a workspace cannot be kept ready. */
+const PROBLEM_MS = 3_000;
+const LOOK_MS = 200;
+
+/** Why workspaces of the active version cannot be kept ready, a line for each preset; the server finds out a moment after the push. */
+const prebuildProblems = async (
+  { clock, signal }: VerbInput,
+  client: Client,
+  template: Template,
+  { id }: TemplateVersion,
+): Promise<string[]> => {
+  if (template.active_version_id !== id) return [];
+  const until = clock.monotonic() + PROBLEM_MS;
+  for (;;) {
+    const presets = await client.get(`/api/v2/templateversions/${id}/presets`, { signal });
+    if (!presets.some((preset) => (preset.desired_prebuild_instances ?? 0) > 0)) return [];
+    const lines = presets.flatMap(({ name, prebuild_problem: problem }) =>
+      problem === undefined ? [] : [`warning: no workspace is kept ready for the preset ${name}: ${problem}`],
+    );
+    if (lines.length > 0 || clock.monotonic() > until || signal.aborted) return lines;
+    await pause(clock, LOOK_MS, signal);
+  }
 };
 
 const said = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
@@ -72,7 +98,7 @@ const imported = async (
   const { archive, files, leftOut } = await folderArchive(folder);
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for (const path of leftOut) progress.line(`${path} is no plain file and is left out`);
+  for (const path of leftOut) progress.line(`${path} is left out: it is no file of this folder`);
   progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
   const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));

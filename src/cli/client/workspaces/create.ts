@@ -26,7 +26,8 @@ export const run: RunVerb = async (input) => {
     const { client } = remote;
     const name = await orAsked(input, word, "Name of the new workspace");
     const template = await templateAsked(input, client, value.template);
-    const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
+    const preset =
+      value.preset === undefined ? undefined : await presetNamed(client, template, value.preset, rich_parameter_values);
     const workspace = await client.post("/api/v2/users/me/workspaces", {
       name,
       rich_parameter_values,
