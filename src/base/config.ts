@@ -170,6 +170,18 @@ export const containerAccessUrl = (setting: URL | undefined, access: URL): URL =
   return url;
 };
 
+/**
+ * Returns why containers of an engine on this machine cannot reach the server, and which settings change that; undefined where they can, or
+ * nobody can tell. On Linux a container reaches its host by the address of a bridge, at which a server on loopback does not listen.
+ */
+export const containersCutOff = (config: Config, platform: string = process.platform): string | undefined => {
+  const { docker_access_url, access_url } = config;
+  const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !isLoopback(access_url.hostname));
+  if (platform !== "linux" || isElsewhere || !listensOnLoopback(config)) return undefined;
+  const { port } = config.address;
+  return `Containers cannot reach the server, which listens on ${addressKind.print(config.address)} alone. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
+};
+
 /** True when nothing but this machine can connect directly; a proxy in front may still let others in. */
 export const listensOnLoopback = (config: Config): boolean => isLoopback(config.address.host);
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
-import { type Config, containerAccessUrl } from "#base/config.ts";
+import { type Config, containerAccessUrl, containersCutOff } from "#base/config.ts";
 import { whyNoLocal } from "#domain/builds/local-rule.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
@@ -32,6 +32,7 @@ export const makeProvisioners = (
     clock,
     accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
+    cutOff: containersCutOff(config),
   });
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({
@@ -52,6 +53,7 @@ export const makeProvisioners = (
     cliConfig: config.terraform_cli_config,
     pass: config.terraform_environment,
     applyLimit: config.terraform_apply_limit,
+    formLimit: config.terraform_form_limit,
   });
   const external = new ExternalProvisioner(workers, clock);
   const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];

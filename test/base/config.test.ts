@@ -6,6 +6,7 @@ import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import {
   accessUrl,
   allowedHosts,
+  containersCutOff,
   listensOnLoopback,
   loadClientConfig,
   loadConfig,
@@ -217,6 +218,27 @@ describe("what follows from the settings", () => {
     );
     expect(load(["--docker-host=unix:///flag.sock"], theirs).config.docker_host).toBe("unix:///flag.sock");
     expect(load([], { DOCKER_HOST: "" }).config.docker_host).toBeUndefined();
+  });
+
+  test("[CF-2] the settings file wins over another program's variable, also over one that cannot be used", () => {
+    const files = { "s.yaml": "docker_host: tcp://file:2375\nterraform_cli_config: /file/tf.rc\n" };
+    for (const DOCKER_HOST of ["tcp://ambient:2375", "nonsense"]) {
+      const env = { DOCKER_HOST, TF_CLI_CONFIG_FILE: "/ambient/tf.rc", SLIPWAY_CONFIG: "s.yaml" };
+      const { config, sources } = load([], env, files);
+      expect([config.docker_host, config.terraform_cli_config]).toEqual(["tcp://file:2375", "/file/tf.rc"]);
+      expect(sources.docker_host.from).toBe("file");
+    }
+  });
+
+  test("[CF-18] containers of this machine cannot reach a server on loopback, unless a setting leads there", () => {
+    const cutOff = (argv: string[]): string | undefined => containersCutOff(load(argv).config, "linux");
+    expect(cutOff([])).toMatch(
+      /listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0:\d+, or docker_access_url/,
+    );
+    expect(cutOff(["--address", "0.0.0.0:7080"])).toBeUndefined();
+    expect(cutOff(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
+    expect(cutOff(["--access-url", "https://slipway.example.com"])).toBeUndefined();
+    expect(containersCutOff(load([]).config, "darwin")).toBeUndefined();
   });
 
   test("[CF-7] without an access URL it is the address the server really listens on", () => {

@@ -2,7 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { backoff } from "#base/retry.ts";
 import { Connection, Stopped } from "#src/daemon/connection/connection.ts";
+import { dial } from "#src/daemon/connection/dial.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
+import { freePort } from "#test/support/net/free-port.ts";
 import { settled, WatchedClock } from "./support/clock.ts";
 import { TOKEN } from "./support/daemon.ts";
 import { RecordingServer } from "./support/server.ts";
@@ -142,4 +144,11 @@ describe("the connection", () => {
     connection.stop();
     await running;
   });
+});
+
+test("[CF-18] a server that is not reached is named in the log with its address, and why nobody answers there", async () => {
+  const url = new URL(`http://127.0.0.1:${freePort()}/`);
+  const { signal } = new AbortController();
+  const failure = await dial({ url, token: "t", clock: systemClock, signal }).catch((error: unknown) => error);
+  expect(String((failure as Error).message)).toBe(`${url.origin} is not reached: nothing listens there`);
 });

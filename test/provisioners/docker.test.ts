@@ -73,12 +73,13 @@ beforeEach(async () => {
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 
-const provisioner = (more: { program?: string | undefined; clock?: ManualClock } = { program }) =>
+const provisioner = (more: { program?: string | undefined; clock?: ManualClock; cutOff?: string } = { program }) =>
   new DockerProvisioner({
     host: engine.host,
     clock: more.clock ?? systemClock,
     accessUrl: () => new URL("http://host.docker.internal:7080/"),
     program: more.program,
+    cutOff: more.cutOff,
   });
 
 const run = (asked = request(), notes = new Notes(), signal = new AbortController().signal) =>
@@ -221,6 +222,13 @@ test("[PV-4] no engine, a host that cannot be used and a program that does not f
   await expect(without()).rejects.toThrow("bun run build");
   await expect(without(import.meta.path)).rejects.toThrow("is no Linux program");
   await expect(without("/nowhere/slipway")).rejects.toThrow("cannot be read");
+});
+
+test("[CF-18] the log of a start says that the container cannot reach the server, and which setting to change", async () => {
+  const notes = new Notes();
+  const cutOff = "Containers cannot reach the server. Set address to 0.0.0.0:7080.";
+  await provisioner({ program, cutOff }).run(request(), notes, new AbortController().signal);
+  expect(notes.lines.some((line) => line.includes(cutOff))).toBe(true);
 });
 
 test("[PV-5] a cancelled build ends at once in the middle of a slow answer and leaves no container", async () => {

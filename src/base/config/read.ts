@@ -73,12 +73,21 @@ export const readEnv = (
       reading.problems.push({ name, from: place, detail });
     }
   }
-  for (const [key, { otherVariable }] of Object.entries(table)) {
-    const text = otherVariable === undefined ? undefined : env[otherVariable];
-    if (!otherVariable || !text || reading.given.some((given) => given.key === key)) continue;
-    reading.given.push({ key, name: otherVariable, from: "env", place, text });
-  }
   return reading;
+};
+
+/** Variables of other programs, such as DOCKER_HOST, for settings that are given nowhere else: not in the settings file either. */
+export const readOtherVariables = (
+  table: SettingsTable,
+  env: Readonly<Record<string, string | undefined>>,
+  before: readonly Reading[],
+): Reading => {
+  const isGiven = (key: string): boolean => before.some(({ given }) => given.some((one) => one.key === key));
+  const given = Object.entries(table).flatMap(([key, { otherVariable: name }]): Given[] => {
+    const text = name === undefined || isGiven(key) ? undefined : env[name];
+    return name && text ? [{ key, name, from: "env", place: "environment", text }] : [];
+  });
+  return { given, problems: [] };
 };
 
 /** A YAML mapping of keys to scalars or lists of scalars. */

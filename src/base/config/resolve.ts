@@ -1,7 +1,7 @@
 // Turns what was given into the typed values of a table: flag before environment before file before default (rule CF-2).
 // Refuses everything unknown or malformed, all problems in one error (rules CF-3, CF-4).
 import { type Problem, UsageError } from "#base/usage-error.ts";
-import { type Given, type Reading, readEnv, readFlags, readSettingsFile } from "./read.ts";
+import { type Given, type Reading, readEnv, readFlags, readOtherVariables, readSettingsFile } from "./read.ts";
 import { readSecretFiles, withSecretFiles } from "./secret-files.ts";
 import { defaultOf, type Setting, type SettingsTable, type Values } from "./setting.ts";
 
@@ -39,6 +39,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
   const readable = withSecretFiles(table);
   const named = [readFlags(readable, input.argv), readEnv(readable, input.env, rules.prefix, rules.otherVariables)];
   named.push(readFileNamedBy(readable, named, input));
+  named.push(readOtherVariables(readable, input.env, named));
   const readings = named.map((reading) => readSecretFiles(table, reading, (path) => input.readFile(path)));
   const problems = readings.flatMap((reading) => reading.problems);
   const values: Record<string, unknown> = {};

@@ -13,7 +13,7 @@ export interface Setting<T> {
   readonly absent?: string;
   /** Never shown, neither in messages nor in listings. */
   readonly secret?: true;
-  /** Another program's variable that is read when ours is not set, such as DOCKER_HOST. */
+  /** Another program's variable, such as DOCKER_HOST, that is read where the setting is given nowhere, not in the file either. */
   readonly otherVariable?: string;
   /** False: cannot stand in the settings file. */
   readonly file?: false;

@@ -32,6 +32,10 @@ export const TERRAFORM_SETTINGS = {
     group: "Workspaces",
     help: "How long one apply may take, such as 2h; then it is ended, and what it has made is kept.",
   }),
+  terraform_form_limit: setting(duration(1_000, 600_000), 10_000, {
+    group: "Workspaces",
+    help: "How much of the processor's time planning a form may use whose questions depend on each other, such as 30s. A busy machine does not count; by the clock it is ten times as long.",
+  }),
 } as const;
 
 /** Of the server alone. */

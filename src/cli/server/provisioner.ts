@@ -103,6 +103,7 @@ const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Ma
         cliConfig: settings.terraform_cli_config,
         pass: settings.terraform_environment,
         applyLimit: settings.terraform_apply_limit,
+        formLimit: settings.terraform_form_limit,
       }),
   };
   return new Map(settings.provisioners.flatMap((kind) => (made[kind] ? [[kind, made[kind]()] as const] : [])));

@@ -3,7 +3,14 @@ import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
-import { allowedHosts, type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
+import {
+  allowedHosts,
+  type Config,
+  containersCutOff,
+  type LoadedConfig,
+  loadConfig,
+  SECRET_VARIABLES,
+} from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
@@ -153,6 +160,7 @@ export const serve = async <Context extends ServedContext>(
     throw error;
   }
   await announce(input, config, server, context);
+  void warnOfContainers(config, clock);
   // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
   if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
@@ -229,6 +237,17 @@ const announce = async (
   if (metrics) input.print(`Metrics: ${metrics.href}`);
   input.print(`Data is kept in ${await placeOfData(config)}`);
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
+};
+
+/** Where an engine answers, and its containers could not reach this server. */
+const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => {
+  const cutOff = containersCutOff(config);
+  if (cutOff === undefined) return;
+  const { DockerProvisioner } = await import("#src/provisioners/docker/docker.ts");
+  const { docker_host: host, agent_binary: program } = config;
+  const accessUrl = (): URL => new URL("http://localhost/");
+  const lacks = await new DockerProvisioner({ host, program, clock, accessUrl }).lacks();
+  if (lacks === undefined) log("server").warn(cutOff);
 };
 
 const placeOfData = async ({ database_url, data_dir }: Config): Promise<string> => {

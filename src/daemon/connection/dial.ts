@@ -1,6 +1,7 @@
 // Opens a connection to the server: a WebSocket that becomes a yamux session (facts/wire 1.1). Says whether the server refused the
 // token or could not be reached.
 import type { Clock } from "#base/clock.ts";
+import { failureWords } from "#base/network/failure-words.ts";
 import { AGENT_API_VERSION } from "#src/wire/agent-api.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
 import { plainWebSocket, UpgradeRefused } from "#src/wire/plain-websocket.ts";
@@ -56,6 +57,7 @@ export const dial = async (options: {
       ping_timeout_ms: PING_TIMEOUT_MS,
     });
   } catch (error) {
+    if (error instanceof WireError && error.failure === "closed") throw await unreached(url, error, clock);
     if (!(error instanceof UpgradeRefused)) throw error;
     const { status, message } = error;
     throw status === 401 || status === 403 ? new TokenRefused(status) : new WireError("closed", message);
@@ -63,6 +65,22 @@ export const dial = async (options: {
     late.cancel();
     signal.removeEventListener("abort", giveUp);
   }
+};
+
+/** How long the server is asked again for the reason why no socket was opened, which a WebSocket does not tell. */
+const WHY_MS = 2_000;
+
+/** Names the address that was tried, and why nobody answered there. */
+const unreached = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
+  const late = new AbortController();
+  const timer = clock.after(WHY_MS, () => late.abort());
+  const asked = fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
+  const why = await asked.then(
+    ({ status }) => (status === 200 ? message : `${message} It answers ${status} to /healthz.`),
+    (error: unknown) => (late.signal.aborted ? "there is no answer" : failureWords(error)),
+  );
+  timer.cancel();
+  return new WireError("closed", `${url.origin} is not reached: ${why}`);
 };
 
 type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; endpoint: Endpoint };

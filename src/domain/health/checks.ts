@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { type Address, address } from "#base/config/kinds.ts";
-import { type Config, listensOnLoopback } from "#base/config.ts";
+import { type Config, containersCutOff, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
@@ -214,9 +214,12 @@ const openFiles = ({ max_connections }: Config): Finding[] => {
 };
 
 /** Whether templates of containers can be used; a machine without an engine is as good. */
-const containers = async ({ docker_host, agent_binary }: Config, clock: Clock): Promise<Finding> => {
+const containers = async (config: Config, clock: Clock): Promise<Finding> => {
+  const { docker_host, agent_binary } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
   const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
+  const cutOff = lacks === undefined ? containersCutOff(config) : undefined;
+  if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine answers. ${cutOff}` };
   const detail = lacks === undefined ? "the engine answers" : `workspaces cannot be containers: ${lacks}`;
   return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
 };

@@ -30,6 +30,8 @@ export type DockerOptions = {
   readonly accessUrl: () => URL;
   /** As in the setting `agent_binary`. */
   readonly program?: string | undefined;
+  /** Why containers cannot reach the server, in words for the log of a build. */
+  readonly cutOff?: string | undefined;
 };
 
 type Found = { readonly Id: string; readonly Names?: readonly string[]; readonly Labels?: Record<string, string> };
@@ -71,6 +73,8 @@ export class DockerProvisioner implements Provisioner {
     if (request.transition === "delete") await this.#removeVolumes(work);
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.transition !== "start") return { state: null };
+    const { cutOff } = this.#options;
+    if (cutOff !== undefined) report.log("warn", work.stage, cutOff);
     try {
       const all = wantedContainers(request);
       const network = networkFor(request, all.length);

@@ -17,6 +17,7 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { isAlive, markOf, markOfChild, type ProcessMark } from "../local/process-table.ts";
 import { Behind, DETACHED } from "./behind.ts";
+import { processorMsOfGroup } from "./processor-time.ts";
 import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
@@ -31,6 +32,8 @@ export type CommandOptions = {
   readonly signal: AbortSignal;
   /** Milliseconds after which it is interrupted as if it had been cancelled. */
   readonly limit: number;
+  /** The limit counts the processor's time of the program and what it starts, up to ten times as much by the clock: a busy machine ends nothing. */
+  readonly countsProcessor?: boolean;
   /** Milliseconds between being interrupted and being killed. */
   readonly grace: number;
   /** False: has the same priority as the server. */
@@ -56,6 +59,8 @@ export type Ended = {
 };
 
 const POLL_MS = 20;
+/** Of a limit that counts the processor's time: one that waits for somebody else uses none. */
+const CLOCK_FACTOR = 10;
 /** Until the command is behind the server. */
 const FIRST_POLL_MS = 2;
 /** Bytes of output of one command. */
@@ -160,7 +165,7 @@ class Stop {
     const { clock, limit, grace } = this.#options;
     const now = clock.monotonic();
     if (this.#asked === undefined) {
-      this.tooLong = now - this.#began > limit;
+      this.tooLong = now - this.#began > limit && this.#hasUsed(now - this.#began);
       this.tooMuch = isTooMuch;
       if (!isCancelled && !this.tooLong && !this.tooMuch) return;
       this.#asked = now;
@@ -171,6 +176,13 @@ class Stop {
       // Before it has a group of its own.
       signalTo(this.#pid, "SIGKILL");
     }
+  }
+
+  #hasUsed(ms: number): boolean {
+    const { limit, countsProcessor = false } = this.#options;
+    if (!countsProcessor || ms > CLOCK_FACTOR * limit) return true;
+    const used = processorMsOfGroup(this.#pid);
+    return used === undefined || used > limit;
   }
 
   /**

@@ -46,8 +46,7 @@ export type FormAnswer = {
   readonly names: ReadonlyMap<string, string>;
 };
 
-/** Milliseconds of one command, and until what was interrupted is killed. */
-const LIMIT_MS = 10_000;
+/** Milliseconds until what was interrupted is killed. */
 const GRACE_MS = 1_000;
 /** Milliseconds for providers and modules of a version, which others wait for. */
 const PREPARE_MS = 60_000;
@@ -67,6 +66,8 @@ const SHORT_LIVED = { GOGC: "off", GOMEMLIMIT: "512MiB" };
 export class Forms {
   readonly #root: string;
   readonly #options: () => Promise<EngineOptions>;
+  /** Milliseconds of one command. */
+  readonly #limit_ms: number;
   /** By version, the one used last at the end. */
   readonly #prepared = new Map<string, Promise<Session>>();
   readonly #answers = new Map<string, FormAnswer>();
@@ -77,8 +78,9 @@ export class Forms {
   #running = 0;
   #runs = 0;
 
-  constructor(root: string, options: () => Promise<EngineOptions>) {
+  constructor(root: string, limit_ms: number, options: () => Promise<EngineOptions>) {
     this.#root = root;
+    this.#limit_ms = limit_ms;
     this.#options = options;
   }
 
@@ -170,7 +172,8 @@ export class Forms {
         cwd: session.work,
         clock,
         signal,
-        limit: LIMIT_MS,
+        limit: this.#limit_ms,
+        countsProcessor: true,
         grace: GRACE_MS,
         givesWay,
       };
@@ -188,7 +191,10 @@ export class Forms {
         line: (text) => progress.line(text, "", "plan"),
       });
       signal.throwIfAborted();
-      if (tooLong) throw new PlanBroken("The template's questions took too long to be planned. Please try again.");
+      if (tooLong)
+        throw new PlanBroken(
+          `Planning the template's questions took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
+        );
       if (killedBy) throw new PlanBroken(killedWords(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");

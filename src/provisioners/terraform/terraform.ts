@@ -38,6 +38,8 @@ export type TerraformOptions = {
   readonly cliConfig: string | undefined;
   readonly pass: readonly string[];
   readonly applyLimit: number;
+  /** Milliseconds of the processor that planning a form may use. */
+  readonly formLimit: number;
   readonly limits?: Partial<Limits>;
 };
 
@@ -70,7 +72,7 @@ export class TerraformProvisioner implements Provisioner {
     };
     const { clock } = options;
     this.#kept = new KeptBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
-    this.forms = new Forms(join(this.#options.root, "forms"), () => this.#engineOptions());
+    this.forms = new Forms(join(this.#options.root, "forms"), this.#options.formLimit, () => this.#engineOptions());
   }
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {

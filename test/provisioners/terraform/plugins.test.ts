@@ -36,7 +36,7 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days, folders 
   const [left, recent, forgotten] = [old("imports/a", 0), old("forms/a", 6), old("forms/b", 8)];
   const question = old("forms/a/run-1", 0);
   const build = old("builds/c", 400);
-  const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000 };
+  const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000, formLimit: 10_000 };
   await new TerraformProvisioner({ root, clock, env: {}, ...settings }).prepare();
   const stay = [used, recent, build];
   expect([...stay, unused, left, forgotten, question].filter((one) => existsSync(one))).toEqual(stay);
@@ -44,7 +44,7 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days, folders 
 
 test("[TF-37] what is kept of a build goes when it is stored, but not when something newer was left meanwhile or it cannot be read", async () => {
   using place = tempDirectory();
-  const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000 };
+  const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000, formLimit: 10_000 };
   const one = new TerraformProvisioner({ root: place.path, clock: new ManualClock(0), env: {}, ...settings });
   const leave = async (id: string, serial: number): Promise<Session> => {
     const session = new Session(join(place.path, "builds", id));

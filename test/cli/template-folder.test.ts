@@ -1,0 +1,32 @@
+// Which files of a folder become a template: links inside of it are followed, and none leads out of it.
+import { expect, test } from "bun:test";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { folderArchive } from "#src/cli/client/templates/folder.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+test("[CV-42] links inside of a template's folder are followed; those that lead out, in a circle or nowhere are left out and named", async () => {
+  using place = tempDirectory();
+  const folder = join(place.path, "template");
+  mkdirSync(join(folder, "shared", "deep"), { recursive: true });
+  mkdirSync(join(folder, ".git"));
+  writeFileSync(join(place.path, "secret"), "outside");
+  writeFileSync(join(folder, ".git", "config"), "hidden");
+  writeFileSync(join(folder, "real.yaml"), "provisioner: echo\n");
+  writeFileSync(join(folder, "shared", "deep", "main.tf"), "# module\n");
+  const links = {
+    "template.yaml": "real.yaml",
+    module: "shared/deep",
+    out: "../secret",
+    folder: "..",
+    "shared/deep/circle": "../..",
+    nowhere: "missing",
+    git: ".git/config",
+  };
+  for (const [path, target] of Object.entries(links)) symlinkSync(target, join(folder, path));
+  const { archive, leftOut } = await folderArchive(folder);
+  const files = await new Bun.Archive(archive).files();
+  expect([...files.keys()].sort()).toEqual(["module/main.tf", "real.yaml", "shared/deep/main.tf", "template.yaml"]);
+  expect(await files.get("template.yaml")?.text()).toBe("provisioner: echo\n");
+  expect([...leftOut].sort()).toEqual(["folder", "git", "module/circle", "nowhere", "out", "shared/deep/circle"]);
+});

@@ -1,0 +1,23 @@
+// The limit of planning a form counts what the program does, not how busy the machine is.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { runCommand } from "#src/provisioners/terraform/command.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const run = async (script: string, limit: number): Promise<boolean> => {
+  using place = tempDirectory();
+  const { signal } = new AbortController();
+  const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
+  const common = { clock: systemClock, signal, limit, grace: 100, countsProcessor: true };
+  return (await runCommand({ ...where, ...common, args: ["-c", script] })).tooLong;
+};
+
+test("[TF-50] waiting does not use the limit up, working does, and what waits for ever ends at ten times the limit", async () => {
+  const [waits, works, worksBelow, hangs] = await Promise.all([
+    run("sleep 1", 300),
+    run("while :; do :; done", 300),
+    run("(while :; do :; done) & wait", 300),
+    run("sleep 60", 100),
+  ]);
+  expect({ waits, works, worksBelow, hangs }).toEqual({ waits: false, works: true, worksBelow: true, hangs: true });
+}, 30_000);
