@@ -9,7 +9,7 @@ export type Panel = {
   readonly queries: readonly { readonly expr: string; readonly legend: string }[];
 };
 
-export type Alert = {
+type Alert = {
   readonly name: string;
   readonly expr: string;
   /** How long it must hold first. */

@@ -1,6 +1,6 @@
 // What a server tells of a damaged database and of a full disk: to those who ask, in its log, and to the operator who looks.
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
