@@ -33,8 +33,12 @@ export const encodeHead = (
   if (!hasHost) lines.push("host: workspace");
   if (length === undefined) lines.push("transfer-encoding: chunked");
   else if (length > 0 || method !== "GET") lines.push(`content-length: ${length}`);
-  return new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`);
+  return bytesOf(`${lines.join("\r\n")}\r\n\r\n`);
 };
+
+/** Returns the bytes that a head was read from: headers that came over HTTP have one character for each byte. */
+const bytesOf = (head: string): Uint8Array =>
+  /^[\0-\xff]*$/.test(head) ? Buffer.from(head, "latin1") : new TextEncoder().encode(head);
 
 /** Reads what stands before the empty line. Throws WireError `protocol`. */
 export const parseHead = (text: string): HttpHead => {

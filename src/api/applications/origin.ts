@@ -22,3 +22,13 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
   if (host === headers.get("host")?.toLowerCase()) return true;
   return onHost ? hosts.nameOfOrigin(origin)?.user === name.user : host === accessUrl.host;
 };
+
+/**
+ * True for the preflight of a page of another app of the same owner, at a host of its own. Browsers send none with a cookie, so the app
+ * answers it for everybody: what it allows is decided again when the request itself comes.
+ */
+export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: Place): boolean => {
+  const origin = headers.get("origin");
+  if (method !== "OPTIONS" || !onHost || origin === null || !headers.has("access-control-request-method")) return false;
+  return hosts.nameOfOrigin(origin)?.user === name.user;
+};

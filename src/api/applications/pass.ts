@@ -92,6 +92,14 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   }
 };
 
+const streamOf = (body: Uint8Array): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start(controller) {
+      if (body.byteLength > 0) controller.enqueue(body);
+      controller.close();
+    },
+  });
+
 /** What must be ended together: the request to the app, the place among open streams, the watch over the caller's right. */
 class Flow {
   readonly #ctx: ApiContext;
@@ -158,7 +166,11 @@ class Flow {
       const parts: Uint8Array[] = [];
       for await (const part of response.body) parts.push(part);
       this.end();
-      return new Response(Buffer.concat(parts), { status, headers });
+      const body = Buffer.concat(parts);
+      if (headers.has("content-type")) return new Response(body, { status, headers });
+      // The runtime would call bytes without a type a download; a stream has the type that the app gave it: none.
+      headers.set("content-length", String(body.byteLength));
+      return new Response(streamOf(body), { status, headers });
     }
     this.#timer.cancel();
     this.#undo.push(whenAppLost(this.#ctx, this.#passing, this.cut));

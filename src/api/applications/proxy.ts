@@ -13,7 +13,7 @@ import { wantsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
 import { appQuery, BY_PATH, withoutPairs } from "./headers.ts";
-import { isFromOwnPage } from "./origin.ts";
+import { isFromOwnPage, isOwnPreflight } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
@@ -100,11 +100,12 @@ export class AppProxy {
   async #serve(request: Request, asked: Asked): Promise<Response> {
     const { name, prefix, rest, by, byCookie } = asked;
     const query = appQuery(queryOf(request.url));
-    const place = await findApp(this.#ctx, name, by?.caller);
-    if (place === "signed_out" && wantsPage(request)) return this.#signIn(request, asked, query);
-    if (typeof place === "string") return this.#trouble(request, place);
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
+    const asPreflight = isOwnPreflight(request, from);
+    const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
+    if (place === "signed_out" && wantsPage(request)) return this.#signIn(request, asked, query);
+    if (typeof place === "string") return this.#trouble(request, place);
     if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // What an app refers to by relative paths is below its own folder.

@@ -36,11 +36,15 @@ export type Refusal = "signed_out" | "not_found" | "dormant" | "stopped" | "star
 type Deps = { readonly store: Store };
 type Target = { level: ShareLevel } & Pick<AppPlace, "port" | "tls" | "base" | "isPort">;
 
+/** `asPreflight`: for a request that asks only what a page may send, which a browser never sends with a cookie. */
+type Options = { readonly asPreflight?: boolean };
+
 /** Finds it for this caller (undefined: nobody is signed in). */
 export const findApp = async (
   { store }: Deps,
   name: AppName,
   caller: UserCaller | undefined,
+  { asPreflight = false }: Options = {},
 ): Promise<AppPlace | Refusal> => {
   const refused: Refusal = caller ? "not_found" : "signed_out";
   const username = name.user === "me" ? caller?.username : name.user;
@@ -62,7 +66,7 @@ export const findApp = async (
     most: workspace.max_share_level as ShareLevel,
     isOfTemplate: app !== undefined && agent.parent_id === null,
   });
-  if (!mayOpen(level, caller, workspace)) return refused;
+  if (!asPreflight && !mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
   const label = labelOf({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
   const { id: workspace_id, owner_id } = workspace;
