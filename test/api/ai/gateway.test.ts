@@ -71,7 +71,13 @@ describe("SDKs", () => {
   test("[GW-2] a caller that asks for the usage of its stream gets every byte of the provider's", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const body = { model: "test-model", stream: true, stream_options: { include_usage: true }, odd: [1], messages: [] };
+    const body = {
+      model: "test-model",
+      stream: true,
+      stream_options: { include_usage: true },
+      odd: [1],
+      messages: [{ role: "user", content: "hello" }],
+    };
     const asked = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
       method: "POST",
       headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", "x-custom": "kept" },
@@ -170,7 +176,7 @@ describe("who may call", () => {
     fetch(`${world.base}${path}`, {
       method: "POST",
       headers,
-      body: JSON.stringify({ model: "test-model", messages: [] }),
+      body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
     });
 
   test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in the words of each dialect", async () => {
@@ -214,7 +220,8 @@ describe("who may call", () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
-    const create = (model: string) => client.chat.completions.create({ model, messages: [] });
+    const create = (model: string) =>
+      client.chat.completions.create({ model, messages: [{ role: "user", content: "hello" }] });
     const refusal = (asked: PromiseLike<unknown>) =>
       asked.then(
         () => undefined,
@@ -246,8 +253,14 @@ describe("who may call", () => {
     }
     void world.upstream.answerAll((call) => call.answer(200, { model: "test-model", usage: USAGE }));
     const token = await gatewayToken(mia);
-    await openai({ base: world.base, token }).chat.completions.create({ model: "test-model", messages: [] });
-    await openai(world).chat.completions.create({ model: "test-model", messages: [] });
+    await openai({ base: world.base, token }).chat.completions.create({
+      model: "test-model",
+      messages: [{ role: "user", content: "hello" }],
+    });
+    await openai(world).chat.completions.create({
+      model: "test-model",
+      messages: [{ role: "user", content: "hello" }],
+    });
     expect((await gatewayCalls(mia)).map(({ username }) => username)).toEqual(["mia"]);
     expect((await gatewayCalls(owner)).map(({ username }) => username)).toHaveLength(2);
     const [own] = await gatewayCalls(owner);
@@ -283,7 +296,10 @@ describe("providers that fail", () => {
       { provider_id: provider.id, model: "c" },
     ];
     await setGateway(world.owner, { names: [{ name: "best", targets }] });
-    const asked = openai(world).chat.completions.create({ model: "best", messages: [] });
+    const asked = openai(world).chat.completions.create({
+      model: "best",
+      messages: [{ role: "user", content: "hello" }],
+    });
     const second = await world.upstream.next();
     expect(second.body.model).toBe("b");
     second.answer(529, { error: { message: "overloaded" } });
@@ -300,7 +316,7 @@ describe("providers that fail", () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
-    const bad = client.chat.completions.create({ model: "test-model", messages: [] });
+    const bad = client.chat.completions.create({ model: "test-model", messages: [{ role: "user", content: "hello" }] });
     (await world.upstream.next()).answer(
       400,
       { error: { message: `no such thing for ${MODEL_KEY}`, code: "bad" } },
@@ -309,7 +325,10 @@ describe("providers that fail", () => {
     const refused = await bad.catch((error) => error as { status: number; message: string; headers: Headers });
     expect(refused).toMatchObject({ status: 400 });
     expect(JSON.stringify(refused)).not.toContain(MODEL_KEY);
-    const unauthorized = client.chat.completions.create({ model: "test-model", messages: [] });
+    const unauthorized = client.chat.completions.create({
+      model: "test-model",
+      messages: [{ role: "user", content: "hello" }],
+    });
     (await world.upstream.next()).answer(401, { error: { message: `Incorrect API key provided: ${MODEL_KEY}` } });
     const error = await unauthorized.catch((one) => one as { status: number; message: string });
     expect(error).toMatchObject({ status: 502, code: "provider_credentials" });
@@ -323,7 +342,11 @@ describe("providers that fail", () => {
   test("[GW-2] a server that refuses to tell usage is asked as the caller asked, and the use is estimated", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const asked = openai(world).chat.completions.create({ model: "test-model", stream: true, messages: [] });
+    const asked = openai(world).chat.completions.create({
+      model: "test-model",
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+    });
     (await world.upstream.next()).answer(400, { detail: "Extra inputs are not permitted: stream_options" });
     const call = await world.upstream.next();
     expect(call.body.stream_options).toBeUndefined();
@@ -342,7 +365,12 @@ describe("providers that fail", () => {
       method: "POST",
       signal: leaving.signal,
       headers: { "x-api-key": world.token },
-      body: JSON.stringify({ model: "test-model", stream: true, max_tokens: 9, messages: [] }),
+      body: JSON.stringify({
+        model: "test-model",
+        stream: true,
+        max_tokens: 9,
+        messages: [{ role: "user", content: "hello" }],
+      }),
     });
     const call = await world.upstream.next();
     call.raw(
@@ -358,7 +386,11 @@ describe("providers that fail", () => {
   test("[GW-5] a stream that breaks off ends the caller's, too, and counts as failed", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const asked = openai(world).chat.completions.create({ model: "test-model", stream: true, messages: [] });
+    const asked = openai(world).chat.completions.create({
+      model: "test-model",
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+    });
     const call = await world.upstream.next();
     call.raw(delta("half an ans"));
     const reading = (async () => {
@@ -385,7 +417,11 @@ describe("limits", () => {
     const client = openai(world);
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, () =>
-        client.chat.completions.create({ model: "test-model", max_tokens: 30, messages: [] }),
+        client.chat.completions.create({
+          model: "test-model",
+          max_tokens: 30,
+          messages: [{ role: "user", content: "hello" }],
+        }),
       ),
     );
     const refused = results

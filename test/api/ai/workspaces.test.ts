@@ -48,7 +48,7 @@ const ask = (base: string | undefined, token: string | undefined) =>
   fetch(`${base}/v1/messages`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [] }),
+    body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }),
   });
 
 testInside("[GW-7] its programs find addresses and a token that works, and what the template sets stays", async () => {

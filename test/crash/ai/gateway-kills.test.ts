@@ -19,7 +19,12 @@ test("[GW-5] [GW-6] killed while calls are under way, the ledger keeps what was 
     fetch(`http://127.0.0.1:${place.port}/api/v2/ai/anthropic/v1/messages`, {
       method: "POST",
       headers: { "x-api-key": token },
-      body: JSON.stringify({ model: "test-model", stream: true, max_tokens, messages: [] }),
+      body: JSON.stringify({
+        model: "test-model",
+        stream: true,
+        max_tokens,
+        messages: [{ role: "user", content: "hello" }],
+      }),
     });
   const whole = ask(7);
   const first = await upstream.next();
