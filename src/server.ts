@@ -205,7 +205,7 @@ const handlerOf = (
       checkDeclaredLength(request, operations);
       refuseNulIn(request.url);
       return await ctx.requests.run(request, async () => {
-        const identity = withinScope(request, await identify(credential, request, who));
+        const identity = withinScope(request, await identify(credential, request, who), operations);
         rates?.count(request, identity, operations);
         remember(request, identity);
         const response = await onBehalf(request, identity, behalf, () => app.fetch(request));

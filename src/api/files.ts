@@ -37,6 +37,7 @@ export const files = (ctx: ApiContext) =>
           reads: "stream",
           rate: "upload",
           accepts: [...ARCHIVE_TYPES],
+          scope: "file:create",
         }),
       },
     )
@@ -53,6 +54,7 @@ export const files = (ctx: ApiContext) =>
         summary: "Download a file",
         description: "For whoever uploaded it and for those who look after templates.",
         answers: [...ARCHIVE_TYPES],
+        scope: "file:read",
       }),
     });
 

@@ -20,6 +20,7 @@ export const health = (ctx: ApiContext) =>
         description: "200 as long as the process answers at all.",
         security: [],
         answers: ["text/plain"],
+        placement: "here",
       }),
     })
     .get(
@@ -33,14 +34,15 @@ export const health = (ctx: ApiContext) =>
       },
       {
         response: { 200: Readiness, 503: Readiness },
-        detail: {
+        detail: operation({
           tags,
           operationId: "checkReadiness",
           summary: "Ready",
           description:
             "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves nobody. A spare is ready when the active node is, to which it passes everything on.",
           security: [],
-        },
+          placement: "here",
+        }),
       },
     );
 

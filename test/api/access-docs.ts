@@ -1,8 +1,11 @@
 // Prints who may do what for people: src/api/ACCESS.md, from the reviewed tables that the tests ask. `bun test/api/access-docs.ts` writes
 // it; access.test.ts compares.
 import { join } from "node:path";
-import { scopeFor } from "#src/api/http/scope-rules.ts";
+import type { ScopeNeed } from "#src/api/http/operation.ts";
+import { scopeWords } from "#src/api/http/scope-gate.ts";
+import { startTestServer } from "#test/support/server.ts";
 import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
+import { declaredScopes } from "./declared-scopes.ts";
 import { TABLE } from "./edge/matrix-table.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
@@ -33,29 +36,31 @@ const actions = (): string =>
     ACTIONS.map(([action, , who]) => [action, ...EVERYBODY.map((name) => (who.includes(name) ? "●" : ""))]),
   );
 
-/** The scope an operation takes of a key with scopes; empty where nobody needs one. */
-const scopeOf = (name: string, is: string): string => {
-  const [method = "", path = ""] = name.split(" ");
+type Scopes = ReadonlyMap<string, ScopeNeed>;
+
+/** The scope an operation takes of a key with scopes; empty where none is needed. */
+const scopeOf = (scopes: Scopes, name: string, is: string): string => {
   const isOfUsers =
     is
       .split(" ")
       .slice(3)
       .some((status) => status !== "401") && is.startsWith("401");
-  return isOfUsers ? (scopeFor(method, path.replaceAll(/\{\w+\}/g, "x")) ?? "all").replaceAll("|", " or ") : "";
+  const needed = scopes.get(name) ?? "all";
+  return isOfUsers ? (needed === "all" ? needed : scopeWords(needed)) : "";
 };
 
 /** Status by caller: what each gets from each operation. */
-const operations = (): string =>
+const operations = (scopes: Scopes): string =>
   table(
     ["", "scope of a key", ...CALLERS],
     Object.entries(TABLE).map(([name, row]) => {
       const { is, why } = typeof row === "string" ? { is: row, why: undefined } : row;
-      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, scopeOf(name, is), ...is.split(" ")];
+      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, scopeOf(scopes, name, is), ...is.split(" ")];
     }),
   );
 
 /** The whole page. */
-export const accessDocs = (): string => `# Who may do what
+export const accessDocs = (scopes: Scopes): string => `# Who may do what
 
 Printed from the tables that the tests ask; \`bun test/api/access-docs.ts\` writes this page, and a test compares.
 
@@ -73,7 +78,11 @@ What each operation of the API answers: *stranger* has no token, a wrong, an exp
 workspace; *foreigner* belongs to another organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner.
 The *scope* is what a token with scopes needs for it: *any* is every one but \`application_connect\`, *all* a key for everything.
 
-${operations()}
+${operations(scopes)}
 `;
 
-if (import.meta.main) await Bun.write(DOCS, accessDocs());
+if (import.meta.main) {
+  const server = await startTestServer();
+  await Bun.write(DOCS, accessDocs(declaredScopes(server)));
+  await server[Symbol.asyncDispose]();
+}

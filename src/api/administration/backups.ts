@@ -25,12 +25,13 @@ export const backups = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: Backups, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listBackups",
           summary: "List backups",
           description: "Those in the folder of the setting backup_dir.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -42,12 +43,13 @@ export const backups = (ctx: ApiContext) =>
       {
         user: true,
         response: { 202: Backups, ...fails(400, 401, 403, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "createBackup",
           summary: "Make a backup",
           description: "Begins to; `work` and the stream say how far it is. One at a time.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -60,12 +62,13 @@ export const backups = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ backup: t.String({ maxLength: 64, description: "Name of the backup." }) }),
         response: { 202: Backups, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "checkBackup",
           summary: "Check a backup",
           description: "Begins to read it whole, as a restore would; needs as much room beside it as it has bytes.",
-        },
+          scope: "all",
+        }),
       },
     )
     .get(
@@ -96,6 +99,7 @@ export const backups = (ctx: ApiContext) =>
           description:
             "A WebSocket of text messages, each the whole list: at once, and after each step of what is under way.",
           sends: Backups,
+          scope: "all",
         }),
       },
     );

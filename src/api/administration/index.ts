@@ -4,6 +4,7 @@ import { externalAccounts } from "#domain/administration/external-accounts.ts";
 import { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { backups } from "./backups.ts";
@@ -24,12 +25,13 @@ export const administration = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: ExternalAccounts, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listLinkedAccounts",
           summary: "See who has linked external accounts",
           description: "Never their tokens.",
-        },
+          scope: "all",
+        }),
       },
     )
     .use(backups(ctx))

@@ -69,13 +69,14 @@ export const serverLog = (ctx: ApiContext) =>
         user: true,
         query,
         response: { 200: ServerLog, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getServerLog",
           summary: "See the server's log",
           description:
             "The last two thousand lines of this process, kept in memory; what could be a secret or an e-mail address is left out.",
-        },
+          scope: "all",
+        }),
       },
     )
     .get(
@@ -112,6 +113,7 @@ export const serverLog = (ctx: ApiContext) =>
           summary: "Follow the server's log",
           description: "A WebSocket of text messages, each a list of lines: those there are, then those that come.",
           sends: t.Array(ServerLogLine),
+          scope: "all",
         }),
       },
     );

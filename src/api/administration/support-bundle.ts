@@ -31,6 +31,7 @@ export const supportBundles = (ctx: ApiContext) =>
           description:
             "Version, machine, settings, health, figures and the last 2000 lines of the log, without secrets, as a tar. `slipway support-bundle --url` fetches it.",
           answers: [TAR],
+          scope: "all",
         }),
       },
     );

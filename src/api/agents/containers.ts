@@ -42,13 +42,15 @@ export const agentContainers = (ctx: ApiContext) =>
           ),
         }),
         response: { 200: ContainerListing, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "listContainers",
           summary: "List containers",
           description:
             "What the container engine of the workspace runs or has run, and the devcontainers found in the agent's folder; these, and the warnings, are not filtered. Empty where the workspace has no engine. 400 when the agent is not connected; the message names its state.",
-        },
+          scope: "workspace:read",
+          placement: "agent",
+        }),
       },
     )
     .get(
@@ -75,6 +77,8 @@ export const agentContainers = (ctx: ApiContext) =>
           description:
             "A WebSocket of text messages, each a whole container listing: one at once, then one whenever something has changed (containers are looked at each 10 s). 1011 with the reason when the agent goes away.",
           sends: ContainerListing,
+          scope: "workspace:read",
+          placement: "agent",
         }),
       },
     );

@@ -7,6 +7,7 @@ import { askContainers } from "#domain/agents/containers.ts";
 import { usableAgentAt, workspaceOf } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -29,13 +30,15 @@ export const agentDevcontainers = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 202: Generic, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "recreateDevcontainer",
           summary: "Recreate a devcontainer",
           description:
             "Begins to make its container anew; the listing shows how it goes (`starting`, then `running` or `error`). 409 while something else is done to it, 403 when the template made it.",
-        },
+          scope: "workspace:ssh",
+          placement: "agent",
+        }),
       },
     )
     .delete(
@@ -49,13 +52,15 @@ export const agentDevcontainers = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "deleteDevcontainer",
           summary: "Delete a devcontainer",
           description:
             "Stops and removes its container. It is not listed any more until its file changes or somebody makes its container. 409 while something else is done to it.",
-        },
+          scope: "workspace:ssh",
+          placement: "agent",
+        }),
       },
     );
 

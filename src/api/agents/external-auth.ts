@@ -8,6 +8,7 @@ import { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -49,13 +50,14 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           listen: flagQuery("Wait until the owner has linked an account."),
         }),
         response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "getAgentExternalAuth",
           summary: "Get the owner's token at a provider",
           description:
             "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",
-        },
+          placement: "token",
+        }),
       },
     );
 

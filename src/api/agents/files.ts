@@ -31,12 +31,14 @@ export const agentFiles = (ctx: ApiContext) =>
         params,
         query: t.Object({ path: t.Optional(path(`The folder. ${WHERE} Default the agent's folder.`)) }),
         response: { 200: DirectoryListing, ...fails(400, 401, 403, 404, 408, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "listAgentFiles",
           summary: "List a folder of a workspace",
           description: "By name, at most 10,000 entries. 400 when the agent is not connected.",
-        },
+          scope: "workspace:ssh",
+          placement: "agent",
+        }),
       },
     )
     .get(
@@ -69,6 +71,8 @@ export const agentFiles = (ctx: ApiContext) =>
           summary: "Read a file of a workspace",
           description: "Its bytes as they are, with its whole size as `X-File-Size`. Regular files only.",
           answers: [BYTES],
+          scope: "workspace:ssh",
+          placement: "agent",
         }),
       },
     );

@@ -38,12 +38,13 @@ export const agentGitSshKey = (ctx: ApiContext) =>
       {
         agent: true,
         response: { 200: AgentGitSshKey, ...fails(401, 403, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "getAgentGitSshKey",
           summary: "Get the owner's git key pair",
           description: "Ed25519, made on first need. The same for all workspaces of the owner.",
-        },
+          placement: "token",
+        }),
       },
     );
 
@@ -63,12 +64,13 @@ export const userGitSshKey = (ctx: ApiContext) => {
         user: true,
         params,
         response: { 200: GitSshKey, ...fails(401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags: ["Users"],
           operationId: "getGitSshKey",
           summary: "Get a user's public git key",
           description: "Add it to your git server, and every workspace of yours can reach it.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     )
     .put(
@@ -86,6 +88,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
           summary: "Make a new git key pair",
           description: "The one before is gone.",
           audit: target.writes(target.gitSshKey),
+          scope: "user:update_personal",
         }),
       },
     );

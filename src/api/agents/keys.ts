@@ -6,6 +6,7 @@ import { createWorkspaceKey } from "#domain/users/workspace-key.ts";
 import { ExternalLink, WorkspaceKey } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -29,13 +30,15 @@ export const agentKeys = (ctx: ApiContext) =>
         user,
         params: agentPath,
         response: { 201: WorkspaceKey, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["API keys"],
           operationId: "createWorkspaceKey",
           summary: "Create a key for one workspace",
           description:
             "For a program that opens the workspace, such as an editor. The key reads, enters, starts and stops this workspace and nothing else, counts for 8 hours, and ends with the session or token it was made with.",
-        },
+          scope: "all",
+          placement: "agent",
+        }),
       },
     )
     .post(
@@ -48,12 +51,14 @@ export const agentKeys = (ctx: ApiContext) =>
         user,
         params: appPath,
         response: { 201: ExternalLink, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["Applications"],
           operationId: "createExternalLink",
           summary: "Create the link of an external app",
           description:
             "Fills a key for this workspace into the app's link. For the workspace's owner, for apps that the template declares, and for the schemes in `external_app_schemes`. Ask the person first: whatever the link leads to gets the key.",
-        },
+          scope: "all",
+          placement: "agent",
+        }),
       },
     );

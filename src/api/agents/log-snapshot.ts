@@ -32,6 +32,7 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
           description: "Shown in the task's log until its chat has begun.",
           limit: LIMIT,
           example: { messages: [{ id: 1, role: "user", content: "Hello!", time: "2030-01-31T09:30:00Z" }] },
+          placement: "token",
         }),
       },
     );

@@ -45,6 +45,8 @@ export const agentLogs = (ctx: ApiContext) => {
           description:
             "Ascending by id. At most 50,000 lines or 16 MiB of output are answered at once; go on with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It ends with code 1000 when the agent is no longer in use; a reader that falls behind is closed with 1013 and resumes with `after`. `format=text` answers plain text with RFC 3339 times.",
           sends: t.Array(AgentLog),
+          scope: "workspace:read",
+          placement: "agent",
         }),
       },
     )
@@ -57,7 +59,14 @@ export const agentLogs = (ctx: ApiContext) => {
         user: true,
         params: path,
         response: { 200: t.Void(), ...fails(401, 410) },
-        detail: { tags, operationId: "listAgentStartupLogs", summary: "Removed", deprecated: true },
+        detail: operation({
+          tags,
+          operationId: "listAgentStartupLogs",
+          summary: "Removed",
+          deprecated: true,
+          scope: "workspace:read",
+          placement: "agent",
+        }),
       },
     );
 };

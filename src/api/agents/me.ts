@@ -44,6 +44,7 @@ export const agentReports = (ctx: ApiContext) =>
           summary: "Make a log source",
           description: "Lines name the source they came from. The same id again is not an error and changes nothing.",
           example: { id: ANY_ID, display_name: "Startup script", icon: "/emojis/1f4bb.png" },
+          placement: "token",
         }),
       },
     )
@@ -78,6 +79,7 @@ export const agentReports = (ctx: ApiContext) =>
           example: {
             logs: [{ created_at: "2030-01-31T09:30:00Z", level: "info", output: "Dependencies are installed." }],
           },
+          placement: "token",
         }),
       },
     )
@@ -89,7 +91,13 @@ export const agentReports = (ctx: ApiContext) =>
       {
         agent: true,
         response: { 200: t.Void(), ...fails(401, 410) },
-        detail: { tags, operationId: "getAgentGitAuth", summary: "Removed", deprecated: true },
+        detail: operation({
+          tags,
+          operationId: "getAgentGitAuth",
+          summary: "Removed",
+          deprecated: true,
+          placement: "token",
+        }),
       },
     );
 

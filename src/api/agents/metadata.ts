@@ -55,6 +55,8 @@ export const agentMetadata = (ctx: ApiContext) => {
           description:
             "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
           sends: t.Array(AgentMetadata),
+          scope: "workspace:read",
+          placement: "agent",
         }),
       },
     )
@@ -77,6 +79,8 @@ export const agentMetadata = (ctx: ApiContext) => {
           description:
             'The same as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
           sends: MetadataFrame,
+          scope: "workspace:read",
+          placement: "agent",
         }),
       },
     );

@@ -7,6 +7,7 @@ import { agentView, presentAgentRows } from "#domain/agents/present.ts";
 import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -26,6 +27,12 @@ export const oneAgent = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
         response: { 200: WorkspaceAgent, ...fails(400, 401, 404) },
-        detail: { tags: ["Agents"], operationId: "getAgent", summary: "Get an agent" },
+        detail: operation({
+          tags: ["Agents"],
+          operationId: "getAgent",
+          summary: "Get an agent",
+          scope: "workspace:read",
+          placement: "agent",
+        }),
       },
     );

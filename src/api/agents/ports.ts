@@ -6,6 +6,7 @@ import { usableAgentAt } from "#domain/agents/find.ts";
 import { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -25,13 +26,15 @@ export const agentPorts = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
         response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "listListeningPorts",
           summary: "List listening ports",
           description:
             "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",
-        },
+          scope: "workspace:read",
+          placement: "agent",
+        }),
       },
     );
 

@@ -49,6 +49,7 @@ export const agentReinit = (ctx: ApiContext) =>
           description:
             "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
           sends: ReinitEvent,
+          placement: "token",
         }),
       },
     );

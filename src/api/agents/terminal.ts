@@ -11,6 +11,7 @@ import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { connectedBy } from "../http/connected-by.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
@@ -89,12 +90,14 @@ export const agentTerminal = (ctx: ApiContext) =>
           ),
         }),
         response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "openTerminal",
           summary: "Open a terminal",
           description:
             "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",
-        },
+          scope: "workspace:ssh",
+          placement: "agent",
+        }),
       },
     );

@@ -74,6 +74,8 @@ export const agentUpload = (ctx: ApiContext) =>
           operationId: "uploadAgentFile",
           summary: "Upload a file into a workspace",
           description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written by the workspace's user at once or not at all. 400 when the agent is not connected; the message names its state.`,
+          scope: "workspace:ssh",
+          placement: "agent",
         }),
       },
     );

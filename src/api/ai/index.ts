@@ -25,12 +25,13 @@ export const ai = (ctx: ApiContext) =>
     .get("/settings", ({ caller }) => gatewaySettings(ctx, caller), {
       user,
       response: { 200: GatewaySettings, ...fails(401, 403) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getGatewaySettings",
         summary: "Get the settings of the model gateway",
         description: "For owners of the deployment.",
-      },
+        scope: "chat_config:read",
+      }),
     })
     .put(
       "/settings",
@@ -50,6 +51,7 @@ export const ai = (ctx: ApiContext) =>
             "Replaces all settings. Callers send a Slipway token where the provider's API key would be, to `/api/v2/ai/anthropic`, `/api/v2/ai/openai/v1` or `/api/v2/ai/google`.",
           example: { enabled: true, in_workspaces: true, names: [], default_names: {} },
           audit: writesSetting("ai_gateway"),
+          scope: "chat_config:update",
         }),
       },
     )
@@ -71,12 +73,13 @@ export const ai = (ctx: ApiContext) =>
           limit: t.Optional(t.Integer({ minimum: 1, maximum: MAX_CALLS, description: `${MAX_CALLS} by default.` })),
         }),
         response: { 200: GatewayCalls, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listGatewayCalls",
           summary: "List calls of the model gateway",
           description: "The newest first.",
-        },
+          scope: "chat:read",
+        }),
       },
     )
     .get(
@@ -101,11 +104,12 @@ export const ai = (ctx: ApiContext) =>
           month: t.Optional(t.String({ description: "Such as 2026-11, instead of the two dates." })),
         }),
         response: { 200: AiUsage, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getAiUsage",
           summary: "Sum up model usage and cost",
           description: "Counts the model calls of chats and of the gateway.",
-        },
+          scope: "chat:read",
+        }),
       },
     );

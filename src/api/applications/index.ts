@@ -25,7 +25,7 @@ export const applications = (ctx: ApiContext) => {
     .get("/host", ({ request }) => ({ host: hosts(request).wildcard }), {
       user: true,
       response: { 200: ApplicationHost, ...fails(401) },
-      detail: { tags, operationId: "getApplicationHost", summary: "Get the host of apps" },
+      detail: operation({ tags, operationId: "getApplicationHost", summary: "Get the host of apps", scope: "any" }),
     })
     .post(
       "/reconnecting-pty-signed-token",
@@ -51,6 +51,7 @@ export const applications = (ctx: ApiContext) => {
             url: "wss://example.com/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/pty",
             agentID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
           },
+          scope: "workspace:ssh",
         }),
       },
     )
@@ -85,14 +86,15 @@ export const applications = (ctx: ApiContext) => {
           307: t.Void({ description: "To the app, with an encrypted key; without a target to this server." }),
           ...fails(400, 401, 403),
         },
-        detail: {
+        detail: operation({
           tags,
           security: [{ session_token: [] }],
           operationId: "redirectToApplication",
           summary: "Sign in to an app",
           description:
             "Sends a browser back to an app on a host of its own, with an encrypted API key of the scope `application_connect` in the query. It counts once, for a minute and on that host only. A browser without a session is sent to the sign-in page first.",
-        },
+          scope: "workspace:application_connect",
+        }),
       },
     );
 };

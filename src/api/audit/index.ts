@@ -75,13 +75,14 @@ export const audit = (ctx: ApiContext) =>
           ),
         }),
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listAuditLogs",
           summary: "See who did what",
           description:
             "Newest first; changes that were refused are told of, too, with the status of the answer. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
-        },
+          scope: "audit_log:read",
+        }),
       },
     )
     .get(
@@ -109,6 +110,7 @@ export const audit = (ctx: ApiContext) =>
           summary: "Export the audit log",
           description: "Every entry that matches, one JSON object a line or as a table, newest first.",
           answers: ["application/x-ndjson", "text/csv"],
+          scope: "audit_log:read",
         }),
         response: fails(400, 401, 403, 503),
       },
@@ -134,8 +136,10 @@ export const audit = (ctx: ApiContext) =>
           summary: "Follow the audit log",
           description:
             "A WebSocket of text messages, each a list of new entries that match, the oldest first. With `after_id` they begin behind that entry; without it an empty list says from when on, and what was there before is in the list.",
+          placement: "here",
           anywhere: true,
           sends: t.Array(AuditLog),
+          scope: "audit_log:read",
         }),
       },
     )
@@ -148,7 +152,12 @@ export const audit = (ctx: ApiContext) =>
       {
         user,
         response: { 200: AuditRetention, ...fails(401, 403) },
-        detail: { tags, operationId: "getAuditRetention", summary: "See how long entries are kept" },
+        detail: operation({
+          tags,
+          operationId: "getAuditRetention",
+          summary: "See how long entries are kept",
+          scope: "all",
+        }),
       },
     )
     .put(
@@ -168,6 +177,7 @@ export const audit = (ctx: ApiContext) =>
           description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
           audit: target.writes(setting.settingOf("audit_settings", "retention")),
           example: { days: 365, sign_in_days: 90, kinds: {} },
+          scope: "all",
         }),
       },
     );

@@ -39,7 +39,13 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Build, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getBuild", summary: "Get a build" },
+        detail: operation({
+          tags,
+          operationId: "getBuild",
+          summary: "Get a build",
+          scope: "workspace:read",
+          placement: "build",
+        }),
       },
     )
     .patch(
@@ -66,6 +72,8 @@ export const builds = (ctx: ApiContext) =>
           summary: "Cancel a build",
           description: "A pending build is cancelled at once; a running one is told to end.",
           audit: target.writes(target.workspaceBuild),
+          scope: "workspace:update",
+          placement: "build",
         }),
       },
     )
@@ -78,7 +86,14 @@ export const builds = (ctx: ApiContext) =>
       },
       {
         params,
-        ...jobLogRoute(tags, "listBuildLogs", "Get or follow the log of a build", " `format=text` answers plain text."),
+        ...jobLogRoute({
+          tags,
+          operationId: "listBuildLogs",
+          summary: "Get or follow the log of a build",
+          scope: "workspace:read",
+          placement: "build",
+          more: " `format=text` answers plain text.",
+        }),
       },
     )
     .get(
@@ -91,7 +106,13 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(ParameterValue), ...fails(400, 401, 404) },
-        detail: { tags, operationId: "listBuildParameters", summary: "Parameter values of a build" },
+        detail: operation({
+          tags,
+          operationId: "listBuildParameters",
+          summary: "Parameter values of a build",
+          scope: "workspace:read",
+          placement: "build",
+        }),
       },
     )
     .get(
@@ -105,12 +126,14 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(Resource), ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listBuildResources",
           summary: "Resources of a build",
           description: "Empty until the build has succeeded.",
-        },
+          scope: "workspace:read",
+          placement: "build",
+        }),
       },
     )
     .use(buildState(ctx))
@@ -121,7 +144,13 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: BuildTimings, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getBuildTimings", summary: "Timings of a build" },
+        detail: operation({
+          tags,
+          operationId: "getBuildTimings",
+          summary: "Timings of a build",
+          scope: "workspace:read",
+          placement: "build",
+        }),
       },
     );
 

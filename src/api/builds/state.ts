@@ -45,6 +45,8 @@ export const buildState = (ctx: ApiContext) =>
           summary: "State of a build",
           answers: ["application/octet-stream"],
           description: "What its provisioner has left for the next build.",
+          scope: "workspace:update",
+          placement: "build",
         }),
       },
     )
@@ -85,6 +87,8 @@ export const buildState = (ctx: ApiContext) =>
           limit: STATE_LIMIT + 4_096,
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },
+          scope: "workspace:update",
+          placement: "build",
         }),
       },
     );

@@ -33,12 +33,14 @@ export const chatAcl = (ctx: ApiContext) =>
       user,
       params,
       response: { 200: ChatAcl, ...fails(400, 401, 403, 404) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getChatAcl",
         summary: "See with whom a chat is shared",
         description: "For its owner; sub-chats go with theirs.",
-      },
+        scope: "chat:read",
+        placement: "chat",
+      }),
     })
     .patch(
       "/:chat/acl",
@@ -70,6 +72,8 @@ export const chatAcl = (ctx: ApiContext) =>
             "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",
           example: { group_roles: { [ANY_ID]: "read" } },
           audit: target.writes(target.chat),
+          scope: "chat:share",
+          placement: "chat",
         }),
       },
     );

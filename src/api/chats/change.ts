@@ -100,6 +100,8 @@ export const changeChat = (ctx: ApiContext) =>
             "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too. A change of `permission_mode` counts from the next call of a tool on, also while a turn runs; calls that wait for approval already must still be answered.",
           example: { title: "Greetings" },
           audit: target.writes(target.chat),
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     )
@@ -114,12 +116,14 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: Chat, ...fails(400, 401, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "interruptChat",
           summary: "Interrupt the turn",
           description: "What was said so far is kept. The sub-chats it waits for are interrupted, too; others go on.",
-        },
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     )
     .delete(
@@ -133,7 +137,13 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: queuedPath,
         response: { 204: NoContent, ...fails(400, 401, 404, 409) },
-        detail: { tags, operationId: "deleteQueuedMessage", summary: "Take a message out of the queue" },
+        detail: operation({
+          tags,
+          operationId: "deleteQueuedMessage",
+          summary: "Take a message out of the queue",
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     )
     .post(
@@ -148,12 +158,14 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: queuedPath,
         response: { 202: Generic, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "promoteQueuedMessage",
           summary: "Let a queued message go first",
           description: "A turn that runs is interrupted.",
-        },
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     )
     .post(
@@ -179,6 +191,8 @@ export const changeChat = (ctx: ApiContext) =>
           description: "Every call that is awaited, exactly once. 409 when none is.",
           limit: CHAT_BODY_LIMIT,
           example: { results: [{ tool_call_id: "call_1", output: { answer: 42 } }] },
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     )
@@ -192,7 +206,13 @@ export const changeChat = (ctx: ApiContext) =>
       {
         user: true,
         params: chatPath,
+        detail: operation({
+          tags,
+          operationId: "reconcileChat",
+          summary: "Bring a chat in an invalid state back to life",
+          scope: "chat:update",
+          placement: "chat",
+        }),
         response: { 200: Chat, ...fails(400, 401, 404, 409) },
-        detail: { tags, operationId: "reconcileChat", summary: "Bring a chat in an invalid state back to life" },
       },
     );

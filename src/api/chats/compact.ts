@@ -46,6 +46,8 @@ export const compactChat = (ctx: ApiContext) =>
           description:
             "A turn that has a model sum the history up, and ends; people see all of it. `instructions` steer the summary. 409 while the chat is busy, and when nothing was answered since the last time. When the summary fails the chat is in error, and the history as it was.",
           example: { instructions: "Keep the names of files." },
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     )
@@ -58,12 +60,14 @@ export const compactChat = (ctx: ApiContext) =>
       },
       {
         ...changesChat,
-        detail: {
+        detail: operation({
           tags,
           operationId: "clearChat",
           summary: "Let the model begin anew",
           description:
             "The model is given nothing of what was said so far; people see all of it, and an edit of an earlier message brings it back for the model. 409 while the chat is busy or messages wait in its queue, and when there is nothing to clear.",
-        },
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     );

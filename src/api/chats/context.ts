@@ -5,6 +5,7 @@ import { findWorkspaceContext } from "#db/chats/context.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { routes } from "../http/routes.ts";
 import { changesChat, tags } from "./paths.ts";
 
@@ -24,12 +25,14 @@ export const chatContext = (ctx: ApiContext) =>
       },
       {
         ...changesChat,
-        detail: {
+        detail: operation({
           tags,
           operationId: "refreshChatContext",
           summary: "Pin the workspace's context anew",
           description:
             "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",
-        },
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     );

@@ -5,6 +5,7 @@ import { costRange } from "#domain/chats/cost-range.ts";
 import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -23,13 +24,15 @@ export const chatCost = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       response: { 200: ChatCost, ...fails(400, 401, 403, 404) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getChatCost",
         summary: "See what a chat has cost",
         description:
           "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
-      },
+        scope: "chat:read",
+        placement: "chat",
+      }),
     })
     .get(
       "/cost/users",
@@ -47,12 +50,13 @@ export const chatCost = (ctx: ApiContext) =>
           search: t.Optional(t.String({ maxLength: 128, description: "In the username or the name." })),
         }),
         response: { 200: UserCosts, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listUserCosts",
           summary: "See what each user has spent",
           description: "For administrators; the dearest first.",
-        },
+          scope: "chat:read",
+        }),
       },
     )
     .get(
@@ -63,11 +67,12 @@ export const chatCost = (ctx: ApiContext) =>
         params: t.Object({ user: t.String({ description: "User id, username or `me`." }) }),
         query: t.Object(rangeQuery),
         response: { 200: CostSummary, ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getCostSummary",
           summary: "See what a user has spent",
           description: "By model, root chat and month. One's own; administrators see everybody's.",
-        },
+          scope: "chat:read",
+        }),
       },
     );

@@ -8,6 +8,7 @@ import { changeableChat } from "#domain/chats/find.ts";
 import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -28,13 +29,15 @@ export const chatDebug = (ctx: ApiContext) =>
         user,
         params: chatPath,
         response: { 200: t.Array(ChatRun), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listChatRuns",
           summary: "List the recorded runs of a chat",
           description:
             "The newest first, at most 100, without their steps. Empty unless the deployment or the owner has model calls recorded.",
-        },
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     )
     .get(
@@ -50,7 +53,13 @@ export const chatDebug = (ctx: ApiContext) =>
         user,
         params: t.Object({ ...chatPath.properties, run: t.String({ format: "uuid", description: "Run id." }) }),
         response: { 200: ChatRunWithSteps, ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "getChatRun", summary: "Get a recorded run with its model calls" },
+        detail: operation({
+          tags,
+          operationId: "getChatRun",
+          summary: "Get a recorded run with its model calls",
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     );
 

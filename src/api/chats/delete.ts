@@ -40,6 +40,8 @@ export const deleteChat = (ctx: ApiContext) =>
           description:
             "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
           audit: target.deletes(target.chat),
+          scope: "chat:delete",
+          placement: "chat",
         }),
       },
     );

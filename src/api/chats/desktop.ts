@@ -8,6 +8,7 @@ import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-fram
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -38,13 +39,15 @@ export const chatDesktop = (ctx: ApiContext) =>
         params: chatPath,
         query: agentQuery,
         response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "openChatDesktop",
           summary: "Look at the desktop of a chat's workspace",
           description:
             "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 409 why there is no desktop; 1011 when the agent or the desktop goes away.",
-        },
+          scope: "chat:update",
+          placement: "chat_workspace",
+        }),
       },
     );
 

@@ -3,6 +3,7 @@ import { visibleChat } from "#domain/chats/find.ts";
 import { ChatDiff } from "#schema/chats/chat-diff.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -22,12 +23,14 @@ export const chatDiff = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: ChatDiff, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getChatDiff",
           summary: "Get the diff of a chat's pull request",
           description:
             "Asked of the git host with the account that the chat's owner has linked there. 404 while the chat has pushed nothing to a host of this deployment; 503 in words when the host does not answer.",
-        },
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     );

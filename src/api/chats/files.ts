@@ -51,6 +51,7 @@ export const chatFiles = (ctx: ApiContext) => {
               example: 'attachment; filename="notes.txt"',
             },
           },
+          scope: "chat:create",
         }),
       },
     )
@@ -64,6 +65,7 @@ export const chatFiles = (ctx: ApiContext) => {
         summary: "Read a file of a chat",
         description: "For whoever uploaded it and for whoever may see the chat it belongs to.",
         answers: [...CHAT_FILE_TYPES],
+        scope: "chat:read",
       }),
     });
 };

@@ -54,6 +54,8 @@ export const forkChat = (ctx: ApiContext) =>
           description:
             "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
           example: {},
+          scope: "chat:create",
+          placement: "chat",
         }),
       },
     );

@@ -47,6 +47,8 @@ export const chatGit = (ctx: ApiContext) =>
             'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
           sends: GitMessage,
           takes: GitRequest,
+          scope: "chat:read",
+          placement: "chat_workspace",
         }),
       },
     );

@@ -68,12 +68,13 @@ export const chats = (ctx: ApiContext) =>
           offset: pageQuery.offset,
         }),
         response: { 200: t.Array(Chat), ...fails(400, 401, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listChats",
           summary: "List one's chats",
           description: "Root chats with their children: pinned ones first, then the one that moved last.",
-        },
+          scope: "chat:read",
+        }),
       },
     )
     .post(
@@ -94,6 +95,8 @@ export const chats = (ctx: ApiContext) =>
           description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",
           limit: CHAT_BODY_LIMIT,
           example: { organization_id: ANY_ID, content: [{ type: "text", text: "Hello! Who are you?" }] },
+          scope: "chat:create",
+          placement: "owner",
         }),
       },
     )
@@ -112,7 +115,12 @@ export const chats = (ctx: ApiContext) =>
         user: true,
         query: t.Object({ workspace_ids: t.Optional(t.String({ description: "At most 25, comma-separated." })) }),
         response: { 200: t.Record(t.String(), t.String({ format: "uuid" })), ...fails(400, 401) },
-        detail: { tags, operationId: "listNewestChats", summary: "Find the newest chat of each workspace" },
+        detail: operation({
+          tags,
+          operationId: "listNewestChats",
+          summary: "Find the newest chat of each workspace",
+          scope: "chat:read",
+        }),
       },
     )
     .use(chatWatch(ctx))
@@ -130,7 +138,7 @@ export const chats = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       response: { 200: Chat, ...fails(400, 401, 404) },
-      detail: { tags, operationId: "getChat", summary: "Get a chat" },
+      detail: operation({ tags, operationId: "getChat", summary: "Get a chat", scope: "chat:read", placement: "chat" }),
     })
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))

@@ -4,6 +4,7 @@ import { localModelServers } from "#domain/administration/local-models.ts";
 import { LocalModelServers } from "#schema/administration/local-models.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -19,12 +20,13 @@ export const localModels = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: LocalModelServers, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags: ["Models"],
           operationId: "listLocalModelServers",
           summary: "Look for servers of models on this machine",
           description:
             "Asks the addresses of the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp), all at once and 1.5 s at most for each question.",
-        },
+          scope: "chat_config:read",
+        }),
       },
     );

@@ -95,6 +95,8 @@ export const chatMessages = (ctx: ApiContext) =>
           description:
             "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
           example: { content: [{ type: "text", text: "In one sentence, please." }] },
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     )
@@ -134,6 +136,8 @@ export const chatMessages = (ctx: ApiContext) =>
           description:
             "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, also into folders that are gone; `warnings` names those that do not, and 409 says why none does. Commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     )
@@ -162,12 +166,14 @@ export const chatMessages = (ctx: ApiContext) =>
           limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
         }),
         response: { 200: MessagePage, ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listMessages",
           summary: "List messages",
           description: "Newest first; oldest first with `after_id` alone.",
-        },
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     )
     .get(
@@ -188,12 +194,14 @@ export const chatMessages = (ctx: ApiContext) =>
         params: chatPath,
         query: t.Object({ limit: t.Optional(t.Integer({ description: "0 to 2000; 0 or absent: 500." })) }),
         response: { 200: Prompts, ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listPrompts",
           summary: "List what the user has written",
           description: "Newest first.",
-        },
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     );
 

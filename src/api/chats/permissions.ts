@@ -32,13 +32,15 @@ export const chatPermissions = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: ChatApprovals, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listApprovals",
           summary: "List the calls that wait for permission, with what each would do",
           description:
             "Edits and new files come as a diff against the files as they are now, commands with their parts and their folder. Empty when the chat waits for no permission.",
-        },
+          scope: "chat:read",
+          placement: "chat",
+        }),
       },
     )
     .post(
@@ -64,6 +66,8 @@ export const chatPermissions = (ctx: ApiContext) =>
           description:
             "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
+          scope: "chat:update",
+          placement: "chat",
         }),
       },
     );
@@ -85,7 +89,12 @@ export const userPermissions = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: Permissions, ...fails(401) },
-        detail: { tags, operationId: "getUserPermissions", summary: "Read what one's new chats may do without asking" },
+        detail: operation({
+          tags,
+          operationId: "getUserPermissions",
+          summary: "Read what one's new chats may do without asking",
+          scope: "chat_config:read",
+        }),
       },
     )
     .get(
@@ -108,13 +117,14 @@ export const userPermissions = (ctx: ApiContext) =>
           workspace_id: t.Optional(t.String({ format: "uuid", description: "Where the chat would work." })),
         }),
         response: { 200: Starting, ...fails(400, 401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getStartingPermissions",
           summary: "Read what a chat that one begins now may do without asking",
           description:
             "For a chat of the client type `ui` in that workspace, or in none. In a workspace that runs on the server's own machine it asks before changes, unless one has set permissions for one's new chats.",
-        },
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -137,6 +147,7 @@ export const userPermissions = (ctx: ApiContext) =>
             permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
           },
           audit: setting.writesOwnSetting("permissions"),
+          scope: "chat_config:update",
         }),
       },
     );

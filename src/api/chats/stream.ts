@@ -88,6 +88,8 @@ export const chatStream = (ctx: ApiContext) =>
           description:
             "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
           sends: t.Array(ChatEvent),
+          scope: "chat:read",
+          placement: "chat",
         }),
       },
     );

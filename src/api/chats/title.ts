@@ -7,6 +7,7 @@ import { chatErrorOf } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -27,13 +28,15 @@ export const chatTitle = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: t.Object({ title: t.String() }), ...fails(400, 401, 403, 404, 409, 503, 504) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "proposeChatTitle",
           summary: "Propose a title",
           description:
             "Asks the chat's model; without one that can be asked, the first words. The title is not stored.",
-        },
+          scope: "chat:update",
+          placement: "chat",
+        }),
       },
     );
 

@@ -37,6 +37,8 @@ export const chatWatch = (ctx: ApiContext) =>
           description:
             'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
           sends: WatchEvent,
+          scope: "chat:read",
+          placement: "owner",
         }),
       },
     );

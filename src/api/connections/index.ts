@@ -47,13 +47,14 @@ export const connections = (ctx: ApiContext) =>
           ...pageQuery,
         }),
         response: { 200: ConnectionLogs, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listConnectionLogs",
           summary: "See who was connected to which workspace",
           description:
             "Newest first: SSH, editors, terminals, apps and ports. Requests of one browser to an app are one connection, which is over after 15 minutes of silence.",
-        },
+          scope: "audit_log:read",
+        }),
       },
     )
     .get(
@@ -65,7 +66,12 @@ export const connections = (ctx: ApiContext) =>
       {
         user,
         response: { 200: ConnectionRetention, ...fails(401, 403) },
-        detail: { tags, operationId: "getConnectionRetention", summary: "See how long connections are kept" },
+        detail: operation({
+          tags,
+          operationId: "getConnectionRetention",
+          summary: "See how long connections are kept",
+          scope: "audit_log:read",
+        }),
       },
     )
     .put(
@@ -85,6 +91,7 @@ export const connections = (ctx: ApiContext) =>
           description: "Days from the beginning of a connection; 0 is for ever. What is older goes within minutes.",
           audit: target.writes(setting.settingOf("audit_settings", "connection retention")),
           example: { days: 90 },
+          scope: "all",
         }),
       },
     );

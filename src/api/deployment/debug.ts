@@ -60,12 +60,13 @@ export const debug = (ctx: ApiContext) =>
         user,
         query: t.Object({ force: flagQuery("Look again, although somebody has looked a moment ago.") }),
         response: { 200: HealthReport, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getHealthReport",
           summary: "See how the server fares",
           description: "What `slipway doctor` finds, and whether the server reaches itself. Looked at once a minute.",
-        },
+          scope: "debug_info:read",
+        }),
       },
     )
     .get(
@@ -77,7 +78,12 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: HealthSettings, ...fails(401, 403) },
-        detail: { tags, operationId: "getHealthSettings", summary: "See which warnings are dismissed" },
+        detail: operation({
+          tags,
+          operationId: "getHealthSettings",
+          summary: "See which warnings are dismissed",
+          scope: "debug_info:read",
+        }),
       },
     )
     .put(
@@ -98,6 +104,7 @@ export const debug = (ctx: ApiContext) =>
           description: "They no longer make it unhealthy.",
           audit: target.writes(settingOf("health_settings", "dismissed")),
           example: { dismissed_healthchecks: ["Database"] },
+          scope: "deployment_config:update",
         }),
       },
     )
@@ -111,7 +118,12 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Coordinator, ...fails(401, 403) },
-        detail: { tags, operationId: "getCoordinator", summary: "See who is in the private network" },
+        detail: operation({
+          tags,
+          operationId: "getCoordinator",
+          summary: "See who is in the private network",
+          scope: "debug_info:read",
+        }),
       },
     )
     .get(
@@ -124,6 +136,11 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Tailnet, ...fails(401, 403) },
-        detail: { tags, operationId: "getTailnetStats", summary: "See how busy relay and coordinator are" },
+        detail: operation({
+          tags,
+          operationId: "getTailnetStats",
+          summary: "See how busy relay and coordinator are",
+          scope: "debug_info:read",
+        }),
       },
     );

@@ -54,6 +54,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         summary: "Ask what one may do",
         description: "Answers by the names of the questions. What is not there or not known is answered with false.",
         example: { checks: { mine: { object: { resource_type: "workspace", owner_id: "me" }, action: "read" } } },
+        scope: "any",
       }),
     })
     .get(
@@ -73,12 +74,13 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Entitlements, ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getEntitlements",
           summary: "See which features there are",
           description: "None takes a licence.",
-        },
+          scope: "any",
+        }),
       },
     )
     .get(
@@ -90,12 +92,13 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: t.Array(t.Object({})), ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listLicenses",
           summary: "List licences",
           description: "There are none, and none is needed.",
-        },
+          scope: "deployment_config:read",
+        }),
       },
     )
     .get("/updatecheck", () => ({ current: true, version: VERSION, url: "" }), {
@@ -117,12 +120,13 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DeploymentConfig, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getDeploymentConfig",
           summary: "See the settings in effect",
           description: "Each with the flag, variable or file it comes from. Secrets are named and never shown.",
-        },
+          scope: "deployment_config:read",
+        }),
       },
     )
     .get(
@@ -134,6 +138,11 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DeploymentStats, ...fails(401, 403) },
-        detail: { tags, operationId: "getDeploymentStats", summary: "See what the deployment has to do now" },
+        detail: operation({
+          tags,
+          operationId: "getDeploymentStats",
+          summary: "See what the deployment has to do now",
+          scope: "deployment_stats:read",
+        }),
       },
     );

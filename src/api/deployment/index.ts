@@ -64,6 +64,7 @@ export const deployment = (ctx: ApiContext) =>
           ],
         },
         audit: target.writes(settingOf("appearance", "appearance")),
+        scope: "deployment_config:update",
       }),
     })
     .get(
@@ -72,28 +73,30 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: SshConfig, ...fails(401) },
-        detail: { tags, operationId: "getSshConfig", summary: "Names of workspaces for ssh" },
+        detail: operation({ tags, operationId: "getSshConfig", summary: "Names of workspaces for ssh", scope: "any" }),
       },
     )
     .get("/experiments", () => [], {
       user: true,
       response: { 200: t.Array(t.String()), ...fails(401) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listExperiments",
         summary: "Experiments that are switched on",
         description: "There are none.",
-      },
+        scope: "any",
+      }),
     })
     .get("/experiments/available", () => ({ safe: [], danger: [] }), {
       user: true,
       response: { 200: t.Object({ safe: t.Array(t.String()), danger: t.Array(t.String()) }), ...fails(401) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listAvailableExperiments",
         summary: "Experiments that exist",
         description: "There are none.",
-      },
+        scope: "any",
+      }),
     })
     .get(
       "/regions",
@@ -113,11 +116,12 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Object({ regions: t.Array(Region) }), ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listRegions",
           summary: "Where the server is reached",
           description: "One place: this server.",
-        },
+          scope: "any",
+        }),
       },
     );

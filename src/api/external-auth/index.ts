@@ -52,12 +52,13 @@ const reading = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: ExternalAuthList, ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listExternalAccounts",
           summary: "List external accounts",
           description: "All providers, and the links of the caller.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     )
     .get(
@@ -77,12 +78,13 @@ const reading = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuth, ...fails(401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getExternalAccount",
           summary: "Get an external account",
           description: "Asks the provider whether the link works.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     )
     .delete(
@@ -101,6 +103,7 @@ const reading = (ctx: ApiContext) =>
           summary: "Unlink an external account",
           description: "The token is gone here at once; then the provider is asked to take it back.",
           audit: target.deletes(setting.linkIn("externalauth")),
+          scope: "user:update_personal",
         }),
       },
     );
@@ -122,13 +125,14 @@ const signingIn = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuthStart, ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "startExternalAccountLink",
           summary: "Begin linking by signing in at the provider",
           description:
             "The provider sends the browser back to `/external-auth/{id}/callback`. Counts ten minutes, in this session.",
-        },
+          scope: "user:update_personal",
+        }),
       },
     )
     .post(
@@ -153,6 +157,7 @@ const signingIn = (ctx: ApiContext) =>
           operationId: "completeExternalAccountLink",
           summary: "End linking with what the provider sent back",
           example: { code: "from the provider", state: "as it was given to the provider" },
+          scope: "user:update_personal",
         }),
       },
     );
@@ -174,12 +179,13 @@ const byDevice = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuthDevice, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "startExternalAccountDevice",
           summary: "Begin linking by device code",
           description: "A new code each time.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     )
     .post(
@@ -203,6 +209,7 @@ const byDevice = (ctx: ApiContext) =>
           description:
             "204 once the account is linked. 400 until then; its `detail` is the provider's word: authorization_pending (ask again), slow_down (ask less often), access_denied, expired_token.",
           example: { device_code: "from the answer to starting it" },
+          scope: "user:update_personal",
         }),
       },
     );

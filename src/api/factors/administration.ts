@@ -41,12 +41,13 @@ export const factorAdministration = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 200: Factors, ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getFactors",
           summary: "Get a user's second factors",
           description: "For the user, and who manages them.",
-        },
+          scope: "all",
+        }),
       },
     )
     .put(
@@ -66,6 +67,7 @@ export const factorAdministration = (ctx: ApiContext) =>
           summary: "Require a second factor of a user",
           description: "As long as they have none, they can do nothing but enrol one.",
           example: { required: true },
+          scope: "all",
         }),
       },
     )
@@ -79,11 +81,12 @@ export const factorAdministration = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 204: NoContent, ...fails(401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "deleteFactors",
           summary: "Take all second factors from a user",
           description: "For somebody who has lost them, by whoever may set their password.",
-        },
+          scope: "all",
+        }),
       },
     );

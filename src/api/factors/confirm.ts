@@ -37,6 +37,7 @@ export const confirmation = (ctx: ApiContext) =>
           description:
             "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
           example: { password: "your password" },
+          scope: "all",
         }),
       },
     );
@@ -57,11 +58,12 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 201: PasskeyChallenge, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["Second factors"],
           operationId: "startPasskeyConfirmation",
           summary: "Begin to confirm who you are with a passkey",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -88,6 +90,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
             challenge: "from the answer to starting it",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
+          scope: "all",
         }),
       },
     );

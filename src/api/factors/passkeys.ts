@@ -40,7 +40,13 @@ export const passkeys = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 200: t.Array(Passkey), ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "listPasskeys", summary: "List one's passkeys", description: "Oldest first." },
+        detail: operation({
+          tags,
+          operationId: "listPasskeys",
+          summary: "List one's passkeys",
+          description: "Oldest first.",
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -53,12 +59,13 @@ export const passkeys = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 201: PasskeyChallenge, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "startPasskeyRegistration",
           summary: "Begin to register a passkey",
           description: "403 naming `confirmation`: confirm first who you are.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -84,6 +91,7 @@ export const passkeys = (ctx: ApiContext) =>
             name: "Laptop",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
+          scope: "all",
         }),
       },
     )
@@ -103,6 +111,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "renamePasskey",
           summary: "Name a passkey",
           example: { name: "Laptop" },
+          scope: "all",
         }),
       },
     )
@@ -116,12 +125,13 @@ export const passkeys = (ctx: ApiContext) =>
         user: true,
         params: passkeyPath,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "deletePasskey",
           summary: "Delete a passkey",
           description:
             "The recovery codes go with the last second factor. 403 naming `confirmation`: confirm first who you are.",
-        },
+          scope: "all",
+        }),
       },
     );

@@ -5,6 +5,7 @@ import { userPath } from "#domain/users/find.ts";
 import { RecoveryCodes } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -21,11 +22,12 @@ export const recoveryCodes = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["Second factors"],
           operationId: "createRecoveryCodes",
           summary: "Make new recovery codes",
           description: "The old ones count no more. 403 naming `confirmation`: confirm first who you are.",
-        },
+          scope: "all",
+        }),
       },
     );

@@ -29,12 +29,13 @@ export const totp = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 201: TotpEnrolment, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "startTotpEnrolment",
           summary: "Begin to enrol an authenticator app",
           description: "Nothing counts until a code confirms it. 403 naming `confirmation`: confirm first who you are.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -55,6 +56,7 @@ export const totp = (ctx: ApiContext) =>
           description:
             "From now on signing in with the password needs a code, too. With the first second factor come recovery codes, once.",
           example: { enrolment: "from the answer to starting it", code: "123456" },
+          scope: "all",
         }),
       },
     )
@@ -77,6 +79,7 @@ export const totp = (ctx: ApiContext) =>
           summary: "Disable the authenticator app",
           description: "Takes the password and a code. The recovery codes go with the last factor.",
           example: { password: "your password", code: "123456" },
+          scope: "all",
         }),
       },
     );

@@ -34,12 +34,13 @@ export const groups = (ctx: ApiContext) =>
       user,
       query: listQuery,
       response: { 200: t.Array(Group), ...fails(400, 401, 404) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listGroups",
         summary: "List groups",
         description: "Those of the organizations the caller may see.",
-      },
+        scope: "group:read",
+      }),
     })
     .get(
       "/:group",
@@ -49,7 +50,7 @@ export const groups = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Group, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getGroup", summary: "Get a group" },
+        detail: operation({ tags, operationId: "getGroup", summary: "Get a group", scope: "group:read" }),
       },
     )
     .get(
@@ -63,7 +64,12 @@ export const groups = (ctx: ApiContext) =>
         params,
         query: t.Object({ limit: pageQuery.limit, offset: pageQuery.offset }),
         response: { 200: GroupMembers, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "listGroupMembers", summary: "List the members of a group in pages" },
+        detail: operation({
+          tags,
+          operationId: "listGroupMembers",
+          summary: "List the members of a group in pages",
+          scope: "group:read",
+        }),
       },
     )
     .patch(
@@ -84,6 +90,7 @@ export const groups = (ctx: ApiContext) =>
           description: "What is left out stays. Who comes into it or leaves it has other rights at once.",
           example: { display_name: "Front end", add_users: ["ada"] },
           audit: target.writes(target.group),
+          scope: "group:update",
         }),
       },
     )
@@ -103,6 +110,7 @@ export const groups = (ctx: ApiContext) =>
           summary: "Delete a group",
           description: "Its members lose what was shared with it.",
           audit: target.deletes(target.group),
+          scope: "group:delete",
         }),
       },
     );

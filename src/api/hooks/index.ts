@@ -15,6 +15,7 @@ import { HookConsumer, type HookDispatch, HookDispatches, TriedHookConsumer } fr
 import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -48,13 +49,14 @@ export const hooks = (ctx: ApiContext) =>
           limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
         }),
         response: { 200: HookDispatches, ...fails(400, 401, 403) },
-        detail: {
+        detail: operation({
           tags: ["Hooks"],
           operationId: "listHookDispatches",
           summary: "See what lifecycle hooks have decided",
           description:
             "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
-        },
+          scope: "all",
+        }),
       },
     );
 
@@ -71,12 +73,13 @@ const consumer = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: HookConsumer, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags: ["Hooks"],
           operationId: "getHookConsumer",
           summary: "See the consumer of lifecycle hooks",
           description: "Never its secret.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -88,13 +91,14 @@ const consumer = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: TriedHookConsumer, ...fails(400, 401, 403, 409) },
-        detail: {
+        detail: operation({
           tags: ["Hooks"],
           operationId: "tryHookConsumer",
           summary: "Try the consumer of lifecycle hooks",
           description:
             "Sends it one signed event of no chat; what it answers counts for nothing. 409 when there is none.",
-        },
+          scope: "all",
+        }),
       },
     );
 

@@ -27,9 +27,9 @@ export class EnrolmentNeeded extends AppError {
 export class ScopeRefused extends AppError {
   readonly caller: UserCaller;
 
-  constructor(caller: UserCaller, needed = "a key for everything") {
+  constructor(caller: UserCaller, needed: string) {
     super("forbidden", `The scope of this key is ${caller.scopes.join(", ")}.`, {
-      detail: `This takes ${needed.replaceAll("|", " or ")}.`,
+      detail: `This takes ${needed}.`,
     });
     this.caller = caller;
   }

@@ -3,11 +3,24 @@
 // it has a plain `detail`.
 import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
+import type { ActionScope } from "#schema/users/scopes.ts";
 import type { AuditTarget } from "../audit/targets.ts";
+import type { Way } from "./placement/ways.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** All of it may be left away. */
+/**
+ * A scope, several of which a key needs all, or several of which one is enough to ask: the route then asks for the right one. `any`: each key
+ * but one that opens apps only. `all`: a key for everything.
+ */
+export type ScopeNeed =
+  | "any"
+  | "all"
+  | ActionScope
+  | readonly ActionScope[]
+  | { readonly oneOf: readonly ActionScope[] };
+
+/** What the server does with an operation; members that are left away have their defaults. */
 export type Declared = {
   /** A body that works, for pages that fill their fields with it. Without one they make one up of every field, which the rules refuse. */
   readonly example?: { readonly [field: string]: Json };
@@ -15,6 +28,13 @@ export type Declared = {
   readonly limit?: number;
   /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body by itself, within the limit. */
   readonly reads?: "public" | "stream";
+  /** What a key with scopes needs (rule ID-21); every operation for people declares it. */
+  readonly scope?: ScopeNeed;
+  /**
+   * Which node of a cluster does it (rule CP-20): by the thing that it names. Without it the first node does. Every operation whose path
+   * names a thing that has a node of its own declares it.
+   */
+  readonly placement?: Way;
   /** What it would have changed, for the audit log of refusals. Left away: a refusal leaves no entry (rule AU-17). */
   readonly audit?: AuditTarget;
   /** `upload`: counted apart from other calls, and fewer of them a minute (facts/platform 3.1). */
@@ -25,7 +45,7 @@ export type Declared = {
   readonly accepts?: readonly string[];
   /** Content types of an answer that is not JSON. */
   readonly answers?: readonly string[];
-  /** A WebSocket that lives by the store and by what is heard on every node (HEARD_EVERYWHERE): any node of a cluster that reads serves it. */
+  /** A WebSocket that lives by the store and by what is heard on every node (HEARD_EVERYWHERE): a node that only reads serves it, too. */
   readonly anywhere?: true;
   /** What each message of a stream holds, by WebSocket or as the `data` of an event. */
   readonly sends?: TSchema;
@@ -36,22 +56,17 @@ export type Declared = {
 /** Where a route keeps it. */
 export const DECLARED = "x-operation";
 
+const MEMBERS = [
+  ...(["scope", "placement", "example", "limit", "reads", "audit", "rate", "headers"] as const),
+  ...(["accepts", "answers", "anywhere", "sends", "takes"] as const),
+] satisfies readonly (keyof Declared)[];
+const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);
+
 /** The `detail` of a route. */
-export const operation = ({
-  example,
-  limit,
-  reads,
-  audit,
-  rate,
-  headers,
-  accepts,
-  answers,
-  anywhere,
-  sends,
-  takes,
-  ...words
-}: DocumentDecoration & Declared): DocumentDecoration => {
-  const declared: Declared = { example, limit, reads, audit, rate, headers, accepts, answers, anywhere, sends, takes };
+export const operation = (given: DocumentDecoration & Declared): DocumentDecoration => {
+  const members = Object.entries(given).filter(([, value]) => value !== undefined);
+  const words = Object.fromEntries(members.filter(([member]) => !isDeclared(member)));
+  const declared: Declared = Object.fromEntries(members.filter(([member]) => isDeclared(member)));
   return { ...words, [DECLARED]: declared } as DocumentDecoration;
 };
 

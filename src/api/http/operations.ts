@@ -8,14 +8,13 @@ type Operation = {
   /** As routes are written: variables begin with `:`. */
   readonly route: string;
   readonly segments: readonly string[];
-  readonly variables: number;
   readonly declared: Declared;
   /** The options of its route. */
   readonly hooks: object;
 };
 
 export class Operations {
-  /** By the number of segments; those with the fewest variables first. */
+  /** By the number of segments, in the order in which the router looks: a name goes before a variable. */
   readonly #byLength = new Map<number, Operation[]>();
   /** By method and route. */
   readonly #declared = new Map<string, Declared>();
@@ -23,10 +22,9 @@ export class Operations {
   constructor(routes: AnyElysia["routes"]) {
     const all = routes.map(({ method, path, hooks }): Operation => {
       const segments = segmentsOf(path);
-      const variables = segments.filter(isVariable).length;
-      return { method, route: path, segments, variables, declared: declaredBy(hooks), hooks };
+      return { method, route: path, segments, declared: declaredBy(hooks), hooks };
     });
-    for (const operation of all.sort((a, b) => a.variables - b.variables)) {
+    for (const operation of all.sort(byNames)) {
       const alike = this.#byLength.get(operation.segments.length);
       if (alike) alike.push(operation);
       else this.#byLength.set(operation.segments.length, [operation]);
@@ -61,6 +59,12 @@ export class Operations {
     return (this.#byLength.get(segments.length) ?? []).filter((one) => fits(one.segments, segments));
   }
 }
+
+/** The first segment that is a name on one side and a variable on the other decides. */
+const byNames = ({ segments: a }: Operation, { segments: b }: Operation): number => {
+  const at = a.findIndex((segment, i) => isVariable(segment) !== isVariable(b[i] ?? ""));
+  return at < 0 ? 0 : Number(isVariable(a[at] ?? "")) - Number(isVariable(b[at] ?? ""));
+};
 
 /** The variables of a route as a path fills them in; text that cannot be decoded names nothing. */
 export const variablesIn = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {

@@ -5,6 +5,7 @@ import { notFound } from "#base/errors.ts";
 import type { ServedFile } from "#src/web/files.ts";
 import { fileAnswer } from "./encoding.ts";
 import { pathOf } from "./errors.ts";
+import { operation } from "./operation.ts";
 import { routes } from "./routes.ts";
 import { streamedPage, type Tell } from "./streamed-page.ts";
 
@@ -44,6 +45,12 @@ export type WebFiles = () => Promise<ReadonlyMap<string, ServedFile>>;
 
 type Names = Readonly<Record<string, string>>;
 
+const PLACES = [
+  ["workspace", ":workspace"],
+  ["chat", ":chat"],
+  ["agent", ":agent"],
+] as const;
+
 /**
  * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file beside the pages, `moved`
  * the path where a page is now that was at another. `dress` gives a file the face of the deployment. `first` gives what tells the
@@ -56,6 +63,11 @@ export const webPages = (
   first: (request: Request) => Tell | undefined,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
+  // What a page begins with is read where the thing of its path is.
+  const placed = (path: string) => {
+    const [way] = PLACES.find(([, variable]) => path.split("/").includes(variable)) ?? [];
+    return { detail: operation({ hide: true, placement: way }) };
+  };
   const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
     const found = (await files()).get(name);
     if (!found || (found.isPage ?? false) !== isPage) throw notFound();
@@ -71,7 +83,7 @@ export const webPages = (
         const tell = first(request);
         return (tell && streamedPage(request, page, { tell, headers })) ?? fileAnswer(request, page, headers);
       },
-      hidden,
+      placed(path),
     );
   }
   for (const [path, name] of Object.entries(roots)) {

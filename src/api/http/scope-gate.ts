@@ -1,22 +1,35 @@
-// Refuses what the scopes of a key do not take in, for every operation and before it is routed (rule ID-21): who sent the request is then
-// nobody for routes that need somebody, and public ones answer as ever.
+// Refuses what the scopes of a key do not take in, for every operation and before it is routed (rule ID-21): the sender is then unknown to
+// routes that need one, and public ones answer as ever.
 import { forbidden } from "#base/errors.ts";
 import { allows } from "#schema/users/scopes.ts";
 import { type Identity, ScopeRefused, somebodyIn, type UserCaller } from "./caller.ts";
 import { pathOf } from "./errors.ts";
-import { ANY, scopeFor } from "./scope-rules.ts";
+import type { ScopeNeed } from "./operation.ts";
+import type { Operations } from "./operations.ts";
 
-/** The identity, or the refusal of what its key may not be used for. */
-export const withinScope = (request: Request, identity: Identity): Identity => {
+/** The identity, or the refusal of what its key may not be used for. What no operation declares takes a key for everything. */
+export const withinScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = somebodyIn(identity);
   if (caller?.kind !== "user" || caller.scopes.includes("all")) return identity;
-  const needed = scopeFor(request.method, pathOf(request.url));
-  return needed !== undefined && isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, needed);
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const needed = operations.find(method, pathOf(request.url))?.declared.scope ?? "all";
+  return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, scopeWords(needed));
 };
 
-const isGranted = (scopes: readonly string[], needed: string): boolean => {
-  if (needed === ANY) return scopes.some((scope) => scope !== "application_connect");
-  return needed.split(" ").every((part) => part.split("|").some((one) => allows(scopes, one)));
+/** What a key needs, in words: `workspace:start or workspace:stop`. */
+export const scopeWords = (needed: ScopeNeed): string => {
+  if (needed === "all") return "a key for everything";
+  if (typeof needed === "string") return needed;
+  return "oneOf" in needed ? needed.oneOf.join(" or ") : needed.join(" ");
+};
+
+const isGranted = (scopes: readonly string[], needed: ScopeNeed): boolean => {
+  if (needed === "all") return false;
+  if (needed === "any") return scopes.some((scope) => scope !== "application_connect");
+  if (typeof needed === "string") return allows(scopes, needed);
+  return "oneOf" in needed
+    ? needed.oneOf.some((one) => allows(scopes, one))
+    : needed.every((one) => allows(scopes, one));
 };
 
 /** For what only the body of a request tells. Throws 403. */

@@ -8,6 +8,7 @@ import { rangeOf } from "#domain/insights/range.ts";
 import { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { interval, intervalOf, rangeQuery } from "./query.ts";
@@ -34,13 +35,14 @@ export const insightFigures = (ctx: ApiContext) =>
         user: true,
         query: t.Object(buildsQuery),
         response: { 200: BuildInsights, ...fails(400, 401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getBuildInsights",
           summary: "How builds went",
           description:
             "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     )
     .get(
@@ -56,12 +58,13 @@ export const insightFigures = (ctx: ApiContext) =>
         user: true,
         query: t.Object(chatsQuery),
         response: { 200: ChatInsights, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getChatInsights",
           summary: "What chats used",
           description:
             "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     );

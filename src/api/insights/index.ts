@@ -10,6 +10,7 @@ import { wrongQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { textQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -64,12 +65,13 @@ export const insights = (ctx: ApiContext) =>
           tz_offset: tzOffset,
         }),
         response: { 200: Daus, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getDailyUsers",
           summary: "People who used any workspace, by day",
           description: "One entry a day from 60 days ago to today.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     )
     .get(
@@ -87,13 +89,14 @@ export const insights = (ctx: ApiContext) =>
         user: true,
         query: t.Object(templatesQuery),
         response: { 200: TemplateInsights, ...fails(400, 401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getTemplateInsights",
           summary: "How templates are used",
           description:
             "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. For those who may see the insights of every template asked for.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     )
     .get(
@@ -103,12 +106,13 @@ export const insights = (ctx: ApiContext) =>
         user: true,
         query: t.Object(rangeQuery),
         response: { 200: UserActivity, ...fails(400, 401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getUserActivity",
           summary: "How long each user worked",
           description: "A minute counts once, whatever was used in it. Users without use are left out.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     )
     .get(
@@ -118,12 +122,13 @@ export const insights = (ctx: ApiContext) =>
         user: true,
         query: t.Object(rangeQuery),
         response: { 200: UserLatency, ...fails(400, 401, 403, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getUserLatency",
           summary: "Latency of each user's connections",
           description: "Percentiles over the medians of half hours, in milliseconds; -1 when none was measured.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     )
     .get(
@@ -140,12 +145,13 @@ export const insights = (ctx: ApiContext) =>
           tz_offset: textQuery("Deprecated, use timezone. Hours from UTC, -12 to 14.", { type: "integer" }),
         }),
         response: { 200: UserStatusCounts, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getUserStatusCounts",
           summary: "How many users had which status",
           description:
             "At the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the zone's daylight saving; with an offset they have 24 hours.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     );

@@ -24,12 +24,13 @@ export const invitations = (ctx: ApiContext) =>
     .get("", ({ caller }) => listVisibleInvitations(ctx, caller), {
       user: true,
       response: { 200: Invitations, ...fails(401, 403) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listInvitations",
         summary: "List pending invitations",
         description: "Those the caller may revoke. Expired ones stay for 30 days, so that they can be sent again.",
-      },
+        scope: "all",
+      }),
     })
     .post("", async ({ caller, body, status }) => status(201, await invitePeople(ctx, caller, body)), {
       user: true,
@@ -42,6 +43,7 @@ export const invitations = (ctx: ApiContext) =>
         description:
           "Each gets a link that works once, for 7 days: by e-mail where an SMTP server is set up, else in the answer. For owners and user-admins, and for those who look after the members of the organization. Nobody gives more than they may give.",
         example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
+        scope: "all",
       }),
     })
     .post(
@@ -59,6 +61,7 @@ export const invitations = (ctx: ApiContext) =>
           summary: "Send an invitation again",
           description: "Makes a new link, good for 7 days. The old one no longer works.",
           example: { by: "link" },
+          scope: "all",
         }),
       },
     )
@@ -77,6 +80,7 @@ export const invitations = (ctx: ApiContext) =>
           operationId: "deleteInvitation",
           summary: "Revoke an invitation",
           description: "Its link no longer works.",
+          scope: "all",
         }),
       },
     );

@@ -9,13 +9,21 @@ import { JobLog } from "#schema/workspaces/job.ts";
 import { LogQuery, type LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
+import { type Declared, operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
+type LogWords = Pick<Declared, "scope" | "placement"> & {
+  readonly tags: string[];
+  readonly operationId: string;
+  readonly summary: string;
+  /** Said behind the description that all logs of jobs have. */
+  readonly more?: string;
+};
+
 /** What the routes of a job's log declare. */
-export const jobLogRoute = (tags: string[], operationId: string, summary: string, more = "") => ({
+export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more = "" }: LogWords) => ({
   user: true as const,
   query: LogQuery,
   response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
@@ -25,6 +33,8 @@ export const jobLogRoute = (tags: string[], operationId: string, summary: string
     summary,
     description: `With \`follow\` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.${more}`,
     sends: JobLog,
+    scope,
+    placement,
   }),
 });
 

@@ -54,12 +54,13 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: organizationPath,
         response: { 200: t.Array(McpServerConfig), ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listMcpServers",
           summary: "List MCP servers",
           description: "By slug. Who administers sees disabled ones, too.",
-        },
+          scope: "mcp_server:read",
+        }),
       },
     )
     .post(
@@ -79,6 +80,7 @@ export const mcpServers = (ctx: ApiContext) => {
           summary: "Add an MCP server",
           description: "Only who administers the organization.",
           example: { slug: "docs", url: "https://mcp.example.com/mcp", display_name: "Docs" },
+          scope: "mcp_server:create",
         }),
       },
     )
@@ -89,7 +91,12 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: { 200: McpServerConfig, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getMcpServer", summary: "Get an MCP server" },
+        detail: operation({
+          tags,
+          operationId: "getMcpServer",
+          summary: "Get an MCP server",
+          scope: "mcp_server:read",
+        }),
       },
     )
     .patch(
@@ -110,6 +117,7 @@ export const mcpServers = (ctx: ApiContext) => {
           description: "Secrets that are not given stay, unless the server moves to another origin or kind of sign-in.",
           audit: target.writes(target.mcpServer),
           example: { display_name: "Issues" },
+          scope: "mcp_server:update",
         }),
       },
     )
@@ -121,12 +129,13 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: { 200: TriedMcpServer, ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "tryMcpServer",
           summary: "Try an MCP server",
           description: "Connects in the caller's name and lists its tools; 30 seconds at most.",
-        },
+          scope: "mcp_server:update",
+        }),
       },
     )
     .delete(
@@ -145,6 +154,7 @@ export const mcpServers = (ctx: ApiContext) => {
           summary: "Delete an MCP server",
           description: "With the sign-ins of everybody there.",
           audit: target.deletes(target.mcpServer),
+          scope: "mcp_server:delete",
         }),
       },
     );

@@ -44,12 +44,13 @@ export const mcpSignIn = (ctx: ApiContext) => {
           200: t.Object({ url: t.String({ description: "Where to send the browser." }) }),
           ...fails(400, 401, 404),
         },
-        detail: {
+        detail: operation({
           tags,
           operationId: "startMcpServerSignIn",
           summary: "Begin to sign in at an MCP server",
           description: "For the caller's own chats.",
-        },
+          scope: "mcp_server:update",
+        }),
       },
     )
     .get(
@@ -75,12 +76,13 @@ export const mcpSignIn = (ctx: ApiContext) => {
           error: t.Optional(t.String({ description: "Why the server did not agree." })),
         }),
         response: { 200: t.String(), ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "completeMcpServerSignIn",
           summary: "End signing in at an MCP server",
           description: "The server sends the browser here.",
-        },
+          scope: "mcp_server:update",
+        }),
       },
     )
     .delete(
@@ -98,6 +100,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
           operationId: "signOutOfMcpServer",
           summary: "Sign out at an MCP server",
           audit: target.deletes(setting.linkIn("mcp_server")),
+          scope: "mcp_server:update",
         }),
       },
     );

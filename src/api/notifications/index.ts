@@ -51,12 +51,13 @@ export const notifications = (ctx: ApiContext) =>
         starting_before: t.Optional(t.String({ format: "uuid", description: "Only what is older than this one." })),
       }),
       response: { 200: Inbox, ...fails(400, 401) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listInboxNotifications",
         summary: "Read one's inbox",
         description: "25 at a time, newest first.",
-      },
+        scope: "user:read_personal",
+      }),
     })
     .get(
       "/inbox/watch",
@@ -77,8 +78,10 @@ export const notifications = (ctx: ApiContext) =>
           summary: "Watch one's inbox",
           description:
             'Text messages {"notification", "unread_count"} of what is new; without `notification` when only the count has changed. Messages from the client end it.',
+          placement: "here",
           anywhere: true,
           sends: InboxEvent,
+          scope: "user:read_personal",
         }),
       },
     )
@@ -91,7 +94,12 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 204: NoContent, ...fails(401) },
-        detail: { tags, operationId: "markInboxAsRead", summary: "Mark everything as read" },
+        detail: operation({
+          tags,
+          operationId: "markInboxAsRead",
+          summary: "Mark everything as read",
+          scope: "user:update_personal",
+        }),
       },
     )
     .put(
@@ -107,13 +115,19 @@ export const notifications = (ctx: ApiContext) =>
           operationId: "setNotificationReadStatus",
           summary: "Mark one as read or unread",
           example: { is_read: true },
+          scope: "user:update_personal",
         }),
       },
     )
     .get("/settings", async () => ({ notifier_paused: await readNotifierPaused(ctx.store) }), {
       user,
       response: { 200: NotificationSettings, ...fails(401) },
-      detail: { tags, operationId: "getNotificationSettings", summary: "See whether notifications leave the server" },
+      detail: operation({
+        tags,
+        operationId: "getNotificationSettings",
+        summary: "See whether notifications leave the server",
+        scope: "notification:read",
+      }),
     })
     .put(
       "/settings",
@@ -132,13 +146,19 @@ export const notifications = (ctx: ApiContext) =>
           description: "Inboxes are filled all the same; what waits goes out afterwards.",
           audit: target.writes(settingOf("notifications_settings", "notifier")),
           example: { notifier_paused: false },
+          scope: "notification:update",
         }),
       },
     )
     .get("/templates/system", () => listKinds(ctx), {
       user,
       response: { 200: t.Array(NotificationTemplate), ...fails(401) },
-      detail: { tags, operationId: "listNotificationTemplates", summary: "List the kinds of notifications" },
+      detail: operation({
+        tags,
+        operationId: "listNotificationTemplates",
+        summary: "List the kinds of notifications",
+        scope: "notification:read",
+      }),
     })
     .put(
       "/templates/:notification_template/method",
@@ -154,6 +174,7 @@ export const notifications = (ctx: ApiContext) =>
           summary: "Choose how a kind of notification is sent",
           example: { method: "smtp" },
           audit: target.writes(target.notificationKind),
+          scope: "notification:update",
         }),
       },
     )
@@ -163,7 +184,12 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DispatchMethods, ...fails(401) },
-        detail: { tags, operationId: "listDispatchMethods", summary: "See how notifications can be sent" },
+        detail: operation({
+          tags,
+          operationId: "listDispatchMethods",
+          summary: "See how notifications can be sent",
+          scope: "notification:read",
+        }),
       },
     )
     .post(
@@ -175,11 +201,12 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 204: NoContent, ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "sendTestNotification",
           summary: "Send oneself a test",
           description: "To the inbox, and wherever else it goes.",
-        },
+          scope: "user:update_personal",
+        }),
       },
     );

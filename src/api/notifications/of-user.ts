@@ -29,7 +29,12 @@ export const notificationsOfUser = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: t.Array(NotificationPreference), ...fails(401, 403, 404) },
-        detail: { tags, operationId: "listNotificationPreferences", summary: "See what one does not want to hear of" },
+        detail: operation({
+          tags,
+          operationId: "listNotificationPreferences",
+          summary: "See what one does not want to hear of",
+          scope: "user:read_personal",
+        }),
       },
     )
     .put(
@@ -46,6 +51,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           summary: "Choose what one wants to hear of",
           description: "What is not named stays.",
           example: { template_disabled_map: { [ANY_ID]: true } },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -70,6 +76,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
             auth_key: "from the browser",
             p256dh_key: "from the browser",
           },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -88,6 +95,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           operationId: "deleteWebpushSubscription",
           summary: "Have a browser left alone",
           example: { endpoint: "https://push.example.com/1" },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -100,6 +108,11 @@ export const notificationsOfUser = (ctx: ApiContext) =>
       {
         ...of,
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "sendTestWebpush", summary: "Send one's browsers a test" },
+        detail: operation({
+          tags,
+          operationId: "sendTestWebpush",
+          summary: "Send one's browsers a test",
+          scope: "user:update_personal",
+        }),
       },
     );

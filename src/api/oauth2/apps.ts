@@ -69,12 +69,13 @@ export const oauth2Apps = (ctx: ApiContext) => {
       {
         user,
         response: { 200: t.Array(OAuth2App), ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOAuth2Apps",
           summary: "List applications",
           description: "Those that owners have made, by name, then those that registered themselves.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -93,6 +94,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           summary: "Make an application",
           description: "Which may ask people for access. It proves itself with a secret, made apart.",
           example: { name: "Review board", callback_url: "https://reviews.example.com/callback" },
+          scope: "all",
         }),
       },
     )
@@ -100,7 +102,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
       user,
       params,
       response: { 200: OAuth2App, ...fails(401, 403, 404) },
-      detail: { tags, operationId: "getOAuth2App", summary: "Get an application" },
+      detail: operation({ tags, operationId: "getOAuth2App", summary: "Get an application", scope: "all" }),
     })
     .put(
       "/:oauth2_app",
@@ -118,6 +120,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           description: "What is left out stays, and so does what people have granted.",
           audit: target.writes(target.oauth2App),
           example: { name: "Dashboard", redirect_uris: ["https://dashboard.example.com/callback"] },
+          scope: "all",
         }),
       },
     )
@@ -137,6 +140,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           summary: "Delete an application",
           description: "What people have granted to it ends at once, with what it has open.",
           audit: target.deletes(target.oauth2App),
+          scope: "all",
         }),
       },
     )
@@ -150,7 +154,12 @@ export const oauth2Apps = (ctx: ApiContext) => {
         user,
         params,
         response: { 200: t.Array(OAuth2Secret), ...fails(401, 403, 404) },
-        detail: { tags, operationId: "listOAuth2AppSecrets", summary: "List secrets of an application" },
+        detail: operation({
+          tags,
+          operationId: "listOAuth2AppSecrets",
+          summary: "List secrets of an application",
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -168,6 +177,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           operationId: "createOAuth2AppSecret",
           summary: "Make a secret of an application",
           description: "Shown this once; the others go on to count.",
+          scope: "all",
         }),
       },
     )
@@ -187,6 +197,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
           summary: "Delete a secret of an application",
           description: "It proves nothing any more; what people have granted stays.",
           audit: target.deletes(target.oauth2Secret),
+          scope: "all",
         }),
       },
     );

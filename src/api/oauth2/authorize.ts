@@ -46,12 +46,13 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         user,
         query: AuthorizationParameters,
         response: { 200: AuthorizationRequest, ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getOAuth2AuthorizationRequest",
           summary: "What an application asks a person for",
           description: "404 where the setting oauth2_provider is off.",
-        },
+          scope: "all",
+        }),
       },
     )
     .post(
@@ -81,6 +82,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
           description: "For the page that asks: whoever agrees has signed in, a token cannot. 404 as above.",
           limit: 65_536,
           example: { client_id: ANY_ID, redirect_uri: "https://dashboard.example.com/callback", approve: true },
+          scope: "all",
         }),
       },
     );

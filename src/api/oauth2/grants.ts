@@ -46,12 +46,13 @@ export const oauth2Grants = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(OAuth2Grant), ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOAuth2Grants",
           summary: "List what one has granted to applications",
           description: "The newest first.",
-        },
+          scope: "api_key:read",
+        }),
       },
     )
     .delete(
@@ -71,6 +72,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
           summary: "Take back what one has granted",
           description: "Counts at once; what was opened with it ends.",
           audit: target.deletes(target.oauth2Grant),
+          scope: "api_key:delete",
         }),
       },
     );

@@ -3,6 +3,7 @@ import { removeOidcLinks } from "#domain/oidc/unlink.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -19,12 +20,13 @@ export const oidcLinks = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 204: NoContent, ...fails(401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["Users"],
           operationId: "deleteOidcLinks",
           summary: "Remove a user's sign-in links",
           description:
             "The next verified sign-in with the user's address may get the account, where the provider may link accounts. Ends the user's sign-ins. For owners, and for user-admins where the user has no role.",
-        },
+          scope: "all",
+        }),
       },
     );

@@ -32,12 +32,13 @@ export const oidcTrial = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: OidcProviders, ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOidcProviders",
           summary: "List sign-in providers",
           description: "How each is set up, without its secret. For owners and auditors.",
-        },
+          scope: "user:read",
+        }),
       },
     )
     .post(
@@ -65,6 +66,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           summary: "Begin to try a sign-in provider",
           description:
             "For a browser, which then goes to `url` and comes back to the page of the trial. Nobody is signed in.",
+          scope: "all",
         }),
       },
     )
@@ -93,6 +95,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           description:
             "Shows the claims of whoever signed in there, their groups, and what these would give. Writes nothing. Counts once, for the browser and the person who began the trial.",
           example: { query: "?code=…&state=…" },
+          scope: "all",
         }),
       },
     );

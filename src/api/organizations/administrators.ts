@@ -5,6 +5,7 @@ import { organizationAt, organizationPath } from "#domain/organizations/find.ts"
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -21,12 +22,13 @@ export const administrators = (ctx: ApiContext) =>
         user: true,
         params: organizationPath,
         response: { 200: t.Array(MinimalUser), ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags: ["Organizations"],
           operationId: "listOrganizationAdministrators",
           summary: "List people to ask",
           description:
             "Ten at most of those who look after the organization's templates, so that members know whom to ask.",
-        },
+          scope: "all",
+        }),
       },
     );

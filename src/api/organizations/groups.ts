@@ -27,12 +27,13 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Array(Group), ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOrganizationGroups",
           summary: "List the groups of an organization",
           description: "That of all members first, then the others by name.",
-        },
+          scope: "group:read",
+        }),
       },
     )
     .post(
@@ -52,6 +53,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
           operationId: "createGroup",
           summary: "Create a group",
           example: { name: "frontend", display_name: "Front end" },
+          scope: "group:create",
         }),
       },
     )
@@ -68,6 +70,6 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
           groupName: t.String({ description: "Group name or id." }),
         }),
         response: { 200: Group, ...fails(401, 404) },
-        detail: { tags, operationId: "getGroupByName", summary: "Get a group by name" },
+        detail: operation({ tags, operationId: "getGroupByName", summary: "Get a group by name", scope: "group:read" }),
       },
     );

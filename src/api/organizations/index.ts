@@ -37,12 +37,13 @@ export const organizations = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(Organization), ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOrganizations",
           summary: "List organizations",
           description: "Those the caller may see, by name.",
-        },
+          scope: "organization:read",
+        }),
       },
     )
     .post(
@@ -59,6 +60,7 @@ export const organizations = (ctx: ApiContext) =>
           operationId: "createOrganization",
           summary: "Create an organization",
           example: { name: "research", display_name: "Research" },
+          scope: "organization:create",
         }),
       },
     )
@@ -69,7 +71,12 @@ export const organizations = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: Organization, ...fails(401, 404) },
-        detail: { tags, operationId: "getOrganization", summary: "Get an organization" },
+        detail: operation({
+          tags,
+          operationId: "getOrganization",
+          summary: "Get an organization",
+          scope: "organization:read",
+        }),
       },
     )
     .patch(
@@ -90,6 +97,7 @@ export const organizations = (ctx: ApiContext) =>
           description: "Fields that are left out stay.",
           audit: target.writes(target.organization),
           example: { display_name: "Research" },
+          scope: "organization:update",
         }),
       },
     )
@@ -109,6 +117,7 @@ export const organizations = (ctx: ApiContext) =>
           summary: "Delete an organization",
           description: "409 while it has templates or workspaces.",
           audit: target.deletes(target.organization),
+          scope: "organization:delete",
         }),
       },
     );

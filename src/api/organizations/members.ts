@@ -41,12 +41,13 @@ export const members = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Array(Member), ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listMembers",
           summary: "List members",
           description: "Those the caller may see, by username.",
-        },
+          scope: "organization_member:read",
+        }),
       },
     )
     .get(
@@ -60,7 +61,12 @@ export const members = (ctx: ApiContext) =>
         params: organizationPath,
         query: t.Object({ limit: pageQuery.limit, offset: pageQuery.offset }),
         response: { 200: t.Object({ members: t.Array(Member), count: t.Integer() }), ...fails(400, 401, 404) },
-        detail: { tags, operationId: "listMembersPaginated", summary: "List members in pages" },
+        detail: operation({
+          tags,
+          operationId: "listMembersPaginated",
+          summary: "List members in pages",
+          scope: "organization_member:read",
+        }),
       },
     )
     .get(
@@ -73,7 +79,12 @@ export const members = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Array(AssignableRole), ...fails(401, 404) },
-        detail: { tags, operationId: "listMemberRoles", summary: "List the roles of members" },
+        detail: operation({
+          tags,
+          operationId: "listMemberRoles",
+          summary: "List the roles of members",
+          scope: "organization_member:read",
+        }),
       },
     )
     .get(
@@ -86,7 +97,12 @@ export const members = (ctx: ApiContext) =>
         user,
         params: memberPath,
         response: { 200: Member, ...fails(401, 404) },
-        detail: { tags, operationId: "getMember", summary: "Get a member" },
+        detail: operation({
+          tags,
+          operationId: "getMember",
+          summary: "Get a member",
+          scope: "organization_member:read",
+        }),
       },
     )
     .post(
@@ -104,6 +120,7 @@ export const members = (ctx: ApiContext) =>
           operationId: "addMember",
           summary: "Add a member",
           audit: target.creates(target.newMember),
+          scope: "organization_member:create",
         }),
       },
     )
@@ -124,6 +141,7 @@ export const members = (ctx: ApiContext) =>
           summary: "Remove a member",
           description: "Their workspaces stay.",
           audit: target.deletes(target.member),
+          scope: "organization_member:delete",
         }),
       },
     )
@@ -145,6 +163,7 @@ export const members = (ctx: ApiContext) =>
           description: "Replaces all of them.",
           audit: target.writes(target.member),
           example: { roles: ["organization-auditor"] },
+          scope: "organization_member:update",
         }),
       },
     );

@@ -4,6 +4,7 @@ import { organizationAt } from "#domain/organizations/find.ts";
 import { WorkspaceQuota } from "#schema/users/group.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { memberPath } from "./members.ts";
@@ -21,12 +22,13 @@ export const quota = (ctx: ApiContext) =>
         user: true,
         params: memberPath,
         response: { 200: WorkspaceQuota, ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags: ["Groups"],
           operationId: "getWorkspaceQuota",
           summary: "See what a member's workspaces cost and may cost",
           description:
             "In credits a day, as templates say of their resources. Builds that would go beyond the budget fail.",
-        },
+          scope: "organization_member:read",
+        }),
       },
     );

@@ -32,7 +32,12 @@ export const sharing = (ctx: ApiContext) =>
         user: true,
         params: organizationPath,
         response: { 200: Sharing, ...fails(401, 404) },
-        detail: { tags, operationId: "getWorkspaceSharing", summary: "See whether workspaces may be shared" },
+        detail: operation({
+          tags,
+          operationId: "getWorkspaceSharing",
+          summary: "See whether workspaces may be shared",
+          scope: "organization:read",
+        }),
       },
     )
     .patch(
@@ -55,6 +60,7 @@ export const sharing = (ctx: ApiContext) =>
           description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
           audit: target.writes(target.organization),
           example: { sharing_disabled: false },
+          scope: "organization:update",
         }),
       },
     );

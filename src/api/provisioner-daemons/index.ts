@@ -9,6 +9,7 @@ import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import { parseTags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { provisionerJobs } from "./jobs.ts";
@@ -68,12 +69,13 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: t.Array(ProvisionerDaemon), ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listProvisionerDaemons",
           summary: "List provisioner daemons",
           description: "Workers that are processes of their own, the last seen first.",
-        },
+          scope: "provisioner_daemon:read",
+        }),
       },
     )
     .get(

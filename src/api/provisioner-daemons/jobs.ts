@@ -50,12 +50,13 @@ export const provisionerJobs = (ctx: ApiContext) =>
           limit: t.Optional(t.Integer({ minimum: 1, maximum: 500, description: "50 without it." })),
         }),
         response: { 200: t.Array(ProvisionerJob), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listProvisionerJobs",
           summary: "List provisioner jobs",
           description: "Newest first, among the last 500, for those who look after templates.",
-        },
+          scope: "provisioner_jobs:read",
+        }),
       },
     )
     .get(
@@ -68,7 +69,13 @@ export const provisionerJobs = (ctx: ApiContext) =>
         user,
         params: jobPath,
         response: { 200: ProvisionerJob, ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "getProvisionerJob", summary: "Get a provisioner job" },
+        detail: operation({
+          tags,
+          operationId: "getProvisionerJob",
+          summary: "Get a provisioner job",
+          scope: "provisioner_jobs:read",
+          placement: "job",
+        }),
       },
     )
     .get(
@@ -89,6 +96,8 @@ export const provisionerJobs = (ctx: ApiContext) =>
           operationId: "listProvisionerJobLogs",
           summary: "Read the log of a provisioner job",
           sends: JobLog,
+          scope: "provisioner_jobs:read",
+          placement: "job",
         }),
       },
     );

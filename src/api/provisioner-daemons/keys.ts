@@ -49,6 +49,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           summary: "Create a provisioner key",
           description: "The answer is the only place where it is ever shown. Every worker with this key has its tags.",
           example: { name: "builders", tags: {} },
+          scope: "provisioner_key:create",
         }),
       },
     )
@@ -62,12 +63,13 @@ export const provisionerKeys = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(ProvisionerKey), ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listProvisionerKeys",
           summary: "List provisioner keys",
           description: "Oldest first; without the keys themselves.",
-        },
+          scope: "provisioner_key:read",
+        }),
       },
     )
     .get(
@@ -80,12 +82,13 @@ export const provisionerKeys = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(ProvisionerKeyDaemons), ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listProvisionerKeyDaemons",
           summary: "List provisioner keys with their workers",
           description: "Oldest key first; below each the workers that have signed in with it, the last seen first.",
-        },
+          scope: "provisioner_key:read",
+        }),
       },
     )
     .get(
@@ -98,12 +101,13 @@ export const provisionerKeys = (ctx: ApiContext) =>
         user,
         params: keyPath,
         response: { 200: ProvisionerKey, ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getProvisionerKey",
           summary: "See a provisioner key",
           description: "Without the key itself. One that is called `daemons` is in the list only.",
-        },
+          scope: "provisioner_key:read",
+        }),
       },
     )
     .delete(
@@ -123,6 +127,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           summary: "Delete a provisioner key",
           description: "Counts at once: workers that came with it are disconnected, and their jobs go to others.",
           audit: target.deletes(target.provisionerKey),
+          scope: "provisioner_key:delete",
         }),
       },
     );

@@ -6,6 +6,7 @@ import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
@@ -45,12 +46,14 @@ export const agentCoordinate = (ctx: ApiContext) =>
         params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
         query: clientQuery("2.0"),
         response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "coordinateAgent",
           summary: "Join the network of an agent",
           description:
             "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
-        },
+          scope: "workspace:ssh",
+          placement: "agent",
+        }),
       },
     );

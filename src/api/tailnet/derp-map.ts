@@ -29,7 +29,7 @@ export const agentConnection = (ctx: ApiContext) =>
     .get("/connection", () => connectionInfo(ctx), {
       user: true,
       response: { 200: AgentConnectionInfo, ...fails(401) },
-      detail: { tags, operationId: "getConnectionInfo", summary: "How agents are reached" },
+      detail: operation({ tags, operationId: "getConnectionInfo", summary: "How agents are reached", scope: "any" }),
     })
     .get(
       "/:workspaceagent/connection",
@@ -41,12 +41,14 @@ export const agentConnection = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
         response: { 200: AgentConnectionInfo, ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getAgentConnectionInfo",
           summary: "How an agent is reached",
           description: "The same for every agent.",
-        },
+          scope: "workspace:read",
+          placement: "agent",
+        }),
       },
     );
 
@@ -68,6 +70,7 @@ export const derpMaps = (ctx: ApiContext) =>
           description:
             "A WebSocket. Each binary message is the whole map as JSON: one at once, further ones when it has changed, which it does not while the server runs. Clients send nothing; one that does is closed with 1002.",
           sends: DerpMap,
+          scope: "any",
         }),
       },
     );

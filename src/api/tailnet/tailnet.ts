@@ -3,6 +3,7 @@
 import { isOwner } from "#domain/access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
@@ -35,12 +36,13 @@ export const tailnet = (ctx: ApiContext) =>
         user: true,
         query: clientQuery("2.0"),
         response: { 101: Upgraded, ...fails(400, 401, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "joinTailnet",
           summary: "Join the network of all agents",
           description:
             "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user may enter, and the updates of the user's workspaces. A tunnel ends when access to its workspace does; 1008 when the key counts no more.",
-        },
+          scope: "workspace:ssh",
+        }),
       },
     );

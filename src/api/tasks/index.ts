@@ -34,12 +34,13 @@ export const tasks = (ctx: ApiContext) =>
         offset: pageQuery.offset,
       }),
       response: { 200: Tasks, ...fails(400, 401, 404) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listTasks",
         summary: "List tasks",
         description: "Newest first, of the newest 1,000. One's own; the site's owner sees those of all.",
-      },
+        scope: "task:read",
+      }),
     })
     .post(
       "/:user",
@@ -60,6 +61,8 @@ export const tasks = (ctx: ApiContext) =>
             "Makes a workspace, by exactly one of template_id and template_version_id. When it can be worked in, a chat begins there with the prompt, once.",
           limit: PROMPT_LIMIT,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
+          scope: ["task:create", "workspace:create", "template:use"],
+          placement: "owner",
         }),
       },
     )
@@ -70,7 +73,13 @@ export const tasks = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Task, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getTask", summary: "Get a task" },
+        detail: operation({
+          tags,
+          operationId: "getTask",
+          summary: "Get a task",
+          scope: "task:read",
+          placement: "task",
+        }),
       },
     )
     .patch(
@@ -92,6 +101,8 @@ export const tasks = (ctx: ApiContext) =>
           limit: PROMPT_LIMIT,
           audit: target.writes(target.task),
           example: { input: "Add a page that lists the open invoices." },
+          scope: "task:update",
+          placement: "task",
         }),
       },
     )
@@ -114,6 +125,8 @@ export const tasks = (ctx: ApiContext) =>
             "It waits in the chat's queue while a turn goes on. 409 while the task is paused or has no chat yet.",
           limit: PROMPT_LIMIT,
           example: { input: "Sort them by date, too." },
+          scope: "task:update",
+          placement: "task",
         }),
       },
     )
@@ -133,7 +146,13 @@ export const tasks = (ctx: ApiContext) =>
           ),
         }),
         response: { 200: TaskLogs, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "listTaskLogs", summary: "List what was said in a task" },
+        detail: operation({
+          tags,
+          operationId: "listTaskLogs",
+          summary: "List what was said in a task",
+          scope: "task:read",
+          placement: "task",
+        }),
       },
     )
     .post(
@@ -152,6 +171,8 @@ export const tasks = (ctx: ApiContext) =>
           summary: "Pause a task",
           description: "Stops its workspace; a turn that goes on is interrupted.",
           audit: target.writes(target.task),
+          scope: "task:update",
+          placement: "task",
         }),
       },
     )
@@ -172,6 +193,8 @@ export const tasks = (ctx: ApiContext) =>
           description:
             "Starts its workspace again. The chat goes on where it was; a prompt that could not be given is.",
           audit: target.writes(target.task),
+          scope: "task:update",
+          placement: "task",
         }),
       },
     )
@@ -191,6 +214,8 @@ export const tasks = (ctx: ApiContext) =>
           summary: "Delete a task",
           description: "Its workspace is deleted and its chat archived. 409 while a build of the workspace is active.",
           audit: target.deletes(target.task),
+          scope: "task:delete",
+          placement: "task",
         }),
       },
     );

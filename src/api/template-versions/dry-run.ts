@@ -49,6 +49,8 @@ export const dryRuns = (ctx: ApiContext) =>
           description:
             "Starts a job that looks whether a workspace could be made with these values, on the provisioner that would make it. No workspace is made.",
           example: { workspace_name: "trial", rich_parameter_values: [] },
+          scope: "template:update",
+          placement: "template_version",
         }),
       },
     )
@@ -62,7 +64,13 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: ProvisionerJob, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getDryRun", summary: "Get a dry run" },
+        detail: operation({
+          tags,
+          operationId: "getDryRun",
+          summary: "Get a dry run",
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -80,12 +88,14 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(PlannedResource), ...fails(400, 401, 404, 412) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listDryRunResources",
           summary: "Resources of a dry run",
           description: "What the workspace would have. 412 until the dry run has ended.",
-        },
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -95,7 +105,16 @@ export const dryRuns = (ctx: ApiContext) =>
         const { job } = await dryRunAt(ctx, params, caller);
         return jobLogs(ctx, request, job, asked, caller);
       },
-      { params, ...jobLogRoute(tags, "listDryRunLogs", "Log of a dry run") },
+      {
+        params,
+        ...jobLogRoute({
+          tags,
+          operationId: "listDryRunLogs",
+          summary: "Log of a dry run",
+          scope: "template:read",
+          placement: "template_version",
+        }),
+      },
     )
     .get(
       "/:job/matched-provisioners",
@@ -107,7 +126,13 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: MatchedProvisioners, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getDryRunMatchedProvisioners", summary: "Workers that could take a dry run" },
+        detail: operation({
+          tags,
+          operationId: "getDryRunMatchedProvisioners",
+          summary: "Workers that could take a dry run",
+          scope: "template:read",
+          placement: "first",
+        }),
       },
     )
     .patch(
@@ -121,6 +146,12 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Generic, ...fails(400, 401, 404, 412, 503) },
-        detail: { tags, operationId: "cancelDryRun", summary: "Cancel a dry run" },
+        detail: operation({
+          tags,
+          operationId: "cancelDryRun",
+          summary: "Cancel a dry run",
+          scope: "template:update",
+          placement: "template_version",
+        }),
       },
     );

@@ -44,6 +44,8 @@ export const dynamicParameters = (ctx: ApiContext) =>
             "A WebSocket: each message {id, inputs} is answered by one {id, diagnostics, parameters}. The first answer comes unasked and has the id -1.",
           sends: DynamicParameters,
           takes: DynamicParametersRequest,
+          scope: "template:read",
+          placement: "template_version",
         }),
       },
     )
@@ -65,6 +67,8 @@ export const dynamicParameters = (ctx: ApiContext) =>
           summary: "Parameters of a template version for some values",
           description: "Which are asked, with which options and defaults, and what is wrong with each.",
           example: { id: 1, inputs: {}, owner_id: "me" },
+          scope: "template:read",
+          placement: "template_version",
         }),
       },
     );

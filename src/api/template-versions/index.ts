@@ -71,6 +71,7 @@ const organizationVersions = (ctx: ApiContext) =>
           description:
             "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
           example: { storage_method: "file", file_id: ANY_ID, message: "First version" },
+          scope: "template:update",
         }),
       },
     );
@@ -82,7 +83,13 @@ const oneVersion = (ctx: ApiContext) =>
       user: true,
       params: versionPath,
       response: { 200: TemplateVersion, ...fails(400, 401, 404) },
-      detail: { tags, operationId: "getTemplateVersion", summary: "Get a template version" },
+      detail: operation({
+        tags,
+        operationId: "getTemplateVersion",
+        summary: "Get a template version",
+        scope: "template:read",
+        placement: "template_version",
+      }),
     })
     .patch(
       "",
@@ -102,6 +109,8 @@ const oneVersion = (ctx: ApiContext) =>
           summary: "Change name and message of a template version",
           example: { message: "First version" },
           audit: target.writes(target.templateVersion),
+          scope: "template:update",
+          placement: "template_version",
         }),
       },
     )
@@ -121,6 +130,8 @@ const oneVersion = (ctx: ApiContext) =>
           operationId: "cancelTemplateVersion",
           summary: "Cancel the import of a template version",
           audit: target.writes(target.templateVersion),
+          scope: "template:update",
+          placement: "template_version",
         }),
       },
     )
@@ -134,6 +145,8 @@ const oneVersion = (ctx: ApiContext) =>
         summary: "Archive a template version",
         description: "No new build can use it. Not the active one.",
         audit: target.writes(target.templateVersion),
+        scope: "template:update",
+        placement: "template_version",
       }),
     })
     .post("/unarchive", ({ caller, params }) => archive(ctx, caller, params.templateversion, false), {
@@ -145,6 +158,8 @@ const oneVersion = (ctx: ApiContext) =>
         operationId: "unarchiveTemplateVersion",
         summary: "Take a template version out of the archive",
         audit: target.writes(target.templateVersion),
+        scope: "template:update",
+        placement: "template_version",
       }),
     });
 
@@ -170,12 +185,14 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(TemplateParameter), ...reading },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateVersionParameters",
           summary: "Parameters of a template version",
           description: "What is asked when a workspace is made.",
-        },
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -188,13 +205,15 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(TemplateVariable), ...reading, ...fails(403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateVersionVariables",
           summary: "Variables of a template version",
           description:
             "Also after an import that failed because values were missing. Sensitive values are never shown.",
-        },
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -213,7 +232,13 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(Preset), ...reading },
-        detail: { tags, operationId: "listTemplateVersionPresets", summary: "Presets of a template version" },
+        detail: operation({
+          tags,
+          operationId: "listTemplateVersionPresets",
+          summary: "Presets of a template version",
+          scope: "template:read",
+          placement: "first",
+        }),
       },
     )
     .get(
@@ -227,12 +252,14 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(PlannedResource), ...reading },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateVersionResources",
           summary: "Planned resources of a template version",
           description: "What a start would make.",
-        },
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -245,12 +272,14 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(VersionExternalAuth), ...reading },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateVersionExternalAccounts",
           summary: "External accounts a template version needs",
           description: "What its `external_auth` lists, and whether the caller has linked it.",
-        },
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     )
     .get(
@@ -262,6 +291,12 @@ const versionContents = (ctx: ApiContext) =>
       },
       {
         params: versionPath,
-        ...jobLogRoute(tags, "listTemplateVersionLogs", "Log of the import of a template version"),
+        ...jobLogRoute({
+          tags,
+          operationId: "listTemplateVersionLogs",
+          summary: "Log of the import of a template version",
+          scope: "template:read",
+          placement: "template_version",
+        }),
       },
     );

@@ -29,7 +29,12 @@ export const templateAcl = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: TemplateAcl, ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "getTemplateAcl", summary: "See who may use a template" },
+        detail: operation({
+          tags,
+          operationId: "getTemplateAcl",
+          summary: "See who may use a template",
+          scope: "template:read",
+        }),
       },
     )
     .get(
@@ -43,7 +48,12 @@ export const templateAcl = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: TemplateAclAvailable, ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "listTemplateAclAvailable", summary: "List whom a template could be given to" },
+        detail: operation({
+          tags,
+          operationId: "listTemplateAclAvailable",
+          summary: "List whom a template could be given to",
+          scope: "template:read",
+        }),
       },
     )
     .patch(
@@ -68,6 +78,7 @@ export const templateAcl = (ctx: ApiContext) =>
             "At first all members of its organization may: take the role from the group with the organization's id to keep it for some. Who is named gets the role `use` (make workspaces of it) or `admin` (also change it); an empty text takes it away. Workspaces that exist stay their owners'.",
           example: { group_perms: { [ANY_ID]: "use" } },
           audit: target.writes(target.template),
+          scope: "template:update",
         }),
       },
     );

@@ -7,6 +7,7 @@ import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { tzOffset } from "../insights/query.ts";
@@ -35,11 +36,12 @@ export const templateDaus = (ctx: ApiContext) =>
           200: Daus,
           ...fails(400, 401, 403, 404, 503),
         },
-        detail: {
+        detail: operation({
           tags: ["Templates"],
           operationId: "getTemplateDailyUsers",
           summary: "People who used a template, by day",
           description: "One entry a day from 60 days ago to today.",
-        },
+          scope: "template:view_insights",
+        }),
       },
     );

@@ -96,13 +96,14 @@ const examples = ({ config }: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(TemplateExample), ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateExamples",
           summary: "List the templates that come with the server",
           description:
             "A template version is made of one by its id as example_id. Without those whose workspaces the caller cannot have on this server.",
-        },
+          scope: "template:read",
+        }),
       },
     );
 
@@ -119,7 +120,12 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
         ...list,
         user: true,
         params: organizationPath,
-        detail: { tags, operationId: "listOrganizationTemplates", summary: "List the templates of an organization" },
+        detail: operation({
+          tags,
+          operationId: "listOrganizationTemplates",
+          summary: "List the templates of an organization",
+          scope: "template:read",
+        }),
       },
     )
     .get(
@@ -131,7 +137,12 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
         user: true,
         params: t.Object({ ...organizationPath.properties, name: t.String({ description: "The template's name." }) }),
         response: { 200: Template, ...fails(401, 404) },
-        detail: { tags, operationId: "getTemplateByName", summary: "Get a template by name" },
+        detail: operation({
+          tags,
+          operationId: "getTemplateByName",
+          summary: "Get a template by name",
+          scope: "template:read",
+        }),
       },
     )
     .use(namedVersions(ctx))
@@ -154,6 +165,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
           summary: "Create a template",
           description: "From a template version whose import has succeeded and that belongs to no template yet.",
           example: { name: "hello", display_name: "Hello", template_version_id: ANY_ID },
+          scope: "template:create",
         }),
       },
     );
@@ -167,19 +179,20 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
       {
         ...list,
         user: true,
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplates",
           summary: "List templates",
           description: "Those the caller may see, by name.",
-        },
+          scope: "template:read",
+        }),
       },
     )
     .get("/:template", async ({ caller, params }) => present(await templateAt(ctx, params.template, caller)), {
       user: true,
       params: templatePath,
       response: { 200: Template, ...fails(400, 401, 404) },
-      detail: { tags, operationId: "getTemplate", summary: "Get a template" },
+      detail: operation({ tags, operationId: "getTemplate", summary: "Get a template", scope: "template:read" }),
     })
     .patch(
       "/:template",
@@ -200,6 +213,7 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
           description: "What the body leaves out stays as it is.",
           example: { display_name: "Hello", description: "Says hello.", default_ttl_ms: 28_800_000 },
           audit: target.writes(target.template),
+          scope: "template:update",
         }),
       },
     )
@@ -220,6 +234,7 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
           summary: "Delete a template",
           description: "400 while workspaces of it exist.",
           audit: target.deletes(target.template),
+          scope: "template:delete",
         }),
       },
     );

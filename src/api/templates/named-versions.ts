@@ -8,6 +8,7 @@ import { templateNamed } from "#domain/templates/find.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -39,11 +40,12 @@ export const namedVersions = (ctx: ApiContext) =>
         user: true,
         params: namedVersion,
         response: { 200: TemplateVersion, ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getOrganizationTemplateVersionByName",
           summary: "Get a version by the names of template and version",
-        },
+          scope: "template:read",
+        }),
       },
     )
     .get(
@@ -58,11 +60,12 @@ export const namedVersions = (ctx: ApiContext) =>
         user: true,
         params: namedVersion,
         response: { 200: TemplateVersion, ...fails(401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getPreviousTemplateVersion",
           summary: "Get the version before",
           description: "404 for the first one.",
-        },
+          scope: "template:read",
+        }),
       },
     );

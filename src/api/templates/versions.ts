@@ -43,12 +43,13 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           include_archived: t.Optional(t.BooleanString({ description: "Show archived versions, too." })),
         }),
         response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTemplateVersions",
           summary: "List the versions of a template",
           description: "Oldest first.",
-        },
+          scope: "template:read",
+        }),
       },
     )
     .post(
@@ -90,6 +91,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           description: "Never the active one, nor one that the latest build of a workspace was made from.",
           audit: target.writes(target.template),
           example: { all: false },
+          scope: "template:update",
         }),
       },
     )
@@ -105,7 +107,12 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ ...templatePath.properties, name: t.String({ description: "The version's name." }) }),
         response: { 200: TemplateVersion, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getTemplateVersionByName", summary: "Get a version of a template by name" },
+        detail: operation({
+          tags,
+          operationId: "getTemplateVersionByName",
+          summary: "Get a version of a template by name",
+          scope: "template:read",
+        }),
       },
     )
     .patch(
@@ -128,6 +135,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           description: "Its import must have succeeded, and it must not be archived.",
           audit: target.writes(target.template),
           example: { id: ANY_ID },
+          scope: "template:update",
         }),
       },
     );

@@ -81,12 +81,13 @@ export const userCollection = (ctx: ApiContext) =>
           }),
           ...fails(400, 401),
         },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listUsers",
           summary: "List users",
           description: "Those the caller may see, by username.",
-        },
+          scope: "user:read",
+        }),
       },
     )
     .post(
@@ -104,6 +105,7 @@ export const userCollection = (ctx: ApiContext) =>
           operationId: "createUser",
           summary: "Create a user",
           example: { email: "ann@example.com", username: "ann", name: "Ann", password: "a long enough secret" },
+          scope: "user:create",
         }),
       },
     );

@@ -39,7 +39,12 @@ export const userLooks = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: Looks, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getUserAppearance", summary: "See one's theme and font" },
+        detail: operation({
+          tags,
+          operationId: "getUserAppearance",
+          summary: "See one's theme and font",
+          scope: "user:read_personal",
+        }),
       },
     )
     .put(
@@ -57,6 +62,7 @@ export const userLooks = (ctx: ApiContext) =>
           operationId: "updateUserAppearance",
           summary: "Choose one's theme and font",
           example: { theme_preference: "dark", terminal_font: "" },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -70,11 +76,12 @@ export const userLooks = (ctx: ApiContext) =>
         ...of,
         query: t.Object({ template_id: t.String({ format: "uuid", description: "Template id." }) }),
         response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listAutofillParameters",
           summary: "Get what one last filled in",
           description: "The values that one's newest workspace of the template was started with.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     );

@@ -25,7 +25,7 @@ export const oneUser = (ctx: ApiContext) =>
       enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
-      detail: { tags, operationId: "getUser", summary: "Get a user" },
+      detail: operation({ tags, operationId: "getUser", summary: "Get a user", scope: "user:read" }),
     })
     .delete(
       "/:user",
@@ -43,6 +43,7 @@ export const oneUser = (ctx: ApiContext) =>
           summary: "Delete a user",
           description: "409 while the user owns workspaces.",
           audit: target.deletes(target.user),
+          scope: "user:delete",
         }),
       },
     )
@@ -63,6 +64,7 @@ export const oneUser = (ctx: ApiContext) =>
           summary: "Change a user's profile",
           example: { username: "you", name: "You" },
           audit: target.writes(target.user),
+          scope: "user:update",
         }),
       },
     )
@@ -82,6 +84,7 @@ export const oneUser = (ctx: ApiContext) =>
           summary: "Suspend or activate a user",
           description: "A suspended user cannot sign in; keys stop counting at once and open streams end.",
           audit: target.writes(target.user),
+          scope: "user:update",
         }),
       },
     );

@@ -8,6 +8,7 @@ import { userAt, userPath } from "#domain/users/find.ts";
 import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -29,7 +30,12 @@ export const userOrganizations = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 200: t.Array(Organization), ...fails(401, 404) },
-        detail: { tags, operationId: "listUserOrganizations", summary: "List a user's organizations" },
+        detail: operation({
+          tags,
+          operationId: "listUserOrganizations",
+          summary: "List a user's organizations",
+          scope: "organization:read",
+        }),
       },
     )
     .get(
@@ -47,6 +53,11 @@ export const userOrganizations = (ctx: ApiContext) =>
           organization: t.String({ description: "Organization id, name, or the word `default`." }),
         }),
         response: { 200: Organization, ...fails(401, 404) },
-        detail: { tags, operationId: "getUserOrganization", summary: "Get one of a user's organizations" },
+        detail: operation({
+          tags,
+          operationId: "getUserOrganization",
+          summary: "Get one of a user's organizations",
+          scope: "organization:read",
+        }),
       },
     );

@@ -31,6 +31,7 @@ export const userPassword = (ctx: ApiContext) =>
           description: "Every other sign-in and token of the user ends.",
           example: { old_password: "your password", password: "a long enough secret" },
           audit: target.writes(target.user),
+          scope: "all",
         }),
       },
     );

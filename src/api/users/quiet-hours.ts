@@ -22,7 +22,12 @@ export const quietHours = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: QuietHours, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getQuietHours", summary: "See when a required stop disturbs least" },
+        detail: operation({
+          tags,
+          operationId: "getQuietHours",
+          summary: "See when a required stop disturbs least",
+          scope: "user:read_personal",
+        }),
       },
     )
     .put(
@@ -41,6 +46,7 @@ export const quietHours = (ctx: ApiContext) =>
             "A template that requires a stop on some days stops workspaces at this time of those days. What runs follows, never sooner than two hours from now.",
           example: { schedule: "CRON_TZ=Europe/Paris 0 22 * * *" },
           audit: target.writes(target.user),
+          scope: "user:update_personal",
         }),
       },
     )
@@ -53,7 +59,12 @@ export const quietHours = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: UserPreferences, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getUserPreferences", summary: "See what one has chosen about the app" },
+        detail: operation({
+          tags,
+          operationId: "getUserPreferences",
+          summary: "See what one has chosen about the app",
+          scope: "user:read_personal",
+        }),
       },
     )
     .put(
@@ -71,6 +82,7 @@ export const quietHours = (ctx: ApiContext) =>
           operationId: "updateUserPreferences",
           summary: "Choose something about the app",
           example: { task_notification_alert_dismissed: true },
+          scope: "user:update_personal",
         }),
       },
     );

@@ -21,7 +21,7 @@ export const userRoles = (ctx: ApiContext) =>
     .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
       user: true,
       response: { 200: t.Array(AssignableRole), ...fails(401) },
-      detail: { tags, operationId: "listSiteRoles", summary: "List the site roles" },
+      detail: operation({ tags, operationId: "listSiteRoles", summary: "List the site roles", scope: "user:read" }),
     })
     .get(
       "/:user/roles",
@@ -44,7 +44,7 @@ export const userRoles = (ctx: ApiContext) =>
           }),
           ...fails(401, 404),
         },
-        detail: { tags, operationId: "getUserRoles", summary: "Get a user's roles" },
+        detail: operation({ tags, operationId: "getUserRoles", summary: "Get a user's roles", scope: "user:read" }),
       },
     )
     .put(
@@ -65,6 +65,7 @@ export const userRoles = (ctx: ApiContext) =>
           description: "Replaces all of them.",
           audit: target.writes(target.user),
           example: { roles: ["auditor"] },
+          scope: "user:update",
         }),
       },
     );

@@ -2,6 +2,7 @@
 import { t } from "elysia";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -14,5 +15,10 @@ export const authScopes = () =>
         200: t.Object({ external: t.Array(t.String(), { description: "Names for `scopes` of a new token." }) }),
         ...fails(401, 403),
       },
-      detail: { tags: ["API keys"], operationId: "listTokenScopes", summary: "List the scopes of tokens" },
+      detail: operation({
+        tags: ["API keys"],
+        operationId: "listTokenScopes",
+        summary: "List the scopes of tokens",
+        scope: "any",
+      }),
     });

@@ -42,7 +42,13 @@ export const userSecrets = (ctx: ApiContext) =>
         user,
         params: userPath,
         response: { 200: t.Array(UserSecret), ...fails(401, 403, 404) },
-        detail: { tags, operationId: "listSecrets", summary: "List one's secrets", description: "By name." },
+        detail: operation({
+          tags,
+          operationId: "listSecrets",
+          summary: "List one's secrets",
+          description: "By name.",
+          scope: "user_secret:read",
+        }),
       },
     )
     .post(
@@ -63,6 +69,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description:
             "One's own workspaces that run are told: programs that begin from now on find it, and its file is written. It is sealed, and never returned.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
+          scope: "user_secret:create",
         }),
       },
     )
@@ -70,12 +77,13 @@ export const userSecrets = (ctx: ApiContext) =>
       user,
       params: path,
       response: { 200: UserSecret, ...fails(401, 403, 404) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getSecret",
         summary: "Get one of one's secrets",
         description: "Without its value.",
-      },
+        scope: "user_secret:read",
+      }),
     })
     .patch(
       "/:user/secrets/:secret",
@@ -93,6 +101,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description: "What is left out stays. One's own workspaces that run are told, as when it was made.",
           audit: target.writes(target.secret),
           example: { value: "another token of the registry" },
+          scope: "user_secret:update",
         }),
       },
     )
@@ -113,6 +122,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description:
             "Workspaces that run are told: programs that run keep it, those that begin from now on do not find it, and files that hold it are removed unless somebody has changed them.",
           audit: target.deletes(target.secret),
+          scope: "user_secret:delete",
         }),
       },
     );

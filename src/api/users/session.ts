@@ -86,11 +86,12 @@ export const session = (ctx: ApiContext) =>
       {
         enrolling: true,
         response: { 200: SignedOut, ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "signOut",
           summary: "Sign out",
           description: "Deletes the key this request was made with.",
-        },
+          scope: "any",
+        }),
       },
     );

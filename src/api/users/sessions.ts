@@ -48,12 +48,13 @@ export const sessions = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(Session), ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listSessions",
           summary: "List sessions",
           description: "Sign-ins that count now, the last used first.",
-        },
+          scope: "api_key:read",
+        }),
       },
     )
     .delete(
@@ -72,6 +73,7 @@ export const sessions = (ctx: ApiContext) =>
           summary: "End all sessions but this one",
           description: "What they have opened ends, too. Tokens stay.",
           audit: target.deletes(target.sessions),
+          scope: "api_key:delete",
         }),
       },
     )
@@ -94,6 +96,7 @@ export const sessions = (ctx: ApiContext) =>
           summary: "End a session",
           description: "Counts at once; what was opened with it ends.",
           audit: target.deletes(target.session),
+          scope: "api_key:delete",
         }),
       },
     );

@@ -42,12 +42,13 @@ export const userSkills = (ctx: ApiContext) =>
         user,
         params: userPath,
         response: { 200: t.Array(UserSkill), ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listSkills",
           summary: "List one's skills",
           description: "By name, without their texts.",
-        },
+          scope: "user:read_personal",
+        }),
       },
     )
     .post(
@@ -71,6 +72,7 @@ export const userSkills = (ctx: ApiContext) =>
             description: "When release notes are to be written.",
             content: "Begin with what changes for users.",
           },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -78,7 +80,12 @@ export const userSkills = (ctx: ApiContext) =>
       user,
       params: path,
       response: { 200: UserSkill, ...fails(400, 401, 403, 404) },
-      detail: { tags, operationId: "getSkill", summary: "Get one of one's skills" },
+      detail: operation({
+        tags,
+        operationId: "getSkill",
+        summary: "Get one of one's skills",
+        scope: "user:read_personal",
+      }),
     })
     .patch(
       "/:user/skills/:skill",
@@ -96,6 +103,7 @@ export const userSkills = (ctx: ApiContext) =>
           summary: "Change one of one's skills",
           audit: target.writes(target.skill),
           example: { description: "When release notes are due." },
+          scope: "user:update_personal",
         }),
       },
     )
@@ -114,6 +122,7 @@ export const userSkills = (ctx: ApiContext) =>
           operationId: "deleteSkill",
           summary: "Delete one of one's skills",
           audit: target.deletes(target.skill),
+          scope: "user:update_personal",
         }),
       },
     );

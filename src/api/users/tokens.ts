@@ -38,12 +38,13 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params,
         response: { 201: NewKey, ...fails(401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "createSessionKey",
           summary: "Create a session key",
           description: "Counts 24 hours from its last use.",
-        },
+          scope: "all",
+        }),
       },
     )
     .get(
@@ -66,12 +67,13 @@ export const tokens = (ctx: ApiContext) =>
           include_expired: flagQuery("Also the expired."),
         }),
         response: { 200: t.Array(ApiKey), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listTokens",
           summary: "List tokens",
           description: "Oldest first. An owner may ask for those of everybody.",
-        },
+          scope: "api_key:read",
+        }),
       },
     )
     .post(
@@ -91,6 +93,7 @@ export const tokens = (ctx: ApiContext) =>
           summary: "Create a token",
           description: "The answer is the only place where it is ever shown.",
           example: { token_name: "laptop", lifetime: "7d" },
+          scope: "api_key:create",
         }),
       },
     )
@@ -104,7 +107,12 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: TokenConfig, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getTokenConfig", summary: "How long tokens may live" },
+        detail: operation({
+          tags,
+          operationId: "getTokenConfig",
+          summary: "How long tokens may live",
+          scope: "api_key:read",
+        }),
       },
     )
     .get(
@@ -119,7 +127,12 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params: namePath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getTokenByName", summary: "Get a token by name" },
+        detail: operation({
+          tags,
+          operationId: "getTokenByName",
+          summary: "Get a token by name",
+          scope: "api_key:read",
+        }),
       },
     )
     .patch(
@@ -142,6 +155,7 @@ export const tokens = (ctx: ApiContext) =>
           description: "Counts from the next request on; streams and WebSockets that it has opened end.",
           audit: target.writes(target.namedToken),
           example: { scopes: ["workspace:read"] },
+          scope: "api_key:update",
         }),
       },
     )
@@ -155,7 +169,7 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params: keyPath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
-        detail: { tags, operationId: "getApiKey", summary: "Get a key" },
+        detail: operation({ tags, operationId: "getApiKey", summary: "Get a key", scope: "api_key:read" }),
       },
     )
     .put(
@@ -175,6 +189,7 @@ export const tokens = (ctx: ApiContext) =>
           summary: "Expire a key",
           description: "It stays in the list of expired tokens.",
           audit: target.writes(target.apiKey),
+          scope: "api_key:update",
         }),
       },
     )
@@ -195,6 +210,7 @@ export const tokens = (ctx: ApiContext) =>
           summary: "Delete a key",
           description: "Counts at once; what was opened with it ends.",
           audit: target.deletes(target.apiKey),
+          scope: "api_key:delete",
         }),
       },
     );

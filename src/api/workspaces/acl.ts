@@ -43,7 +43,13 @@ export const acl = (ctx: ApiContext) => {
         user,
         params,
         response: { 200: WorkspaceAcl, ...fails(400, 401, 403, 404, 410) },
-        detail: { tags, operationId: "getWorkspaceAcl", summary: "See with whom a workspace is shared" },
+        detail: operation({
+          tags,
+          operationId: "getWorkspaceAcl",
+          summary: "See with whom a workspace is shared",
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     )
     .patch(
@@ -72,6 +78,8 @@ export const acl = (ctx: ApiContext) => {
             "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
           example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
+          scope: "workspace:share",
+          placement: "workspace",
         }),
       },
     )
@@ -91,6 +99,8 @@ export const acl = (ctx: ApiContext) => {
           operationId: "deleteWorkspaceAcl",
           summary: "Stop sharing a workspace",
           audit: target.writes(target.workspace),
+          scope: "workspace:share",
+          placement: "workspace",
         }),
       },
     );

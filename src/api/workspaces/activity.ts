@@ -11,6 +11,7 @@ import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -27,13 +28,15 @@ export const activity = (ctx: ApiContext) =>
         user: true,
         params: workspacePath,
         response: { 200: WorkspaceActivity, ...fails(400, 401, 404, 410) },
-        detail: {
+        detail: operation({
           tags: ["Workspaces"],
           operationId: "getWorkspaceActivity",
           summary: "Why and when a workspace stops",
           description:
             "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",
-        },
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     );
 

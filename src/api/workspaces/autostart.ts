@@ -31,6 +31,8 @@ export const autostart = (ctx: ApiContext) =>
             "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
           example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
           audit: target.writes(target.workspace),
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     );

@@ -43,6 +43,8 @@ export const autoupdates = (ctx: ApiContext) =>
           description: "`always`: each start uses the template's active version.",
           example: { automatic_updates: "always" },
           audit: target.writes(target.workspace),
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     )
@@ -63,13 +65,15 @@ export const autoupdates = (ctx: ApiContext) =>
           }),
           ...fails(400, 401, 404, 410),
         },
-        detail: {
+        detail: operation({
           tags,
           operationId: "resolveWorkspaceAutostart",
           summary: "See whether a workspace can start by itself",
           description:
             "Always false while its next start uses the version it has: then its parameters have values already.",
-        },
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     );
 

@@ -9,6 +9,7 @@ import { userAt } from "#domain/users/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -39,11 +40,12 @@ export const availableUsers = (ctx: ApiContext) =>
           offset: pageQuery.offset,
         }),
         response: { 200: t.Array(MinimalUser), ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags: ["Workspaces"],
           operationId: "listAvailableWorkspaceOwners",
           summary: "List the users a workspace can be made for",
           description: "By username. Only for those who may create workspaces for every member.",
-        },
+          scope: "workspace:create",
+        }),
       },
     );

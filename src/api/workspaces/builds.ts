@@ -42,6 +42,8 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           description: "Queues a build. Parameters that are left out keep the value of the last build.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
+          scope: { oneOf: ["workspace:start", "workspace:stop", "workspace:delete"] },
+          placement: "workspace",
         }),
       },
     )
@@ -62,6 +64,8 @@ export const workspaceBuilds = (ctx: ApiContext) =>
             "Stops it if it runs and starts it again, with another version or other values where the body names them. Both builds are planned at once; the second begins when the first has ended well, and does not begin when that failed or was cancelled. Answers the build that comes first.",
           audit: target.writes(target.restart),
           example: { rich_parameter_values: [] },
+          scope: ["workspace:start", "workspace:stop"],
+          placement: "workspace",
         }),
       },
     )
@@ -96,12 +100,14 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           since: t.Optional(t.String({ format: "date-time", description: "Only builds made after this time." })),
         }),
         response: { 200: t.Array(Build), ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listBuilds",
           summary: "List the builds of a workspace",
           description: "The newest first.",
-        },
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     )
     .get(
@@ -118,12 +124,14 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         params: path,
         query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
         response: { 200: BuildTimings, ...fails(400, 401, 404, 410) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "getWorkspaceTimings",
           summary: "Timings of the latest build",
           description:
             "Of each script the newest run. Those of a stop or delete build are the stop scripts of the agents it has ended.",
-        },
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     );

@@ -66,6 +66,8 @@ export const workspacesByOwner = (ctx: ApiContext) => {
           summary: "Create a workspace",
           description,
           example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
+          scope: ["workspace:create", "template:use"],
+          placement: "owner",
         }),
       },
     )
@@ -86,6 +88,8 @@ export const workspacesByOwner = (ctx: ApiContext) => {
           summary: "Create a workspace in an organization",
           description,
           example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
+          scope: ["workspace:create", "template:use"],
+          placement: "owner",
         }),
       },
     )
@@ -103,7 +107,13 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         params: named,
         query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 404.") }),
         response: { 200: Workspace, ...fails(400, 401, 404) },
-        detail: { tags, operationId: "getWorkspaceByName", summary: "Get a workspace by owner and name" },
+        detail: operation({
+          tags,
+          operationId: "getWorkspaceByName",
+          summary: "Get a workspace by owner and name",
+          scope: "workspace:read",
+          placement: "named_workspace",
+        }),
       },
     )
     .get(
@@ -123,7 +133,13 @@ export const workspacesByOwner = (ctx: ApiContext) => {
           buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647, description: "1 is the first build." }),
         }),
         response: { 200: Build, ...fails(400, 401, 404) },
-        detail: { tags: ["Builds"], operationId: "getBuildByNumber", summary: "Get a build by its number" },
+        detail: operation({
+          tags: ["Builds"],
+          operationId: "getBuildByNumber",
+          summary: "Get a build by its number",
+          scope: "workspace:read",
+          placement: "named_workspace",
+        }),
       },
     );
 };

@@ -37,6 +37,8 @@ export const dormant = (ctx: ApiContext) =>
             "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
           example: { dormant: true },
           audit: target.writes(target.workspace),
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     );

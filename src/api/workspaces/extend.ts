@@ -37,6 +37,8 @@ export const extend = (ctx: ApiContext) =>
             "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
           audit: target.writes(target.workspace),
           example: { deadline: ANY_TIME },
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     );

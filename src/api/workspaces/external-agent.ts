@@ -8,6 +8,7 @@ import { livingWorkspaceAt } from "#domain/workspaces/find.ts";
 import { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -28,11 +29,13 @@ export const externalAgent = (ctx: ApiContext) =>
           agent: t.String({ description: "Name of the agent." }),
         }),
         response: { 200: ExternalAgentCredentials, ...fails(400, 401, 403, 404, 410) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "getExternalAgentCredentials",
           summary: "Credentials of an external agent",
           description: "For an agent on a machine of one's own, of a template with a resource `coder_external_agent`.",
-        },
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     );

@@ -14,7 +14,14 @@ const marking = (operationId: string, summary: string) => ({
   user: true as const,
   params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
   response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
-  detail: operation({ tags: ["Workspaces"], operationId, summary, audit: target.writes(target.workspace) }),
+  detail: operation({
+    tags: ["Workspaces"],
+    operationId,
+    summary,
+    scope: "workspace:update",
+    placement: "workspace",
+    audit: target.writes(target.workspace),
+  }),
 });
 
 export const favorite = (ctx: ApiContext) => {

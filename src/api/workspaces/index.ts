@@ -6,6 +6,7 @@ import { gone } from "#domain/workspaces/find.ts";
 import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery, searchQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
@@ -47,13 +48,14 @@ export const workspaces = (ctx: ApiContext) => {
         offset: pageQuery.offset,
       }),
       response: { 200: Workspaces, ...fails(400, 401, 503) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "listWorkspaces",
         summary: "List workspaces",
         description:
           "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted.",
-      },
+        scope: "workspace:read",
+      }),
     })
     .get(
       "/:workspace",
@@ -71,7 +73,13 @@ export const workspaces = (ctx: ApiContext) => {
         params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
         query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
         response: { 200: Workspace, ...fails(400, 401, 404, 410) },
-        detail: { tags, operationId: "getWorkspace", summary: "Get a workspace" },
+        detail: operation({
+          tags,
+          operationId: "getWorkspace",
+          summary: "Get a workspace",
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     )
     .use(watchAll(ctx))

@@ -34,7 +34,13 @@ export const portShares = (ctx: ApiContext) => {
         user,
         params,
         response: { 200: PortShares, ...fails(400, 401, 404, 410) },
-        detail: { tags, operationId: "listPortShares", summary: "List the shared ports of a workspace" },
+        detail: operation({
+          tags,
+          operationId: "listPortShares",
+          summary: "List the shared ports of a workspace",
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
       },
     )
     .post(
@@ -63,6 +69,8 @@ export const portShares = (ctx: ApiContext) => {
             share_level: "authenticated",
           },
           audit: target.creates(target.newPortShare, { needsBody: true }),
+          scope: "workspace:share",
+          placement: "workspace",
         }),
       },
     )
@@ -86,6 +94,8 @@ export const portShares = (ctx: ApiContext) => {
           description: "404 when it is not shared.",
           example: { agent_name: "main", port: 3000 },
           audit: target.deletes(target.portShare, { needsBody: true }),
+          scope: "workspace:share",
+          placement: "workspace",
         }),
       },
     );

@@ -18,7 +18,12 @@ export const prebuilds = (ctx: ApiContext) =>
     .get("/settings", ({ caller }) => prebuildSettings(ctx, caller), {
       user,
       response: { 200: PrebuildSettings, ...fails(401, 403) },
-      detail: { tags, operationId: "getPrebuildSettings", summary: "See whether workspaces are kept ready" },
+      detail: operation({
+        tags,
+        operationId: "getPrebuildSettings",
+        summary: "See whether workspaces are kept ready",
+        scope: "deployment_config:read",
+      }),
     })
     .put(
       "/settings",
@@ -38,6 +43,7 @@ export const prebuilds = (ctx: ApiContext) =>
             "While it is paused no workspace is made or removed to be kept ready; builds that run end, and what is ready can be claimed.",
           example: { reconciliation_paused: true },
           audit: target.writes(settingOf("prebuilds_settings", "reconciliation")),
+          scope: "deployment_config:update",
         }),
       },
     );

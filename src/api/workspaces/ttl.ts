@@ -34,6 +34,8 @@ export const ttl = (ctx: ApiContext) =>
             "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",
           example: { ttl_ms: 28_800_000 },
           audit: target.writes(target.workspace),
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     );

@@ -40,6 +40,8 @@ export const usage = (ctx: ApiContext) =>
           description:
             "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
           example: {},
+          scope: "workspace:update",
+          placement: "workspace",
         }),
       },
     );

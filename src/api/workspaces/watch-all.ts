@@ -66,6 +66,8 @@ export const watchAll = (ctx: ApiContext) => {
           description:
             'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. {"type": "templates", "changed"} names templates one may see that were changed or deleted, or a version of which was archived, renamed or made the active one. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
           sends: WorkspacesEvent,
+          scope: "workspace:read",
+          placement: "here",
         }),
       },
     );

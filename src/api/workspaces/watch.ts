@@ -64,6 +64,8 @@ export const watch = (ctx: ApiContext) => {
           description:
             "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of anything it shows: its builds and agents, its template, names of people and of the organization, its place in the queue. Last use, signs of life and measurements of agents come with the next change. Prefer watch-ws: browsers allow few connections of this kind.",
           sends: Workspace,
+          scope: "workspace:read",
+          placement: "workspace",
         }),
       },
     )
@@ -86,6 +88,8 @@ export const watch = (ctx: ApiContext) => {
           description:
             'Text messages {"type", "data"}: `ping` at once and every 15 s, `data` with the whole workspace at once and after each change, `error` with {"message"}. Messages from the client end it.',
           sends: WorkspaceFrame,
+          scope: "workspace:read",
+          placement: "workspace",
         }),
       },
     );

@@ -4,7 +4,7 @@ import { listTemplates } from "#db/templates/templates.ts";
 import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
 import type { BuildInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
+import { edgesOf, type Interval, type Range, stretchesOf } from "./range.ts";
 
 const NONE: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
 
@@ -24,14 +24,7 @@ export const buildInsights = async (
   templates: readonly string[] | undefined,
 ): Promise<BuildInsights> => {
   const edges = edgesOf(range, interval);
-  const of = {
-    from: range.from,
-    to: range.to,
-    step: stepOf(interval),
-    changed_at: range.changedAt,
-    forward: range.forward,
-    templates,
-  };
+  const of = { ...stretchesOf(range, interval), templates };
   const [[all = NONE], stretches, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", of)),
     store.scan(sumBuilds("stretch", of)),

@@ -9,7 +9,7 @@ import {
 } from "#db/chats/spend-figures.ts";
 import type { ChatInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
+import { edgesOf, type Interval, type Range, stretchesOf } from "./range.ts";
 
 const NOBODY = { users: 0, chats: 0, ...NOTHING_SPENT };
 
@@ -31,13 +31,7 @@ export const chatInsights = async (
 ): Promise<ChatInsights> => {
   const edges = edgesOf(range, interval);
   const count = edges.length - 1;
-  const of = {
-    from: range.from,
-    to: range.to,
-    step: stepOf(interval),
-    changed_at: range.changedAt,
-    forward: range.forward,
-  };
+  const of = stretchesOf(range, interval);
   const [[all = NOBODY], stretches, cells] = await Promise.all([
     store.scan(sumAllSpend(of)),
     store.scan(sumSpendByStretch(of)),

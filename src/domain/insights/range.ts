@@ -60,7 +60,16 @@ export const rangeOf = (query: { start_time?: string; end_time?: string }, now: 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The length of a day or a week in milliseconds. */
-export const stepOf = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
+const stepOf = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
+
+/** A range with the length of its days or weeks, as queries count them. */
+export const stretchesOf = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
+  from,
+  to,
+  step: stepOf(interval),
+  changed_at: changedAt,
+  forward,
+});
 
 /** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
 export const edgesOf = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {

@@ -1,6 +1,6 @@
 // What an API key may be used for: everything, apps only, or single actions on kinds of resources, by the names that users of such systems
-// know (facts/platform 1.3). A scope narrows what its user may do and never widens it. Which operation needs which scope is in
-// src/api/http/scope-rules.ts.
+// know (facts/platform 1.3). A scope narrows what its user may do and never widens it. Each operation declares the scope that it needs
+// (src/api/http/operation.ts).
 
 /** What may be done to each kind of thing. */
 const ACTIONS = {
@@ -27,6 +27,11 @@ const ACTIONS = {
   user_secret: ["create", "read", "update", "delete"],
   workspace: ["create", "read", "update", "delete", "start", "stop", "ssh", "share", "application_connect"],
 } as const satisfies Record<string, readonly string[]>;
+
+type Actions = typeof ACTIONS;
+
+/** One action on one kind of thing. */
+export type ActionScope = { [R in keyof Actions]: `${R}:${Actions[R][number]}` }[keyof Actions];
 
 /** Several together, for one task. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-// Which node a request belongs to: every operation against the reviewed table, and requests about what is there, in the store of a real server.
+// Which node a request belongs to: what every operation declares, and requests about what is there, in the store of a real server.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
@@ -10,9 +10,10 @@ import { chats } from "#db/schema/chats.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { findUser } from "#db/users/users.ts";
 import type { Task } from "#schema/tasks/task.ts";
+import { declaredBy } from "#src/api/http/operation.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Placement } from "#src/api/http/placement/placement.ts";
-import { wayOf } from "#src/api/http/placement/ways.ts";
+import { namesPlace, wayOf } from "#src/api/http/placement/ways.ts";
 import { createApp } from "#src/server.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -22,7 +23,6 @@ import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
-import { TABLE } from "./table.ts";
 
 setDefaultTimeout(60_000);
 
@@ -66,24 +66,18 @@ const seed = async () => {
   return seeded;
 };
 
-testInside("[CP-20] every operation belongs where the table says", () => {
+testInside("[CP-20] every operation that names a thing with a node of its own declares where it is done", () => {
   const { app } = placing(server);
-  const operations = new Operations(app.routes);
-  const decided = Object.entries(TABLE).flatMap(([way, text]) =>
-    text.split("\n").flatMap((line) => {
-      const words = line.trim().split(" ");
-      const path = words.pop() ?? "";
-      return words.map((method) => `${way}: ${method} ${path}`);
-    }),
-  );
-  const stable = (path: string): string => path.replace("/api/experimental/", "/api/v2/");
-  const routes = app.routes.map(({ method, path }) => {
-    const operation = operations.find(method, path);
-    if (!operation) throw new Error(`${method} ${path} is not found`);
-    const shown = operations.find(method, stable(path)) ? stable(path) : path;
-    return `${wayOf(operation).way}: ${method} ${shown}`;
+  const routes = app.routes.filter(({ hooks }) => hooks.detail?.hide !== true);
+  const silent = routes.filter(({ path, hooks }) => namesPlace(path) && declaredBy(hooks).placement === undefined);
+  const named = silent.map(({ method, path }) => `${method} ${path}`);
+  expect(named.map((name) => `${name} lacks placement: "workspace", "chat", ..., or "first"`)).toEqual([]);
+  const byId = routes.flatMap(({ method, path, hooks }) => {
+    const { way, variable } = wayOf({ route: path, declared: declaredBy(hooks) });
+    const needsNone = ["first", "here", "token", "owner"].includes(way);
+    return needsNone || variable !== "" ? [] : [`${method} ${path} has no variable for ${way}`];
   });
-  expect([...new Set(routes)].sort()).toEqual(decided.sort());
+  expect(byId).toEqual([]);
 });
 
 testInside(

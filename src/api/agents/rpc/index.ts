@@ -3,6 +3,7 @@ import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
 import { fails, Upgraded } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 import { AgentConnection } from "./connection.ts";
@@ -36,13 +37,14 @@ export const agentRpc = (ctx: ApiContext) =>
           ),
         }),
         response: { 101: Upgraded, ...fails(400, 401, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
           operationId: "connectAgent",
           summary: "Connect an agent",
           description:
             "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A newer connection of the same agent takes the place of the one before; a newer build ends it with 1001.",
-        },
+          placement: "token",
+        }),
       },
     );
 

@@ -39,7 +39,12 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         user,
         response: { 200: UserPrompt, ...fails(401) },
-        detail: { tags, operationId: "getUserPrompt", summary: "Read what one's chats are told" },
+        detail: operation({
+          tags,
+          operationId: "getUserPrompt",
+          summary: "Read what one's chats are told",
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -61,6 +66,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("prompt"),
           example: { custom_prompt: "Answer in short sentences." },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -82,7 +88,12 @@ export const userChatConfig = (ctx: ApiContext) =>
           200: UserDebugLogging,
           ...fails(401),
         },
-        detail: { tags, operationId: "getUserDebugLogging", summary: "Read whether one's model calls are recorded" },
+        detail: operation({
+          tags,
+          operationId: "getUserDebugLogging",
+          summary: "Read whether one's model calls are recorded",
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -102,6 +113,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("debug_logging"),
           example: { debug_logging_enabled: true },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -116,11 +128,12 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         user,
         response: { 200: thresholds, ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listCompactionThresholds",
           summary: "Read when one's chats are compacted, by model",
-        },
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -140,6 +153,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           summary: "Set when one's chats with a model are compacted",
           audit: target.writes(setting.newThreshold),
           example: { threshold_percent: 70 },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -158,6 +172,7 @@ export const userChatConfig = (ctx: ApiContext) =>
           operationId: "deleteCompactionThreshold",
           summary: "Let the model decide again when one's chats are compacted",
           audit: target.writes(setting.threshold),
+          scope: "chat_config:update",
         }),
       },
     );

@@ -142,7 +142,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, example, summary
       {
         user,
         response: { 200: shape, ...fails(401, ...denied) },
-        detail: { tags, operationId: `get${noun}`, summary: `Read ${summary}` },
+        detail: operation({ tags, operationId: `get${noun}`, summary: `Read ${summary}`, scope: "chat_config:read" }),
       },
     )
     .put(
@@ -161,6 +161,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, example, summary
           tags,
           operationId: `set${noun}`,
           summary: `Set ${summary}`,
+          scope: "chat_config:update",
           example: { [member]: example },
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting(setting),
@@ -205,7 +206,12 @@ export const chatConfig = (ctx: ApiContext) =>
           200: SystemPrompt,
           ...fails(401, 404),
         },
-        detail: { tags, operationId: "getSystemPrompt", summary: "Read what every chat is told" },
+        detail: operation({
+          tags,
+          operationId: "getSystemPrompt",
+          summary: "Read what every chat is told",
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -228,6 +234,7 @@ export const chatConfig = (ctx: ApiContext) =>
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("system_prompt"),
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -243,7 +250,12 @@ export const chatConfig = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DebugLogging, ...fails(401, 404) },
-        detail: { tags, operationId: "getDebugLogging", summary: "Read whether users may record model calls" },
+        detail: operation({
+          tags,
+          operationId: "getDebugLogging",
+          summary: "Read whether users may record model calls",
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -265,6 +277,7 @@ export const chatConfig = (ctx: ApiContext) =>
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("allow_debug_logging"),
           example: { allow_users: true },
+          scope: "chat_config:update",
         }),
       },
     );

@@ -68,12 +68,13 @@ export const modelConfigs = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(ModelConfig), ...fails(401) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listModelConfigs",
           summary: "List models",
           description: "Oldest first; disabled ones only for the owner.",
-        },
+          scope: "chat_config:read",
+        }),
       },
     )
     .post(
@@ -105,6 +106,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           summary: "Add a model",
           description: "The first one becomes the default. 412 when its provider is missing or disabled.",
           example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -135,6 +137,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -155,6 +158,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           summary: "Delete a model",
           description: "Chats that use it go on with the default.",
           audit: target.deletes(setting.modelConfig),
+          scope: "chat_config:update",
         }),
       },
     );

@@ -51,7 +51,12 @@ export const modelOverrides = (ctx: ApiContext) => {
         user,
         params: path,
         response: { 200: t.Object({ overrides: t.Array(ModelOverride) }), ...fails(400, 401, 403, 404) },
-        detail: { tags, operationId: "listModelOverrides", summary: "See which models one wants for one's chats" },
+        detail: operation({
+          tags,
+          operationId: "listModelOverrides",
+          summary: "See which models one wants for one's chats",
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -77,6 +82,7 @@ export const modelOverrides = (ctx: ApiContext) => {
             "Counts for chats made from then on whose request names no model, while administrators allow it.",
           audit: target.writes(setting.memberModel),
           example: { mode: "chat_default" },
+          scope: "chat_config:update",
         }),
       },
     );

@@ -4,6 +4,7 @@ import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
 import { fails } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
@@ -65,11 +66,12 @@ export const availableModels = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: AvailableModels, ...fails(401) },
-        detail: {
+        detail: operation({
           tags: ["Models"],
           operationId: "listAvailableModels",
           summary: "List the models chats can use",
           description: "By provider. While no model is set up there is the built-in demo model.",
-        },
+          scope: "chat_config:read",
+        }),
       },
     );

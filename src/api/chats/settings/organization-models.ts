@@ -39,11 +39,12 @@ export const organizationModels = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Object({ overrides: t.Array(OrganizationOverride) }), ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listOrganizationModelOverrides",
           summary: "See which models an organization wants beside its chats",
-        },
+          scope: "chat_config:read",
+        }),
       },
     )
     .put(
@@ -66,6 +67,7 @@ export const organizationModels = (ctx: ApiContext) =>
             "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",
           audit: target.writes(setting.organizationModel),
           example: { mode: "chat_default" },
+          scope: "chat_config:update",
         }),
       },
     );

@@ -36,12 +36,13 @@ export const modelProviders = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(ModelProvider), ...fails(401, 403) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "listModelProviders",
           summary: "List model providers",
           description: "Oldest first. Only the owner.",
-        },
+          scope: "chat_config:read",
+        }),
       },
     )
     .post(
@@ -68,6 +69,7 @@ export const modelProviders = (ctx: ApiContext) =>
           summary: "Add a model provider",
           description: "anthropic, openai, google, or any server that speaks OpenAI's protocol (openai-compat).",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -98,6 +100,7 @@ export const modelProviders = (ctx: ApiContext) =>
           description: "Without `api_key` the key stays; a base URL that leads elsewhere needs the key again.",
           audit: target.writes(setting.modelProvider),
           example: { display_name: "Ollama" },
+          scope: "chat_config:update",
         }),
       },
     )
@@ -118,6 +121,7 @@ export const modelProviders = (ctx: ApiContext) =>
           summary: "Delete a model provider",
           description: "Its models go with it.",
           audit: target.deletes(setting.modelProvider),
+          scope: "chat_config:update",
         }),
       },
     );

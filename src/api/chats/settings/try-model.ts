@@ -5,6 +5,7 @@ import { tryModel } from "#domain/chats/try-model.ts";
 import { TriedModel } from "#schema/chats/model-config.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
 import { fails } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
@@ -21,11 +22,12 @@ export const tryModelConfig = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) }),
         response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags: ["Models"],
           operationId: "tryModelConfig",
           summary: "Try a model",
           description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
-        },
+          scope: "chat_config:update",
+        }),
       },
     );

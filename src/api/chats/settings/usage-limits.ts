@@ -26,12 +26,13 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .get("", ({ caller }) => usageLimits(ctx, caller), {
       user,
       response: { 200: UsageLimits, ...fails(401, 403) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getUsageLimits",
         summary: "See the spend limits",
         description: "For administrators.",
-      },
+        scope: "chat:read",
+      }),
     })
     .put(
       "",
@@ -51,13 +52,19 @@ export const chatUsageLimits = (ctx: ApiContext) =>
             "A user's own limit counts before it, then the lowest of the user's groups. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
           audit: setting.writesSetting("usage_limit"),
           example: { spend_limit_micros: 20_000_000, period: "month" },
+          scope: "chat:update",
         }),
       },
     )
     .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
       user,
       response: { 200: UsageLimitStatus, ...fails(401) },
-      detail: { tags, operationId: "getUsageLimitStatus", summary: "See one's own spend limit and what is spent" },
+      detail: operation({
+        tags,
+        operationId: "getUsageLimitStatus",
+        summary: "See one's own spend limit and what is spent",
+        scope: "chat:read",
+      }),
     })
     .put(
       "/overrides/:user",
@@ -76,6 +83,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           summary: "Set the spend limit of a user",
           audit: target.writes(setting.newUserLimit),
           example: { spend_limit_micros: 50_000_000 },
+          scope: "chat:update",
         }),
       },
     )
@@ -94,6 +102,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           operationId: "deleteUserUsageLimit",
           summary: "Take a user's own spend limit away",
           audit: target.writes(setting.userLimit),
+          scope: "chat:update",
         }),
       },
     )
@@ -115,6 +124,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           description: "Of several groups the lowest counts.",
           audit: target.writes(setting.newGroupLimit),
           example: { spend_limit_micros: 50_000_000 },
+          scope: "chat:update",
         }),
       },
     )
@@ -133,6 +143,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           operationId: "deleteGroupUsageLimit",
           summary: "Take the spend limit of a group's members away",
           audit: target.writes(setting.groupLimit),
+          scope: "chat:update",
         }),
       },
     );
