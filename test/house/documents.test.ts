@@ -1,7 +1,10 @@
 // Every page of the repository: its links and the files it names are there, and what comments cite can be read. README stays a first page.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { isThere, page, ROOT } from "#test/support/documents.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const git = (...words: string[]): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...words], { cwd: ROOT })

@@ -1,7 +1,10 @@
 // Code that is written down twice: runs of six lines that stand, letter by letter, in a second place. Each is one thing that can be called
 // by a name, or a reason to look; the ceiling only falls.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { page, ROOT } from "#test/support/documents.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const LINES = 6;
 /** The most runs allowed. Lower it when you remove one; never raise it. */

@@ -1,8 +1,11 @@
 // Whoever makes something that has an actor says first of which part it is: nobody can look up what is not there yet, and on another node than that of
 // its part it could not be written.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const MAKES = /(\w+)(?:\(\))?\s*\.ask\((\w+), "(?:create|fork)"/g;
