@@ -1,5 +1,5 @@
 // Example bodies of the OpenAPI document: every body has one, and those of the specification work as they are sent.
-import { beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -22,6 +22,9 @@ const WITH_AGENT: Manifest = {
 
 /** What `fetch` of the client gives. */
 type Answer = Awaited<ReturnType<Client["fetch"]>>;
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 const { server } = world;

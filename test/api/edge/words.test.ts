@@ -1,5 +1,5 @@
 // What callers read when a value is wrong: which one, by its index, and what it must be, in words.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Generic } from "#schema/generic.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
@@ -8,6 +8,9 @@ import { readFile } from "#src/daemon/http/files.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { seedAgent } from "#test/support/seed.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const world = await forFile(openChatWorld());
 
