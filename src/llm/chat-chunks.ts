@@ -1,5 +1,6 @@
 // The chunks of a chat-completions server in the form in which its package reads them: servers of open models have many odd members (rule
 // MO-44). Used by adapters.ts.
+import { CallDeltas } from "./call-deltas.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
 
@@ -12,9 +13,10 @@ export const soundChunks = (fetch: GuardedFetch): GuardedFetch =>
 
 /** Only what one of these finds is looked into. Inside of texts quotes are escaped, so none of them matches there. */
 const ODD =
-  /"finish_reason"\s*:\s*[^n"\s]|"arguments"\s*:\s*\{|"(prompt|completion|total)_tokens"\s*:\s*"|"\w+_tokens_details"\s*:\s*[^n{\s]|"error"\s*:\s*"/;
+  /"finish_reason"\s*:\s*[^n"\s]|"arguments"\s*:\s*\{|"(prompt|completion|total)_tokens"\s*:\s*"|"\w+_tokens_details"\s*:\s*[^n{\s]|"error"\s*:\s*"|"tool_calls"\s*:\s*\[\s*\{/;
 const FINISH = /"finish_reason"\s*:\s*"/;
 const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
+const COUNTED = /"choices"\s*:\s*\[\s*\]/;
 const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 
 /** One stream, line by line. */
@@ -22,19 +24,33 @@ class ChunkReader implements LineReader {
   #hasFinish = false;
   #speaks = false;
   #calls = false;
+  #isCounted = false;
+  readonly #deltas = new CallDeltas();
 
   /** The line as the package is to read it; an end that the server has not given a reason for gets the plain one. */
   read(line: string): string {
     const data = line.slice("data:".length).trim();
     if (data === "[DONE]") {
-      const isOpen = !this.#hasFinish && (this.#speaks || this.#calls);
-      return isOpen ? `data: ${ending(this.#calls ? "tool_calls" : "stop")}\n\n${line}` : line;
+      const missing = this.#ending();
+      return missing === "" ? line : `${missing}\n\n${line}`;
     }
-    const made = ODD.test(data) ? sound(data) : data;
+    const made = ODD.test(data) ? sound(data, this.#deltas) : data;
     this.#hasFinish ||= FINISH.test(made);
     this.#speaks ||= SAYS.test(made);
     this.#calls ||= CALLS.test(made);
+    this.#isCounted ||= COUNTED.test(made);
     return made === data ? line : `data: ${made}`;
+  }
+
+  /** A server that has counted the whole answer has ended it, even if it says no more; any other stream has broken off. */
+  end(): string {
+    return this.#isCounted ? this.#ending() : "";
+  }
+
+  #ending(): string {
+    if (this.#hasFinish || !(this.#speaks || this.#calls)) return "";
+    this.#hasFinish = true;
+    return `data: ${ending(this.#calls ? "tool_calls" : "stop")}`;
   }
 }
 
@@ -48,7 +64,7 @@ const ending = (finish_reason: string): string =>
   });
 
 /** The chunk with its odd members made plain, or left out; as it is where it is no JSON object. */
-const sound = (data: string): string => {
+const sound = (data: string, deltas: CallDeltas): string => {
   const chunk = membersIn(data);
   if (chunk === undefined) return data;
   if (typeof chunk.error === "string") chunk.error = { message: chunk.error };
@@ -58,11 +74,7 @@ const sound = (data: string): string => {
     const { finish_reason, delta } = choice;
     if (finish_reason !== null && finish_reason !== undefined && typeof finish_reason !== "string")
       choice.finish_reason = null;
-    const calls = isMembers(delta) && Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
-    for (const call of calls) {
-      const asked = isMembers(call) ? call.function : undefined;
-      if (isMembers(asked) && isMembers(asked.arguments)) asked.arguments = JSON.stringify(asked.arguments);
-    }
+    if (isMembers(delta) && Array.isArray(delta.tool_calls)) deltas.repair(delta.tool_calls, chunk.id);
   }
   return JSON.stringify(chunk);
 };

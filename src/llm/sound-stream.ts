@@ -5,7 +5,11 @@ import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
 
 /** Reads the lines of one answer that carry data. */
-export type LineReader = { read(line: string): string };
+export type LineReader = {
+  read(line: string): string;
+  /** What is missing when the stream is over; empty when nothing is. */
+  end?(): string;
+};
 
 type Protocol = {
   readonly reader: () => LineReader;
@@ -55,6 +59,8 @@ const lines = (reader: LineReader): TransformStream<string, string> => {
     },
     flush(out) {
       if (rest !== "") out.enqueue(readLines(rest, reader));
+      const missing = reader.end?.() ?? "";
+      if (missing !== "") out.enqueue(`\n\n${missing}\n\n`);
     },
   });
 };

@@ -1,0 +1,220 @@
+// Situations that people who host coding agents have reported in public, as what their servers send and refuse. Each names its report.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+
+setDefaultTimeout(30_000);
+
+type Json = Record<string, unknown>;
+const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
+const chunk = (delta: Json, finish_reason: string | null = null): string =>
+  line({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
+const piece = (call: Json): string => chunk({ tool_calls: [call] });
+const DONE = `${chunk({}, "tool_calls")}data: [DONE]\n\n`;
+const named = (args: unknown): Json => ({ name: "list_templates", arguments: args });
+const more = (args: string): Json => ({ arguments: args });
+const ONE = [{ query: "a" }];
+const TWO = [{ query: "a" }, { query: "b" }];
+
+type Calls = { readonly report: string; readonly stream: string; readonly args: readonly unknown[] };
+const CALLS: readonly Calls[] = [
+  {
+    report: "shiaho777/web-to-app#395, open-webui#27195: null arguments in the first piece",
+    stream:
+      piece({ index: 0, id: "c", type: "function", function: named(null) }) +
+      piece({ index: 0, function: more('{"query":"a"}') }),
+    args: ONE,
+  },
+  {
+    report: "chatanywhere/GPT_API_free#254, AstrBot#6692: pieces without an index",
+    stream: piece({ id: "c", type: "function", function: named("") }) + piece({ function: more('{"query":"a"}') }),
+    args: ONE,
+  },
+  {
+    report: "SamSaffron/term-llm#314: several calls without an index",
+    stream:
+      piece({ id: "c", type: "function", function: named('{"query":"a"}') }) +
+      piece({ id: "d", type: "function", function: named('{"query":"b"}') }),
+    args: TWO,
+  },
+  {
+    report: "LibreChat#13987: the index of later pieces differs from that of the first",
+    stream:
+      piece({ index: 0, id: "c", type: "function", function: named("") }) +
+      piece({ index: 1, function: more('{"query":"a"}') }),
+    args: ONE,
+  },
+  {
+    report: "run-llama/llama_index#17927: name and id are null in later pieces",
+    stream:
+      piece({ index: 0, id: "c", type: "function", function: named("") }) +
+      piece({ index: 0, id: null, type: null, function: { name: null, arguments: '{"query":' } }) +
+      piece({ index: 0, id: "", function: { name: "", arguments: '"a"}' } }),
+    args: ONE,
+  },
+  {
+    report: "sigoden/aichat#1296: calls whose id is null",
+    stream:
+      piece({ index: 0, id: null, type: "function", function: named('{"query":"a"}') }) +
+      piece({ index: 1, id: null, type: "function", function: named('{"query":"b"}') }),
+    args: TWO,
+  },
+  {
+    report: "lmstudio-bug-tracker#649: the index is 0 for every call",
+    stream:
+      piece({ index: 0, id: "c", type: "function", function: named('{"query":"a"}') }) +
+      piece({ index: 0, id: "d", type: "function", function: named('{"query":"b"}') }),
+    args: TWO,
+  },
+  {
+    report: "marimo-team/marimo#7330: the first index is not 0",
+    stream: piece({ index: 1, id: "c", type: "function", function: named('{"query":"a"}') }),
+    args: ONE,
+  },
+];
+
+describe("calls of chat-completions servers", () => {
+  test.each([...CALLS])("[MO-44] $report", async ({ stream, args }) => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const { id } = await createChat(world, "look");
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).raw(stream + DONE).end();
+    const next = await world.upstream.next();
+    const asked = (next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]).flatMap(
+      ({ tool_calls = [] }) => tool_calls,
+    );
+    expect(asked.map((one) => JSON.parse(one.function.arguments))).toEqual([...args] as never);
+    expect(JSON.stringify(next.body)).not.toMatch(/no result of this call|There is no tool/);
+    next.say({ text: "Done" }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+  });
+});
+
+test("[MO-44] earendil-works/pi#7441: counters behind the words, but no reason for the end and no last line", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const counted = line({ id: "c1", choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } });
+  (await world.upstream.next()).raw(chunk({ content: "hello there" }) + counted).end();
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
+});
+
+type Cut = { readonly report: string; readonly kind: ProviderKind; readonly model?: Json; readonly stream: string };
+const CUTS: readonly Cut[] = [
+  { report: "opencode#39968: chat completions", kind: "openai-compat", stream: chunk({ content: "half" }) },
+  {
+    report: "openclaw#108989: OpenAI's responses",
+    kind: "openai",
+    stream:
+      line({ type: "response.created", response: { id: "r", created_at: 1, model: "m" } }) +
+      line({ type: "response.output_item.added", output_index: 0, item: { type: "message", id: "i" } }) +
+      line({ type: "response.output_text.delta", item_id: "i", delta: "half" }),
+  },
+  {
+    report: "BerriAI/litellm#32159: Anthropic's messages, in the middle of a call",
+    kind: "anthropic",
+    stream:
+      line({ type: "message_start", message: { id: "m", usage: { input_tokens: 1 } } }) +
+      line({
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "tool_use", id: "toolu_1", name: "list_templates", input: {} },
+      }) +
+      line({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"que' } }),
+  },
+  {
+    report: "the same of Gemini",
+    kind: "google",
+    model: { model: "gemini-3-pro" },
+    stream: line({ candidates: [{ index: 0, content: { role: "model", parts: [{ text: "half" }] } }] }),
+  },
+];
+test.each([...CUTS])(
+  "[MO-13] $report: a stream that ends without its end is no answer",
+  async ({ kind, model, stream }) => {
+    await using world = await openModelWorld();
+    await addModel(world, kind, model);
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+    await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+    (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
+  },
+);
+
+test("[MO-62] agentjido/req_llm#638: Gemini's last event has a reason and no parts", async () => {
+  await using world = await openModelWorld();
+  await addModel(world, "google", { model: "gemini-3-pro" });
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const stream =
+    line({ candidates: [{ content: { role: "model", parts: [{ text: "hello there" }] } }] }) +
+    line({ candidates: [{ finishReason: "STOP" }], usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2 } });
+  (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
+});
+
+const stopped = async (kind: ProviderKind, model: Json, base?: string): Promise<ModelCall> => {
+  await using world = await openModelWorld();
+  await addModel(world, kind, model, "Mine", base);
+  const { id } = await createChat(world, "hello", {
+    unsafe_dynamic_tools: [{ name: "ask", input_schema: { type: "object" } }],
+  });
+  using follower = await Follower.open(world.owner, id);
+  const call = await world.upstream.next();
+  call.say({ reasoning: "hm" }, { call: { id: "call_1", name: "ask", args: "{}" } }, { finish: "tool_calls" }).end();
+  await follower.until(({ status }) => status === "requires_action");
+  const asked = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
+  const results = asked.map(({ tool_call_id }) => ({ tool_call_id, output: "no" }));
+  await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
+  await world.upstream.next();
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+  await follower.until(({ status }) => status === "waiting");
+  await sendMessage(world, id, "go on");
+  const next = await world.upstream.next();
+  expect(world.upstream.refused).toEqual([]);
+  next.say({ text: "Yes" }, { finish: "stop" }).end();
+  await follower.until(({ history }) => history.at(-1) === "assistant: Yes");
+  return next;
+};
+
+test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped behind a call, and a message", async () => {
+  const { body } = await stopped("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
+  const roles = (body.messages as Json[]).map(({ role }) => role);
+  expect(roles).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
+});
+
+test("[MO-63] thClaws#144, microsoft/vscode#299295: the same call keeps its result with Gemini", async () => {
+  const { body } = await stopped("google", { model: "gemini-3-pro" });
+  expect(JSON.stringify(body.contents)).toMatch(/functionCall[\s\S]*functionResponse/);
+});
+
+test.each([
+  ["tailcallhq/forgecode#3071: an answer that was only thought", [{ reasoning: "hm" }]],
+  ["anthropics/claude-code#20705: words before a thought", [{ text: "Well. " }, { reasoning: "hm" }]],
+])("[MO-63] %s, and was interrupted", async (_, said) => {
+  await using world = await openModelWorld();
+  await addModel(world, "anthropic", { model: "claude-x" });
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const call = await world.upstream.next();
+  call.say(...(said as Parameters<ModelCall["say"]>));
+  await follower.until(({ events }) =>
+    events.some((one) => one.type === "message_part" && one.message_part.part.text === "hm"),
+  );
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+  await follower.until(({ status }) => status === "waiting");
+  await sendMessage(world, id, "go on");
+  const next = await world.upstream.next();
+  expect(world.upstream.refused).toEqual([]);
+  next.say({ text: "Yes" }, { finish: "stop" }).end();
+  await follower.until(({ history }) => history.at(-1) === "assistant: Yes");
+});
