@@ -44,7 +44,7 @@ export class AnswerEvents {
         if (!part.providerExecuted) this.#open.set(part.id, tools.ownNameOf(part.toolName));
         return;
       case "tool-input-delta":
-        // What a provider runs itself is told when it is complete.
+        // Calls that the provider runs itself are shown when they are complete.
         if (!this.#open.has(part.id)) return;
         return yield { type: "tool_call_delta", id: part.id, name: this.#open.get(part.id) ?? "", delta: part.delta };
       case "tool-call":

@@ -29,7 +29,7 @@ class EventReader implements LineReader {
       .join("\n\n");
   }
 
-  /** The event with those that are missing before it. */
+  /** Returns the event, preceded by the events that the server left out. */
   events(event: Members): readonly Members[] {
     switch (event.type) {
       case "message_start":

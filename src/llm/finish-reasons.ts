@@ -1,5 +1,5 @@
-// Why an answer has ended, from the word its server gives for it. A word for a failure is a failure, whatever was said before it, and one
-// that nobody knows marks the answer as incomplete: half an answer is never taken for a whole one (rules MO-39, MO-45, MO-62). Pure.
+// Maps the finish reasons of all servers. A failure counts as a failure even after text, and an unknown reason marks the answer as
+// incomplete, so that half an answer is never shown as a whole one (rules MO-39, MO-45, MO-62). Pure.
 // Sources: the API references of Anthropic, OpenAI, Google, Mistral, DeepSeek, Moonshot, z.ai, Groq, xAI and OpenRouter, and the sources of
 // vLLM, llama.cpp, Ollama, LM Studio and TGI.
 import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
@@ -56,7 +56,7 @@ const BY_WORD: ReadonlyMap<string, Reason> = new Map(
   Object.entries(REASONS).flatMap(([reason, words]) => words.map((word): [string, Reason] => [word, reason as Reason])),
 );
 
-/** Returns the end of the answer. Throws `ModelError` when the server could not go on, and when it has not said why it ended. */
+/** Returns the end of the answer. Throws `ModelError` when the server failed, and when it gave no reason. */
 export const finishOf = ({ unified, raw }: LanguageModelV4FinishReason): Extract<ModelEvent, { type: "finish" }> => {
   const reason = reasonOf(unified, raw?.toLowerCase());
   if (reason === "failed") {

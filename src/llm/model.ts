@@ -94,8 +94,8 @@ export type ModelEvent =
   | { readonly type: "warnings"; readonly warnings: readonly string[] }
   | { readonly type: "usage"; readonly usage: ModelUsage }
   /**
-   * The last event of every stream that has ended well. `paused`: the provider goes on when it gets its answer back. `incomplete`: it has
-   * ended for a reason that nobody knows.
+   * The last event of every stream that has ended well. `paused`: the provider goes on when it gets its answer back. `incomplete`: it
+   * ended for an unknown reason.
    */
   | {
       readonly type: "finish";

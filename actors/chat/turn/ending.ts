@@ -50,7 +50,7 @@ export const afterFilter = (): NewMessage[] => [row("assistant", "user", FILTERE
 const FILTERED =
   "[The provider's content filter ended the answer here, so it is not complete. Say it in another way to go on.]";
 
-/** People are told that an answer may be half of one. */
+/** Returns the notice that an answer may be incomplete. */
 export const afterUnknownEnd = (): NewMessage[] => [row("assistant", "user", INCOMPLETE)];
 
 const INCOMPLETE =

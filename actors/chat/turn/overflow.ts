@@ -1,4 +1,4 @@
-// Whether a refusal that nobody understands is about the length of the prompt. Pure; used by turn.ts (rule CM-12).
+// Decides whether an unclear refusal may be about the length of the prompt. Pure; used by turn.ts (rule CM-12).
 import { ModelError } from "#src/llm/model.ts";
 import { fullnessOf, type HistoryRow } from "../prompt/compact.ts";
 
@@ -7,7 +7,7 @@ const NEAR = 70;
 /** Characters that one token stands for, in what programmers and their tools write. */
 const PER_TOKEN = 3;
 
-/** True for a request that was refused without a known reason, when its history is near the limit of the model. */
+/** Returns true when a request was refused without a known reason and its history is near the model's context limit. */
 export const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
   if (!(failure instanceof ModelError) || failure.reason !== undefined || failure.retryable) return false;
   const { kind, status_code = 0 } = failure;

@@ -59,7 +59,7 @@ type Ended = {
   readonly isFiltered: boolean;
   /** The provider has paused the answer and gets it back to go on. */
   readonly isResumed: boolean;
-  /** The answer has ended for a reason that nobody knows. */
+  /** The answer ended for an unknown reason. */
   readonly isUnknown: boolean;
   /** The tools of MCP servers. */
   readonly mcp: Pick<McpOffer, "has">;

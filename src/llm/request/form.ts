@@ -7,7 +7,7 @@ export type MessagesForm = {
   readonly nameOf: (name: string) => string;
   /** The arguments of a call with their members named as in the request. */
   readonly argsOf: (name: string, args: unknown) => unknown;
-  /** Without tools, calls and results are told in words: servers refuse or forget them. */
+  /** Without tools, calls and results are sent as text: servers refuse or ignore them. */
   readonly hasTools: boolean;
   /** Without it, the system's words stand at the beginning of the first message. */
   readonly hasSystem: boolean;

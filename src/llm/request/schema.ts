@@ -117,7 +117,7 @@ class Repair {
     return { node: this.#node(folded, []), note: notes.join(" ") };
   }
 
-  /** The properties of all branches in one object; what only some of them require is told in words. */
+  /** Merges the properties of all branches into one object; `notes` says which of them belong together. */
   #folded(schema: Members, notes: string[], depth = 0): Members {
     const { anyOf, oneOf, allOf, not: _, enum: __, const: ___, if: ____, ...rest } = schema;
     let made: Members = rest;
@@ -192,7 +192,7 @@ class Repair {
     if (isMembers(more)) made.additionalProperties = this.#node(more, stack);
   }
 
-  /** One schema for all items: a tuple's places cannot be told apart. */
+  /** Returns one schema for all items: model servers accept no tuples. */
   #items({ items, prefixItems }: Members, stack: readonly string[]): Node {
     const places = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
     const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#node(one, stack));
