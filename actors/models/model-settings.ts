@@ -27,6 +27,7 @@ import { audited } from "#db/reports/audit/audit.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
 import type { Events } from "../runtime/events.ts";
 
 type Deps = {
@@ -124,6 +125,11 @@ export class ModelSettings {
   async #checkReachable(base_url: string): Promise<void> {
     const refused = await this.#deps.models.refusalOf(base_url);
     if (refused !== undefined) throw invalidField("base_url", refused);
+  }
+
+  /** Returns one model that is not stored, to be tried. */
+  draft(provider: ConfiguredProvider, model: ConfiguredModel): LanguageModels {
+    return this.#deps.models.draft(provider, model);
   }
 
   /** Its models go with it, its key is forgotten. 404. */

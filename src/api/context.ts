@@ -2,7 +2,6 @@
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import type { DomainContext } from "#domain/context.ts";
-import type { GuardedFetch } from "#src/llm/fetch.ts";
 import type { RefusedChanges } from "./audit/refused.ts";
 import type { Addresses } from "./http/address.ts";
 import type { OpenStreams } from "./http/open-streams.ts";
@@ -20,6 +19,4 @@ export interface ApiContext extends DomainContext {
   readonly prebuilds: Pick<PrebuildKeeper, "problems">;
   /** Tells the audit log of changes that were refused. */
   readonly refused: RefusedChanges;
-  /** Sends requests to model providers, where settings allow it. */
-  readonly modelFetch: GuardedFetch;
 }

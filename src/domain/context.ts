@@ -33,6 +33,7 @@ import type { OidcProviders } from "#domain/oidc/providers.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
+import type { GuardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Mailer } from "#src/notify/mail.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
@@ -74,6 +75,8 @@ export interface DomainContext {
   readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
+  /** Sends requests to model providers, where settings allow it. */
+  readonly modelFetch: GuardedFetch;
   readonly blobs: Blobs;
   /** Seals what must be readable again. */
   readonly encryption: Encryption;

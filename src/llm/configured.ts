@@ -62,6 +62,13 @@ export class ConfiguredModels implements LanguageModels {
     this.#onRefused = listener;
   }
 
+  /** Returns the models of one provider that is not stored: this one alone, asked in the same way. */
+  draft(provider: ConfiguredProvider, model: ConfiguredModel): LanguageModels {
+    const draft = new ConfiguredModels(this.#deps);
+    draft.replace([provider], [model]);
+    return draft;
+  }
+
   resolve(id: string | null): ModelInfo | undefined {
     if (this.#found.size === 0) return id === null || id === DEMO.id ? DEMO : undefined;
     const found = id === null ? this.#usableDefault() : this.#found.get(id);

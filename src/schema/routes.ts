@@ -48,7 +48,13 @@ import type {
   PutModelOverride,
   PutOrganizationOverride,
 } from "./chats/model-override.ts";
-import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "./chats/model-provider.ts";
+import type {
+  CreateModelProvider,
+  ModelProvider,
+  TriedProvider,
+  TryModelProvider,
+  UpdateModelProvider,
+} from "./chats/model-provider.ts";
 import type { UsageLimitStatus, UsageLimits } from "./chats/usage-limit.ts";
 import type { ConnectionLog, ConnectionRetention } from "./connections.ts";
 import type { Appearance, UpdateAppearance } from "./deployment/appearance.ts";
@@ -354,6 +360,9 @@ export interface Routes {
       readonly POST: Route<ModelProvider, CreateModelProvider, never>;
       readonly local: {
         readonly GET: Route<LocalModelServers, undefined, never>;
+      };
+      readonly try: {
+        readonly POST: Route<TriedProvider, TryModelProvider | undefined, never>;
       };
       readonly "{}": {
         readonly DELETE: Route<undefined, undefined, never>;

@@ -3,7 +3,7 @@
 import { conflict, notFound } from "#base/errors.ts";
 import type { TriedModel } from "#schema/chats/model-config.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
-import { ModelError } from "#src/llm/model.ts";
+import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { DomainContext } from "../context.ts";
 
 const TIME_MS = 60_000;
@@ -21,6 +21,17 @@ export const tryModel = async (
   if (!known.models.some(({ id }) => id === model_id)) throw notFound();
   const model = models.resolve(model_id);
   if (!model) throw conflict("The model, or its provider, is disabled or without a key.");
+  return sayHello({ clock }, models, model, user_id, stop);
+};
+
+/** Asks the model to say hello, and returns what came of it. */
+export const sayHello = async (
+  { clock }: Pick<DomainContext, "clock">,
+  models: LanguageModels,
+  model: ModelInfo,
+  user_id: string,
+  stop: AbortSignal,
+): Promise<TriedModel> => {
   const late = new AbortController();
   const timer = clock.after(TIME_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
   const signal = AbortSignal.any([late.signal, stop]);
@@ -31,7 +42,7 @@ export const tryModel = async (
   try {
     const events = models.stream({
       payer: { user_id, chat_key: NO_CHAT, kind: "quickgen" },
-      model_id,
+      model_id: model.id,
       tools: [],
       reasoning_effort: "",
       messages: [{ role: "user", content: [{ type: "text", text: "Say hello in one short sentence." }] }],

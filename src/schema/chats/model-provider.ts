@@ -41,3 +41,23 @@ export type CreateModelProvider = Static<typeof CreateModelProvider>;
 
 export const UpdateModelProvider = named("UpdateModelProvider", t.Partial(t.Object(fields)));
 export type UpdateModelProvider = Static<typeof UpdateModelProvider>;
+
+export const TryModelProvider = namedObject("TryModelProvider", {
+  provider_id: t.Optional(
+    t.String({ format: "uuid", description: "A provider that is there; other members stand in for what it has." }),
+  ),
+  provider: t.Optional(t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}; needed without an id.` })),
+  base_url: t.Optional(fields.base_url),
+  api_key: t.Optional(fields.api_key),
+  model: t.Optional(lineText({ maxLength: 256, description: "Is asked to say hello." })),
+});
+export type TryModelProvider = Static<typeof TryModelProvider>;
+
+/** What came of trying a provider that is not saved yet. */
+export const TriedProvider = namedObject("TriedProvider", {
+  works: t.Boolean(),
+  models: t.Array(t.String(), { description: "By the provider's own list; empty where it has none." }),
+  answer: t.Optional(t.String({ description: "What the model said." })),
+  problem: t.Optional(t.String({ description: "Why it does not work." })),
+});
+export type TriedProvider = Static<typeof TriedProvider>;

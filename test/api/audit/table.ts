@@ -243,6 +243,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${C}/compact`]: "needs a history: its entry is shown by context-control.test.ts",
   [`POST ${C}/clear`]: "needs a history: its entry is shown by context-control.test.ts",
   "POST /api/v2/chats/model-configs/{model_config}/try": "keeps nothing but what it cost",
+  "POST /api/v2/chats/providers/try": "keeps nothing",
   [`PUT ${C}/context`]: SAID,
 };
 

@@ -413,6 +413,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/chats/providers": SITE_LEADS,
   "POST /api/v2/chats/providers": { is: as(SITE_LEADS, 201), body: { provider: "openai-compat", display_name: "{fresh}", base_url: "http://127.0.0.1:1/v1", api_key: "k", enabled: false }, fresh: "name" },
   "GET /api/v2/chats/providers/local": SITE_LEADS,
+  "POST /api/v2/chats/providers/try": { is: SITE_LEADS, body: { provider: "demo" } },
   "PATCH /api/v2/chats/providers/{provider}": { is: SITE_LEADS, body: { enabled: false } },
   "DELETE /api/v2/chats/providers/{provider}": { is: as(SITE_LEADS, 204), fresh: "provider" },
   "GET /api/v2/chats/model-configs": EVERY_USER,

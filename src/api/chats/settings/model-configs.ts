@@ -5,6 +5,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
 import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
+import { tryModel } from "#domain/chats/try-model.ts";
 import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { priceOf } from "#src/llm/prices.ts";
 import * as setting from "../../audit/setting-targets.ts";
@@ -51,6 +52,14 @@ const providerFor = async (
 };
 
 const deleted = { 204: NoContent, ...fails(400, 401, 403, 404) };
+
+/** A model that does not answer never becomes the default: 412 with the reason. 404, 409 for one that is disabled. */
+const checkAnswers = async (ctx: ApiContext, id: string, user_id: string, signal: AbortSignal): Promise<void> => {
+  const { models } = await ctx.modelSettings.list();
+  if (models.find((one) => one.id === id)?.is_default) return;
+  const { works, problem = "" } = await tryModel(ctx, id, user_id, signal);
+  if (!works) throw new AppError("precondition_failed", `The model does not answer. ${problem}`.trim());
+};
 
 export const modelConfigs = (ctx: ApiContext) =>
   routes()
@@ -112,11 +121,13 @@ export const modelConfigs = (ctx: ApiContext) =>
     )
     .patch(
       "/model-configs/:model_config",
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, request }) => {
         checkModelAdmin(caller);
         checkNumbers(body);
         const { model, display_name, ...rest } = body;
-        const changed = await ctx.modelSettings.changeModel(params.model_config.toLowerCase(), {
+        const id = params.model_config.toLowerCase();
+        if (rest.is_default === true) await checkAnswers(ctx, id, caller.user_id, request.signal);
+        const changed = await ctx.modelSettings.changeModel(id, {
           ...rest,
           ...(model === undefined ? {} : { model: nameOf("model", model) }),
           ...(display_name === undefined ? {} : { display_name: nameOf("display_name", display_name) }),
@@ -134,7 +145,8 @@ export const modelConfigs = (ctx: ApiContext) =>
           tags,
           operationId: "updateModelConfig",
           summary: "Change a model",
-          description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
+          description:
+            "Chats that use it go on with it as it is then; while it is disabled, with the default. A model becomes the default only when it answers: it is asked to say hello first (412).",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
           scope: "chat_config:update",

@@ -2,7 +2,9 @@
 import { t } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { tryModel } from "#domain/chats/try-model.ts";
+import { tryProvider } from "#domain/chats/try-provider.ts";
 import { TriedModel } from "#schema/chats/model-config.ts";
+import { TriedProvider, TryModelProvider } from "#schema/chats/model-provider.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
@@ -28,6 +30,26 @@ export const tryModelConfig = (ctx: ApiContext) =>
           summary: "Try a model",
           description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
           scope: "chat_config:update",
+        }),
+      },
+    )
+    .post(
+      "/providers/try",
+      ({ caller, body, request }) => {
+        checkModelAdmin(caller);
+        return tryProvider(ctx, body, caller.user_id, request.signal);
+      },
+      {
+        user: true,
+        body: TryModelProvider,
+        response: { 200: TriedProvider, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags: ["Models"],
+          operationId: "checkModelProvider",
+          summary: "Try a model provider before it is saved",
+          description:
+            "Asks for its list of models, 10 seconds at most, and lets `model` say hello. Nothing is stored. The stored key goes to the stored address alone.",
+          example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
         }),
       },
     );

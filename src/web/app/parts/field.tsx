@@ -7,6 +7,8 @@ type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, "label" | "role" |
   readonly label: string;
   readonly hint?: ComponentChildren;
   readonly error?: string;
+  /** The id of a datalist. */
+  readonly list?: string;
 };
 
 const Notes = ({ id, hint, error }: { id: string; hint?: ComponentChildren; error?: string }) => (

@@ -1,6 +1,7 @@
 // Trying a model when it is set up: it says hello, or the words say why not.
 import { expect, test } from "bun:test";
 import type { TriedModel } from "#schema/chats/model-config.ts";
+import type { ModelProvider, TriedProvider } from "#schema/chats/model-provider.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
 test("[MO-60] a model that answers is told with its words, its time and its tokens, and what it cost is the asker's", async () => {
@@ -28,4 +29,65 @@ test("[MO-60] a model that refuses its key is told in words, without the provide
   });
   await world.owner.patch(`/api/v2/chats/model-configs/${model.id}`, { enabled: false });
   expect((await world.owner.fetch("POST", `/api/v2/chats/model-configs/${model.id}/try`)).status).toBe(409);
+});
+
+test("[MO-61] a provider is tried before it is saved: its list of models comes back, a wrong key and an address without an answer are told, and a stored key never goes to another place", async () => {
+  await using world = await openModelWorld();
+  const keys: string[] = [];
+  const serve = () =>
+    Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        keys.push(request.headers.get("authorization") ?? "");
+        if (!new URL(request.url).pathname.endsWith("/models")) return new Response("", { status: 404 });
+        return request.headers.get("authorization") === "Bearer right"
+          ? Response.json({ data: [{ id: "b-model" }, { id: "a-model" }] })
+          : new Response("", { status: 401 });
+      },
+    });
+  using own = { server: serve(), [Symbol.dispose]: () => own.server.stop(true) };
+  using other = { server: serve(), [Symbol.dispose]: () => other.server.stop(true) };
+  const at = ({ server }: typeof own) => `http://127.0.0.1:${server.port}/v1`;
+  const tried = (body: object) => world.owner.post<TriedProvider>("/api/v2/chats/providers/try", body);
+  const compat = { provider: "openai-compat", base_url: at(own) };
+  expect(await tried({ ...compat, api_key: "right" })).toEqual({ works: true, models: ["a-model", "b-model"] });
+  expect(await tried({ ...compat, api_key: "wrong" })).toMatchObject({
+    works: false,
+    problem: "The provider does not accept the key.",
+  });
+  expect(await tried({ ...compat, base_url: "http://127.0.0.1:1/v1" })).toMatchObject({ works: false });
+  // A model without an answer.
+  expect(await tried({ ...compat, api_key: "right", model: "a-model" })).toMatchObject({ works: false });
+  const { id } = await world.owner.post<ModelProvider>("/api/v2/chats/providers", { ...compat, api_key: "right" });
+  expect(await tried({ provider_id: id })).toMatchObject({ works: true });
+  keys.length = 0;
+  expect(await tried({ provider_id: id, base_url: at(other) })).toMatchObject({ works: false });
+  expect(keys).toEqual([""]);
+  expect((await world.owner.fetch("POST", "/api/v2/chats/providers/try", {})).status).toBe(400);
+  expect((await world.owner.get<ModelProvider[]>("/api/v2/chats/providers")).map(({ base_url }) => base_url)).toEqual([
+    at(own),
+  ]);
+});
+
+test("[MO-61] a model that does not answer never becomes the default by a change", async () => {
+  await using world = await openModelWorld();
+  const { model, provider } = await addModel(world);
+  const other = await world.owner.post<{ id: string }>("/api/v2/chats/model-configs", {
+    provider_id: provider.id,
+    model: "other",
+  });
+  const path = `/api/v2/chats/model-configs/${other.id}`;
+  const refused = world.owner.fetch("PATCH", path, { is_default: true });
+  (await world.upstream.next()).answer(401, { error: { message: "no" } });
+  expect((await refused).status).toBe(412);
+  const defaults = async () =>
+    (await world.owner.get<{ id: string; is_default: boolean }[]>("/api/v2/chats/model-configs"))
+      .filter(({ is_default }) => is_default)
+      .map(({ id }) => id);
+  expect(await defaults()).toEqual([model.id]);
+  const taken = world.owner.patch(path, { is_default: true });
+  (await world.upstream.next()).say({ text: "Hello." }, { finish: "stop", usage: { input: 1, output: 1 } }).end();
+  await taken;
+  expect(await defaults()).toEqual([other.id]);
 });

@@ -141,7 +141,9 @@ describe("models", () => {
     expect(await defaults(world)).toEqual(["first"]);
     const third = await add("third", { is_default: true });
     expect(await defaults(world)).toEqual(["third"]);
-    await owner.patch(`${MODELS}/${first.id}`, { is_default: true });
+    const chosen = owner.patch(`${MODELS}/${first.id}`, { is_default: true });
+    (await world.upstream.next()).say({ text: "Hello." }, { finish: "stop", usage: { input: 1, output: 1 } }).end();
+    await chosen;
     expect(await defaults(world)).toEqual(["first"]);
     expect(await statusOf(owner, "PATCH", `${MODELS}/${first.id}`, { is_default: false })).toBe(400);
     await owner.delete(`${MODELS}/${first.id}`);

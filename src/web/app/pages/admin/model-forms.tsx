@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call, Problem } from "../../data/api.ts";
-import { Field, NameField, Select } from "../../parts/field.tsx";
+import { useResource } from "../../data/resource.ts";
+import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { KINDS, type Kind } from "./model-kinds.ts";
@@ -87,8 +88,83 @@ const unlessGone =
     throw error instanceof Problem && known.every((one) => one.id !== id) ? new Problem(404, error.body) : error;
   };
 
+type Trial = {
+  readonly provider_id: string;
+  readonly base_url?: string;
+  readonly api_key?: string;
+  readonly model?: string;
+};
+
+/** Throws when the provider does not work, so that nothing is saved. */
+const mustWork = async (body: Trial): Promise<void> => {
+  const { works, problem } = await call("POST /chats/providers/try", { body });
+  if (!works) throw new Error(`${problem ?? "It does not answer."} Nothing was saved.`);
+};
+
+/** `tested`: the default model, where it is one of this provider: it must answer under the new address and key, too. */
+export const EditProvider = ({
+  provider,
+  tested,
+  onClose,
+}: {
+  provider: ModelProvider;
+  tested: string | undefined;
+  onClose: () => void;
+}) => {
+  const isOwn = provider.provider === "openai-compat";
+  return (
+    <FormDialog
+      title={`Edit ${provider.display_name}`}
+      thing={provider.display_name}
+      submit="Try and save"
+      onClose={onClose}
+      act={async ({ display_name = "", base_url = "", api_key = "" }) => {
+        const place = { base_url, ...(api_key === "" ? {} : { api_key }) };
+        await mustWork({ provider_id: provider.id, ...place, ...(tested === undefined ? {} : { model: tested }) });
+        const path = { provider: provider.id };
+        await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...place } });
+        say(`${display_name} is saved`);
+      }}
+    >
+      {(problems) => (
+        <>
+          <Field
+            label="Name"
+            name="display_name"
+            maxLength={128}
+            required
+            defaultValue={provider.display_name}
+            error={problems.display_name}
+          />
+          <Field
+            label="Address"
+            name="base_url"
+            type="url"
+            required={isOwn}
+            defaultValue={provider.base_url}
+            hint={isOwn ? "Where its API begins." : "Empty: the provider's own address."}
+            error={problems.base_url}
+          />
+          <Field
+            label="Key"
+            name="api_key"
+            type="password"
+            autocomplete="off"
+            hint="Empty keeps the key. Another address needs it again."
+            error={problems.api_key}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
 export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => {
   const kind = KINDS.find(({ value }) => value === provider.provider);
+  const listed = useResource(`models of ${provider.id}`, () =>
+    call("POST /chats/providers/try", { body: { provider_id: provider.id } }),
+  );
+  const offered = listed.state.value.data?.models ?? [];
   return (
     <FormDialog
       title={`Add a model of ${provider.display_name}`}
@@ -109,14 +185,26 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
     >
       {(problems) => (
         <>
-          <NameField
+          <Field
             label="Model"
             name="model"
+            required
+            spellcheck={false}
             maxLength={256}
             placeholder={kind?.example}
-            hint="The provider's name for it."
+            list="models-of-provider"
+            hint={
+              offered.length > 0
+                ? `The provider's name for it: pick one of its ${offered.length}.`
+                : "The provider's name for it."
+            }
             error={problems.model}
           />
+          <datalist id="models-of-provider">
+            {offered.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
           <Field label="Name" name="display_name" maxLength={128} hint="What people see. Optional." />
           <Field
             label="Context"

@@ -13,13 +13,13 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { LocalModels, offered } from "./local-models.tsx";
-import { AddModel, AddProvider, ReplaceKey } from "./model-forms.tsx";
+import { AddModel, AddProvider, EditProvider, ReplaceKey } from "./model-forms.tsx";
 import { KINDS } from "./model-kinds.ts";
 import { ModelTable } from "./model-table.tsx";
 
 type Open =
   | { readonly form: "provider" }
-  | { readonly form: "model" | "key"; readonly provider: ModelProvider }
+  | { readonly form: "model" | "key" | "edit"; readonly provider: ModelProvider }
   | undefined;
 
 const read = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig[] }> => {
@@ -99,16 +99,25 @@ export const Models = () => {
         />
       )}
       {open.value?.form === "model" && <AddModel provider={open.value.provider} onClose={close} />}
+      {open.value?.form === "edit" && (
+        <EditProvider
+          provider={open.value.provider}
+          tested={models.find((one) => one.is_default && one.provider_id === providerOf(open.value)?.id)?.model}
+          onClose={close}
+        />
+      )}
       {open.value?.form === "key" && <ReplaceKey provider={open.value.provider} onClose={close} />}
     </>
   );
 };
 
+const providerOf = (open: Open): ModelProvider | undefined => (open && "provider" in open ? open.provider : undefined);
+
 type ProviderProps = {
   readonly provider: ModelProvider;
   readonly count: number;
   readonly again: () => Promise<void>;
-  readonly edit: (form: "model" | "key") => void;
+  readonly edit: (form: "model" | "key" | "edit") => void;
 };
 
 const Provider = ({ provider, count, again, edit }: ProviderProps) => {
@@ -146,6 +155,7 @@ const Provider = ({ provider, count, again, edit }: ProviderProps) => {
           label={`More for ${provider.display_name}`}
           small
           items={() => [
+            { icon: "pen", label: "Edit…", act: () => edit("edit") },
             { icon: "key", label: "Replace key…", act: () => edit("key") },
             { icon: provider.enabled ? "stop" : "play", label: provider.enabled ? "Disable" : "Enable", act: toggle },
             "line",

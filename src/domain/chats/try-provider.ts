@@ -1,0 +1,67 @@
+// Tries a provider before it is saved: whether its address answers with this key, which models it has, and whether one of them says hello.
+import { notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { TriedProvider, TryModelProvider } from "#schema/chats/model-provider.ts";
+import { needsBaseUrl } from "#src/llm/adapters.ts";
+import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
+import { ListProblem, listModels } from "#src/llm/model-list.ts";
+import type { DomainContext } from "../context.ts";
+import { baseUrlOf, keyOf, kindOf } from "./model-input.ts";
+import { sayHello } from "./try-model.ts";
+
+const LIST_MS = 10_000;
+const CONTEXT_LIMIT = 128_000;
+
+type Deps = Pick<DomainContext, "clock" | "modelSettings" | "modelFetch">;
+
+/** Returns what came of it; nothing is stored. 400, 404 for a provider that is not there. */
+export const tryProvider = async (
+  deps: Deps,
+  given: TryModelProvider,
+  user_id: string,
+  stop: AbortSignal,
+): Promise<TriedProvider> => {
+  const provider = await draftOf(deps, given);
+  let models: string[];
+  const late = new AbortController();
+  const timer = deps.clock.after(LIST_MS, () => late.abort());
+  try {
+    const signal = AbortSignal.any([stop, late.signal]);
+    models = await listModels(deps.modelFetch, { ...provider, key: provider.key() }, signal);
+  } catch (error) {
+    stop.throwIfAborted();
+    const problem = error instanceof ListProblem ? error.message : "The provider did not answer within 10 seconds.";
+    return { works: false, models: [], problem };
+  } finally {
+    timer.cancel();
+  }
+  if (given.model === undefined) return { works: true, models };
+  const { draft, id } = draftModel(deps, provider, given.model);
+  const info = draft.resolve(id);
+  if (!info) return { works: false, models, problem: "The provider needs a key." };
+  const { works, answer, problem } = await sayHello(deps, draft, info, user_id, stop);
+  return { works, models, ...(works ? { answer } : { problem: problem ?? "The model does not answer." }) };
+};
+
+const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model: string) => {
+  const id = uuid();
+  const about = { id, provider_id: provider.id, model, display_name: model, enabled: true, is_default: true };
+  const config = { ...about, context_limit: CONTEXT_LIMIT, compression_threshold: null, model_config: {} };
+  return { id, draft: modelSettings.draft(provider, config) };
+};
+
+/** The provider as it would be stored. A stored key never goes to another place than the one it was given for (rule MO-5). */
+const draftOf = async ({ modelSettings }: Deps, given: TryModelProvider): Promise<ConfiguredProvider> => {
+  const { providers } = await modelSettings.catalog();
+  const wanted = given.provider_id?.toLowerCase();
+  const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
+  if (wanted !== undefined && !stored) throw notFound();
+  const kind = stored?.provider ?? kindOf(given.provider ?? "");
+  const base_url = baseUrlOf(given.base_url ?? stored?.base_url ?? "", needsBaseUrl(kind));
+  const isSamePlace = stored !== undefined && originOf(base_url) === originOf(stored.base_url);
+  const key = given.api_key === undefined ? (isSamePlace ? stored.key() : "") : keyOf(given.api_key);
+  const about = { id: stored?.id ?? uuid(), provider: kind, display_name: stored?.display_name ?? kind, enabled: true };
+  return { ...about, base_url, has_api_key: key !== "", key: () => key };
+};
+
+const originOf = (base_url: string): string => (base_url === "" ? "" : new URL(base_url).origin);

@@ -1,0 +1,66 @@
+// Asks a provider which models it has, by its own list. Used where a provider is set up, so that a model is picked and not typed.
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import type { GuardedFetch } from "./fetch.ts";
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_MODELS = 1_000;
+
+type Asked = { readonly provider: ProviderKind; readonly base_url: string; readonly key: string };
+
+/** The provider refuses, or cannot be reached; its message is for people and holds no key. */
+export class ListProblem extends Error {}
+
+/** Where each kind has its list, and how it takes the key. */
+const LISTS: Readonly<
+  Record<Exclude<ProviderKind, "demo">, { at: string; path: string; headers: (key: string) => Record<string, string> }>
+> = {
+  anthropic: {
+    at: "https://api.anthropic.com/v1",
+    path: "/models?limit=1000",
+    headers: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
+  },
+  openai: { at: "https://api.openai.com/v1", path: "/models", headers: (key) => ({ authorization: `Bearer ${key}` }) },
+  google: {
+    at: "https://generativelanguage.googleapis.com/v1beta",
+    path: "/models?pageSize=1000",
+    headers: (key) => ({ "x-goog-api-key": key }),
+  },
+  "openai-compat": {
+    at: "",
+    path: "/models",
+    headers: (key): Record<string, string> => (key === "" ? {} : { authorization: `Bearer ${key}` }),
+  },
+};
+
+/** Returns the names, sorted; none when the server has no such list. Throws `ListProblem`, and the signal's reason. */
+export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: AbortSignal): Promise<string[]> => {
+  if (asked.provider === "demo") return ["demo"];
+  const { at, path, headers } = LISTS[asked.provider];
+  const url = `${asked.base_url || at}${path}`;
+  const response = await fetch(url, { headers: headers(asked.key), signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw new ListProblem(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
+  });
+  if (response.status === 401 || response.status === 403)
+    throw new ListProblem("The provider does not accept the key.");
+  // A server of one's own may answer chats and have no list.
+  if (response.status === 404 || response.status === 405) return [];
+  if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);
+  const text = await response.text();
+  return text.length > MAX_BYTES ? [] : namesIn(text).slice(0, MAX_MODELS).sort();
+};
+
+type Listed = { readonly id?: unknown; readonly name?: unknown };
+
+/** `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
+const namesIn = (text: string): string[] => {
+  try {
+    const { data, models } = JSON.parse(text) as { data?: Listed[]; models?: Listed[] };
+    return (data ?? models ?? []).flatMap(({ id, name }) => {
+      const found = id ?? name;
+      return typeof found === "string" && found !== "" ? [found.replace(/^models\//, "")] : [];
+    });
+  } catch {
+    return [];
+  }
+};
