@@ -70,7 +70,14 @@ describe("a workspace", () => {
     const read = (line: string): string => scheduleOf(words(line), "UTC");
     expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
     expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
-    expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 6,0");
+    expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
+    // Days that go over the end of the week.
+    expect(read("3:51 Mon-Sun")).toBe("CRON_TZ=UTC 51 3 * * *");
+    expect(read("3:51 Sun-Sat")).toBe("CRON_TZ=UTC 51 3 * * *");
+    expect(read("3:51 Fri-Mon")).toBe("CRON_TZ=UTC 51 3 * * 0,1,5,6");
+    expect(read("3:51 Sat-Wed,Fri")).toBe("CRON_TZ=UTC 51 3 * * 0-3,5,6");
+    expect(() => read("9 Mon-Fry")).toThrow('"Fry" is not a day');
+    expect(() => read("9 Mon-Tue-Wed")).toThrow("more than two days");
     expect(read("7:05 Monday-Thursday,sat America/New_York")).toBe("CRON_TZ=America/New_York 5 7 * * 1-4,6");
     expect(read("7:05 Asia/Tokyo")).toBe("CRON_TZ=Asia/Tokyo 5 7 * * *");
     expect(scheduleOf(["CRON_TZ=UTC 0 7 * * 1"], "Asia/Tokyo")).toBe("CRON_TZ=UTC 0 7 * * 1");

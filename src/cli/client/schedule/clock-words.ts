@@ -1,7 +1,16 @@
 // When a workspace starts by itself, as people type it: `9:30 Mon-Fri Europe/Berlin`. Pure.
 import { usageError } from "#base/usage-error.ts";
 
-const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
+const FULL_DAYS: Readonly<Record<(typeof DAYS)[number], string>> = {
+  sun: "sunday",
+  mon: "monday",
+  tue: "tuesday",
+  wed: "wednesday",
+  thu: "thursday",
+  fri: "friday",
+  sat: "saturday",
+};
 
 /**
  * The schedule that the API takes: `CRON_TZ=<zone> <minute> <hour> * * <days>`. `words` are a time of the day, and days and a zone where
@@ -29,16 +38,32 @@ const hoursOf = (hour: number, half: string | undefined): number | undefined => 
   return (hour % 12) + (half === "pm" ? 12 : 0);
 };
 
-/** `Mon-Fri`, `sat,sun`, `*`. */
+/** `Mon-Fri`, `sat,sun`, `Fri-Mon`, which goes over the end of the week, `*`. */
 const daysOf = (text: string): string => {
   if (text === "*") return text;
   const numberOf = (name: string): number => {
-    const day = DAYS.indexOf(name.slice(0, 3).toLowerCase());
-    if (day < 0) throw usageError(text, "expected days such as Mon-Fri or Sat,Sun");
+    const day = DAYS.findIndex((one) => name.length >= 3 && FULL_DAYS[one]?.startsWith(name.toLowerCase()));
+    if (day < 0) throw usageError(text, `"${name}" is not a day. Write days such as Mon-Fri or Sat,Sun`);
     return day;
   };
-  return text
-    .split(",")
-    .map((part) => part.split("-").map(numberOf).join("-"))
-    .join(",");
+  const days = text.split(",").flatMap((part) => {
+    const [first = 0, last = first, more] = part.split("-").map(numberOf);
+    if (more !== undefined)
+      throw usageError(text, `"${part}" has more than two days. Write days such as Mon-Fri or Sat,Sun`);
+    const count = ((last - first + 7) % 7) + 1;
+    return Array.from({ length: count }, (_, i) => (first + i) % 7);
+  });
+  return inCron([...new Set(days)].sort());
+};
+
+/** Sorted numbers of days as cron writes them: runs of three and more as a range. */
+const inCron = (days: readonly number[]): string => {
+  if (days.length === 7) return "*";
+  const runs: number[][] = [];
+  for (const day of days) {
+    const run = runs.at(-1);
+    if (run && run.at(-1) === day - 1) run.push(day);
+    else runs.push([day]);
+  }
+  return runs.map((run) => (run.length > 2 ? `${run[0]}-${run.at(-1)}` : run.join(","))).join(",");
 };
