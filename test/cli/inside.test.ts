@@ -69,14 +69,14 @@ test("[CV-28] dotfiles are linked, what was there is kept, and a second run take
 
   await commit(".profile", "export A=1\n");
   expect((await bring()).out).toBe("Linked .profile.\n");
-  expect((await bring()).out).toBe("All is linked already.\n");
+  expect((await bring()).out).toBe("Everything is already linked.\n");
 
   await commit("install.sh", '#!/bin/sh\necho working; echo "$PWD" > "$HOME/installed"\n', 0o755);
   expect(await bring()).toMatchObject({ code: 0, out: expect.stringContaining("install.sh of ") });
   expect(readFileSync(join(home, "installed"), "utf8").trim()).toEndWith(".config/slipway/dotfiles");
   await commit("install.sh", "#!/bin/sh\nexit 7\n", 0o755);
   const failed = await bring();
-  expect([failed.code, failed.err.includes("install.sh has failed (exit code 7)")]).toEqual([1, true]);
+  expect([failed.code, failed.err.includes("install.sh failed (exit code 7)")]).toEqual([1, true]);
   const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
-  expect([other.code, other.err.includes("take it away first")]).toEqual([1, true]);
+  expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);
 }, 60_000);

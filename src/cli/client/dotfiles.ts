@@ -1,21 +1,13 @@
 // `slipway dotfiles REPOSITORY`: brings one's own settings into a workspace, from a git repository. Its install script is run; without one
-// its dotfiles are linked into the home folder, and what was there before is kept beside them.
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+// its dotfiles are linked into the home folder (dotfile-links.ts).
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { readArguments } from "../arguments.ts";
 import { confirmable, mustAgree, oneWord, orAsked } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import { linkDotfiles } from "./dotfile-links.ts";
 import { forPeople } from "./remote.ts";
 
 /** Looked for in this order. */
@@ -29,7 +21,6 @@ const SCRIPTS = [
   "setup",
   "script/setup",
 ];
-const NOT_LINKED = new Set([".git", ".gitignore", ".gitmodules", ".gitattributes", ".github", ".gitlab-ci.yml"]);
 
 export const run: RunVerb = async (input) => {
   // Modules of the ecosystem's registry say it so.
@@ -41,16 +32,17 @@ export const run: RunVerb = async (input) => {
     const { HOME } = input.env;
     if (!HOME) throw new VerbFailure("there is no home folder: set HOME");
     const repository = await orAsked(input, word, "Repository");
-    if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is no repository`);
+    if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is not a repository`);
+    if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a branch`);
     if (!has.yes) await mustAgree(input, `What ${plain(repository)} brings will be run or linked here. Continue?`);
-    const folder = value.folder ?? join(HOME, ".config", "slipway", "dotfiles");
+    const folder = resolve(value.folder ?? join(HOME, ".config", "slipway", "dotfiles"));
     await fetched(input, repository, folder, value.branch);
     const script = SCRIPTS.find((name) => isRunnable(join(folder, name)));
-    const linked = script === undefined ? linkAll(folder, HOME) : [];
-    if (script !== undefined) await runIn(input, folder, [join(folder, script)], `${script} has failed`);
+    const linked = script === undefined ? linkDotfiles(folder, HOME) : [];
+    if (script !== undefined) await runIn(input, folder, [join(folder, script)], `${script} failed`);
     if (has.json) input.print(JSON.stringify({ folder, script: script ?? null, linked }));
     else if (script !== undefined) input.print(`${script} of ${plain(repository)} was run.`);
-    else input.print(linked.length > 0 ? `Linked ${linked.map(plain).join(", ")}.` : "All is linked already.");
+    else input.print(linked.length > 0 ? `Linked ${linked.map(plain).join(", ")}.` : "Everything is already linked.");
     return EXIT.ok;
   });
 };
@@ -62,19 +54,27 @@ const fetched = async (
   folder: string,
   branch: string | undefined,
 ): Promise<void> => {
-  if (!Bun.which("git")) throw new VerbFailure("git is not here");
+  if (!Bun.which("git")) throw new VerbFailure("git is not installed");
   if (!existsSync(join(folder, ".git"))) {
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new VerbFailure(`${folder} is not empty`);
     mkdirSync(dirname(folder), { recursive: true });
     const at = branch === undefined ? [] : ["--branch", branch];
-    await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, folder], "git clone has failed");
+    await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, folder], "git clone failed");
     return;
   }
   const known = (await Bun.$`git -C ${folder} remote get-url origin`.quiet().nothrow().text()).trim();
   if (known !== repository)
-    throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; take it away first`);
-  if (branch !== undefined) await runIn(input, folder, ["git", "checkout", branch, "--"], "git checkout has failed");
-  await runIn(input, folder, ["git", "pull", "--ff-only"], "git pull has failed");
+    throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
+  // First, so that a branch that is newer than the clone is there.
+  await runIn(input, folder, ["git", "fetch", "--tags", "origin"], "git fetch failed");
+  if (branch !== undefined) await runIn(input, folder, ["git", "checkout", branch, "--"], "git checkout failed");
+  // A tag or a commit has nothing to follow.
+  const upstream = await Bun.$`git -C ${folder} rev-parse --abbrev-ref --symbolic-full-name @{upstream}`
+    .quiet()
+    .nothrow();
+  if (upstream.exitCode === 0) {
+    await runIn(input, folder, ["git", "merge", "--ff-only", "@{upstream}"], "git merge failed");
+  }
 };
 
 /** What the program says goes to standard error: standard output is the result alone. */
@@ -93,25 +93,4 @@ const runIn = async (input: VerbInput, cwd: string, command: string[], failed: s
 const isRunnable = (path: string): boolean => {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat?.isFile() === true && (stat.mode & 0o111) !== 0;
-};
-
-/** Links each dotfile of the folder; answers the names of those that were not linked yet. */
-const linkAll = (folder: string, home: string): string[] => {
-  const names = readdirSync(folder).filter((name) => name.startsWith(".") && !NOT_LINKED.has(name));
-  return names.sort().filter((name) => {
-    const [from, to] = [join(folder, name), join(home, name)];
-    const there = lstatSync(to, { throwIfNoEntry: false });
-    if (there?.isSymbolicLink() && readlinkSync(to) === from) return false;
-    if (there) renameSync(to, freeName(`${to}.before-dotfiles`));
-    symlinkSync(from, to);
-    return true;
-  });
-};
-
-/** What was kept before stays, too. */
-const freeName = (path: string): string => {
-  for (let i = 0; ; i++) {
-    const name = i === 0 ? path : `${path}.${i}`;
-    if (!lstatSync(name, { throwIfNoEntry: false })) return name;
-  }
 };

@@ -94,7 +94,8 @@ export const WITHIN: readonly Verb[] = [
     details: () =>
       [
         "Runs install.sh, install, bootstrap.sh, bootstrap, setup.sh or setup of it, or the last two below script/; without one",
-        "links its dotfiles into the home folder, and keeps what was there as NAME.before-dotfiles.",
+        "links its dotfiles into the home folder, inside of folders that are shared such as .config, and keeps what was there as",
+        "NAME.before-dotfiles. A second run fetches first and links what is new.",
         "--folder FOLDER  where the copy of the repository is kept (default: ~/.config/slipway/dotfiles)",
         "--yes, -y        does not ask; without a terminal it is needed",
       ].join("\n"),
