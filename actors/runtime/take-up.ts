@@ -29,7 +29,7 @@ export const takeUp = async <T>(
   if (isLater) throw new NotAllTakenUp("not everything that was open could be taken up");
 };
 
-const LATER: ReadonlySet<string> = new Set(["overloaded", "moved", "unknown"]);
+const LATER: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);
 
 const mayComeLater = (error: unknown): boolean =>
   (error instanceof CommitError && LATER.has(error.reason)) ||

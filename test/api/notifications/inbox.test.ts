@@ -30,7 +30,7 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
   const told = await watch.json<{ notification: InboxNotification; unread_count: number }>();
   expect(told.notification).toMatchObject({
     title: "User mia was created",
-    content: "The account was made by helper.",
+    content: "The account was created by helper.",
     read_at: null,
     targets: [mia.id],
     template_id: NOTICE_KINDS.user_created.id,

@@ -5,7 +5,7 @@ import { openDatabase } from "#db/engine/open.ts";
 type Sent = { client: number; n: number; first: number; count: number; fate: "unknown" | "acknowledged" | "refused" };
 
 /** Refusals that promise that nothing was written. */
-const DEFINITE = new Set(["constraint", "stale", "overloaded", "moved", "closed", "full"]);
+const DEFINITE = new Set(["constraint", "stale", "overloaded", "unreachable", "moved", "closed", "full"]);
 
 export class Oracle {
   readonly #sent = new Map<string, Sent>();

@@ -62,9 +62,9 @@ testNeeding(
     const store = await storeOn(server.url());
     expect(await write(store, "before")).toBe("done");
     server.kill();
-    await until(async () => (await write(store, "first")) === "overloaded", { what: "it to be seen" });
+    await until(async () => (await write(store, "first")) === "unreachable", { what: "it to be seen" });
     const { told, took_ms } = await timed([write(store, "a"), read(store), write(store, "b")]);
-    expect(told).toEqual(["overloaded", "overloaded", "overloaded"]);
+    expect(told).toEqual(["unreachable", "unreachable", "unreachable"]);
     expect(took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
     await server.start();
     expect((await keysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
@@ -92,10 +92,10 @@ testNeeding(
     const sent = write(store, "sent");
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
     const { told, took_ms } = await timed([sent, write(store, "behind"), read(store), write(store, "too")]);
-    expect(told).toEqual(["unknown", "overloaded", "overloaded", "overloaded"]);
+    expect(told).toEqual(["unknown", "unreachable", "unreachable", "unreachable"]);
     expect(took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
     const later = await timed([write(store, "later"), read(store)]);
-    expect(later.told).toEqual(["overloaded", "overloaded"]);
+    expect(later.told).toEqual(["unreachable", "unreachable"]);
     expect(later.took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
     server.signal("SIGCONT");
     const kept = await keysAfterwards(store);
@@ -149,7 +149,7 @@ for (const kind of [ClusterNode, PartsMember])
       const sent = write(store, "sent");
       await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
       const { told, took_ms } = await timed([sent, write(store, "behind"), read(store)]);
-      expect(told).toEqual(["unknown", "overloaded", "overloaded"]);
+      expect(told).toEqual(["unknown", "unreachable", "unreachable"]);
       expect(node.serves_ms).toBeLessThan(1);
       expect(took_ms).toBeLessThan(LEASE_MS + SLOW_MS);
       server.signal("SIGCONT");
