@@ -151,7 +151,9 @@ async function flush(code: number): Promise<number> {
   await Promise.race([flushed, stopped]);
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
-  if (failure === undefined) return code;
+  // A server that was told to stop has done what it should, whether somebody still reads its output or not.
+  const isNoMatter = failure instanceof OutputGone && wasStopped;
+  if (failure === undefined || isNoMatter) return code;
   if (!(failure instanceof OutputGone)) {
     printError(`slipway: standard output cannot be written: ${failure.message}\n`);
     await errors.flushed();

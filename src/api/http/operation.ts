@@ -30,6 +30,8 @@ export type Declared = {
   readonly reads?: "public" | "stream";
   /** What a key with scopes needs (rule ID-21); every operation for people declares it. */
   readonly scope?: ScopeNeed;
+  /** The same where the path says `me` in place of a user, if that is another. */
+  readonly scopeForSelf?: ScopeNeed;
   /**
    * Which node of a cluster does it (rule CP-20): by the thing that it names. Without it the first node does. Every operation whose path
    * names a thing that has a node of its own declares it.
@@ -57,7 +59,7 @@ export type Declared = {
 export const DECLARED = "x-operation";
 
 const MEMBERS = [
-  ...(["scope", "placement", "example", "limit", "reads", "audit", "rate", "headers"] as const),
+  ...(["scope", "scopeForSelf", "placement", "example", "limit", "reads", "audit", "rate", "headers"] as const),
   ...(["accepts", "answers", "anywhere", "sends", "takes"] as const),
 ] satisfies readonly (keyof Declared)[];
 const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);

@@ -5,15 +5,21 @@ import { allows } from "#schema/users/scopes.ts";
 import { type Identity, ScopeRefused, somebodyIn, type UserCaller } from "./caller.ts";
 import { pathOf } from "./errors.ts";
 import type { ScopeNeed } from "./operation.ts";
-import type { Operations } from "./operations.ts";
+import { type Operations, variablesIn } from "./operations.ts";
 
 /** The identity, or the refusal of what its key may not be used for. What no operation declares takes a key for everything. */
 export const withinScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = somebodyIn(identity);
   if (caller?.kind !== "user" || caller.scopes.includes("all")) return identity;
   const method = request.method === "HEAD" ? "GET" : request.method;
-  const needed = operations.find(method, pathOf(request.url))?.declared.scope ?? "all";
+  const needed = needOf(operations, method, pathOf(request.url));
   return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, scopeWords(needed));
+};
+
+const needOf = (operations: Operations, method: string, path: string): ScopeNeed => {
+  const operation = operations.find(method, path);
+  const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};
+  return operation && variablesIn(operation, path).user === "me" ? scopeForSelf : scope;
 };
 
 /** What a key needs, in words: `workspace:start or workspace:stop`. */

@@ -25,7 +25,14 @@ export const oneUser = (ctx: ApiContext) =>
       enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
-      detail: operation({ tags, operationId: "getUser", summary: "Get a user", scope: "user:read" }),
+      // Programs ask first whose key they have.
+      detail: operation({
+        tags,
+        operationId: "getUser",
+        summary: "Get a user",
+        scope: "user:read",
+        scopeForSelf: "any",
+      }),
     })
     .delete(
       "/:user",

@@ -45,6 +45,13 @@ echo $(($1 + $2))
 
 Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:alert(1)).`;
 
+/** What was asked last: messages that follow each other come as one, each a part or a paragraph of it. */
+const lastWords = (content: unknown): string => {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
+  const texts = parts.flatMap((part) => (part as { text?: unknown }).text ?? []);
+  return String(texts.at(-1) ?? "").split("\n\n").at(-1) ?? "";
+};
+
 export class TalkingModel implements AsyncDisposable {
   readonly server: ModelServer;
   #refused = 0;
@@ -66,7 +73,7 @@ export class TalkingModel implements AsyncDisposable {
   async #answer(call: ModelCall): Promise<void> {
     const told = (call.body.messages ?? []) as Told[];
     const asked = told.findLastIndex(({ role }) => role === "user");
-    const words = JSON.stringify(told[asked]?.content ?? "");
+    const words = lastWords(told[asked]?.content);
     const step = told.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     // Who sums a history up has no tools, and quotes what was asked in it.

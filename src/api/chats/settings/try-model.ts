@@ -49,6 +49,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
           summary: "Try a model provider before it is saved",
           description:
             "Asks for its list of models, 10 seconds at most, and lets `model` say hello. Nothing is stored. The stored key goes to the stored address alone.",
+          scope: "chat_config:update",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
         }),
       },
