@@ -149,7 +149,8 @@ export class McpConnection {
       throw await this.#failed(error, took >= total_ms ? total_ms : silence_ms);
     } finally {
       this.#running -= 1;
-      if (!this.#isOpen && this.#running === 0) void this.close();
+      // Closing ends what is still being sent, and the server is to hear that the call was cancelled.
+      if (!this.#isOpen && this.#running === 0) this.#clock.after(FAREWELL_MS, () => void this.close());
     }
   }
 
@@ -168,6 +169,8 @@ export class McpConnection {
   }
 }
 
+/** How long a connection that failed stays open for its last notification. */
+const FAREWELL_MS = 250;
 /** The answer may be on its way when its stream ends. */
 const STREAM_END_MS = 100;
 const BROKEN_OFF = "the connection broke off before it answered";

@@ -95,7 +95,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await look("account-quiet-hours");
 
   await sections.getByRole("link", { name: "Permissions" }).click();
-  await page.getByLabel("What models want to do").selectOption("ask");
+  await page.getByLabel("Permission mode of new chats").selectOption("ask");
   await page.getByRole("button", { name: "Add rule" }).click();
   await page.getByLabel("Command begins with").fill("git status");
   await page.getByRole("button", { name: "Save permissions" }).click();

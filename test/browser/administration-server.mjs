@@ -91,7 +91,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-external-accounts");
 
   await page.goto(at("/admin/permissions"));
-  await page.getByLabel("What models want to do").selectOption("ask");
+  await page.getByLabel("Permission mode of new chats").selectOption("ask");
   await press("Add rule");
   await look("admin-permissions");
   await press("Save permissions");

@@ -60,7 +60,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   // What models may do: commands are asked about.
   await page.goto(at("/account/permissions"));
-  await page.getByLabel("What models want to do").selectOption("allow");
+  await page.getByLabel("Permission mode of new chats").selectOption("allow");
   await button("Add rule").click();
   await page.getByLabel("Then").selectOption("ask");
   await button("Save permissions").click();

@@ -61,13 +61,15 @@ test("[MC-12] progress keeps a call alive, silence ends it, a bound ends it in a
   expect(await messageOf(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
     "it did not answer within 0.3 s",
   );
-  await until(() => host.cancelled.length === 1);
+  // The end of the call before may be heard of, too.
+  await until(() => host.cancelled.length > 0);
   const interrupt = new AbortController();
   const waiting = messageOf(opened.call("silent", { signal: interrupt.signal }));
   await until(() => host.called.filter((name) => name === "silent").length === 2);
+  const heard = host.cancelled.length;
   interrupt.abort(new Error("enough"));
   expect(await waiting).toBe("enough");
-  await until(() => host.cancelled.length === 2);
+  await until(() => host.cancelled.length > heard);
 }, 30_000);
 
 test("[MC-13] a list of tools that has changed is read again for the next step", async () => {
