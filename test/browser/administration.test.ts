@@ -13,12 +13,11 @@ testNeeding(
     const given = [server.url.href, owner.token ?? "", upstream.url];
     type Told = { refused: string; secrets: { left: string[]; second: string } };
     const telling = runStory<Told>("administration.mjs", given);
-    const answering = (async () => {
-      const call = await upstream.next();
-      call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
-    })();
+    void upstream.answerAll((call) => {
+      if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });
+      else call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
+    });
     const told = await telling;
-    await answering;
     expect(told).toMatchObject({ wrong: [] });
     const gateway = await owner.get<{ enabled: boolean; names: { name: string }[] }>("/api/v2/ai/settings");
     expect(gateway).toMatchObject({ enabled: true, names: [{ name: "claude-*" }] });

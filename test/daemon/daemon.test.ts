@@ -90,7 +90,9 @@ describe("a daemon that starts", () => {
     const folder = data.replace(/^0 of /, "").replace(/\/data$/, "");
     expect(folder).toContain("slipway-bin-");
     expect(rest).toEqual(
-      [`Slipway ${VERSION}`, `Slipway ${VERSION}`, "/opt/of/the/template"].map((text) => expect.stringContaining(text)),
+      [`Slipway v${VERSION}`, `Slipway v${VERSION}`, "/opt/of/the/template"].map((text) =>
+        expect.stringContaining(text),
+      ),
     );
     expect(existsSync(folder)).toBe(false);
     await daemon[Symbol.asyncDispose]();

@@ -60,7 +60,8 @@ testNeeding(
     expect([code, code === 0 ? "" : err]).toEqual([0, ""]);
     const [, machine = "none"] = /^(\/tmp\/slipway-tf-[0-9a-f-]+)$/m.exec(out) ?? [];
     expect(machine).not.toBe("none");
-    for (const said of ["mine runs.", "mine is stopped.", "It said:", "mine is deleted."]) expect(out).toContain(said);
+    for (const said of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
+      expect(out).toContain(said);
     expect(processesWith(machine)).toEqual([]);
     rmSync(machine, { recursive: true, force: true });
     server.kill("SIGTERM");

@@ -49,7 +49,11 @@ Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:
 const lastWords = (content: unknown): string => {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
   const texts = parts.flatMap((part) => (part as { text?: unknown }).text ?? []);
-  return String(texts.at(-1) ?? "").split("\n\n").at(-1) ?? "";
+  return (
+    String(texts.at(-1) ?? "")
+      .split("\n\n")
+      .at(-1) ?? ""
+  );
 };
 
 export class TalkingModel implements AsyncDisposable {
