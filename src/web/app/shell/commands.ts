@@ -73,6 +73,7 @@ const SECTIONS: readonly {
       ["applications", "Applications that ask for access"],
       ["permissions", "Permissions of chats"],
       ["spend-limits", "Spend limits"],
+      ["ai-gateway", "AI gateway"],
       ["hooks", "Hooks"],
       ["health", "Health"],
       ["appearance", "Appearance"],
