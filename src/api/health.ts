@@ -39,7 +39,7 @@ export const health = (ctx: ApiContext) =>
           operationId: "checkReadiness",
           summary: "Ready",
           description:
-            "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves nobody. A spare is ready when the active node is, to which it passes everything on.",
+            "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves no requests. A spare is ready when the active node is, to which it passes everything on.",
           security: [],
           placement: "here",
         }),

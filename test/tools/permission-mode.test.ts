@@ -49,7 +49,7 @@ test("[PE-11] in the mode accept_edits it also edits below the agent's folder, a
     expect([args, of("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
   }
   // A folder that nobody knows accepts no absolute path.
-  expect(of("accept_edits", "write_file", { path: "/work/a" }, { use: "yes", folder: undefined })).toBe("ask");
+  expect(of("accept_edits", "write_file", { path: "/srv/a" }, { use: "yes", folder: undefined })).toBe("ask");
   expect(of("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
 });
 

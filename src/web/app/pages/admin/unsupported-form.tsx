@@ -6,7 +6,7 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 export const FEATURES: readonly { readonly name: ModelFeature; readonly label: string; readonly note: string }[] = [
-  { name: "tools", label: "Tools", note: "The model can only talk; earlier tool calls are told in words." },
+  { name: "tools", label: "Tools", note: "The model can only talk. Earlier tool calls become text." },
   { name: "parallel_tool_calls", label: "Parallel tool calls", note: "parallel_tool_calls" },
   { name: "tool_streaming", label: "Tool call streaming", note: "eager_input_streaming" },
   { name: "images", label: "Images", note: "Images and documents are named, not shown." },

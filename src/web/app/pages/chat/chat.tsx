@@ -136,7 +136,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const { route } = useLocation();
   const choice = useChoice();
   const known = chat.chat.value;
-  // The list is told of it first, whoever has changed it.
+  // The list hears of every change first.
   const mode = chats.value.get(chat.id)?.permission_mode ?? known?.permission_mode ?? "ask";
   const busy = chat.isBusy.value;
   if (known && (!isOwner || isArchived)) {
