@@ -65,7 +65,7 @@ export class FolderRestore {
     const { ids, remove } = await this.#changes();
     const files = await this.#writable(ids, remove);
     const removed = await this.#remove(remove);
-    const written = await this.#write(files);
+    const written = (await this.#write(files)) + (await this.#restoreModes(new Set(files)));
     for (const { path, reason } of this.#kept.skipped) {
       if (!(await isThere(join(root, path)))) this.#leaveOut(path, reason);
     }
@@ -235,6 +235,25 @@ export class FolderRestore {
       else if (modes[path] !== undefined) await chmod(join(root, path), modes[path]);
     }
     return paths.length - failed.size;
+  }
+
+  /**
+   * Gives files that were not written their permissions back, and returns how many. Git sees a change of permissions by the second at which a file
+   * was changed, so one in the second of the checkpoint is in no list.
+   */
+  async #restoreModes(written: ReadonlySet<string>): Promise<number> {
+    let count = 0;
+    for (const [path, mode] of Object.entries(this.#kept.modes)) {
+      if (written.has(path)) continue;
+      const file = join(this.#kept.root, path);
+      const here = await lstat(file).catch(() => undefined);
+      if (!here?.isFile() || (here.mode & 0o777) === mode) continue;
+      await chmod(file, mode).then(
+        () => count++,
+        () => this.#leaveOut(path, "its permissions could not be set"),
+      );
+    }
+    return count;
   }
 
   /** Writes these files of the checkpoint below `root` and returns the paths that still differ. */
