@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import { oneAtATime, within } from "#base/retry.ts";
 import { CHECKPOINT_DAYS, type Checkpoint, type CheckpointTaken, type Restored } from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { gitfileOf, isRepository, repositoryAround } from "./folders.ts";
+import { gitfileOf, repositoryAround } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
 import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
