@@ -20,7 +20,7 @@ import type { WireSocket } from "./node-wire.ts";
 import { addressNamedBy, isAskedByNode } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
-import { giveToSecond, takeNoMore } from "./same-port.ts";
+import { giveToSecond, takeNoMore } from "#base/system/same-port.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
 const STOPPING = "This node is stopping.";

@@ -30,6 +30,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("Connecting").waitFor({ state: "detached" });
   // What the chat runs finds the desktop, once there is one.
   await say("Paint it");
+  await page.getByRole("button", { name: "Allow once" }).click();
   await page.waitForFunction(() => {
     const canvas = document.querySelector(".desktop canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

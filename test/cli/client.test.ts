@@ -264,7 +264,7 @@ describe("templates", () => {
     symlinkSync("/etc/passwd", join(cwd, "link"));
     const first = await run("templates push", { cwd });
     expect(first).toMatchObject({ code: 0, out: expect.stringContaining("The template My-template is there") });
-    expect(first.err).toContain("link is no plain file and is left out\nuploading 2 files\n");
+    expect(first.err).toContain("link is left out: it is not a file of this folder\nuploading 2 files\n");
     expect(first.err).toContain("\nFound template.yaml.\n");
     writeFileSync(join(cwd, "template.yaml"), `${GOOD}# more\n`);
     const second = JSON.parse((await run("templates push --version v2 --message more --json", { cwd })).out);

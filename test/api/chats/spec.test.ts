@@ -12,7 +12,17 @@ const keys = (one: object): string[] => Object.keys(one).sort();
 const ALWAYS = [
   ...["archived", "children", "client_type", "created_at", "files", "has_unread", "id", "labels"],
   ...["last_model_config_id", "last_turn_summary", "mcp_server_ids", "organization_id", "owner_id", "owner_name"],
-  ...["owner_username", "pin_order", "queued_for_capacity", "shared", "status", "title", "updated_at", "warnings"],
+  ...[
+    "owner_username",
+    "permission_mode",
+    "pin_order",
+    "queued_for_capacity",
+    "shared",
+    "status",
+    "title",
+    "updated_at",
+    "warnings",
+  ],
 ];
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 

@@ -33,14 +33,13 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
   let bytes = 0;
-  const root = realpathSync.native(folder);
   /** `above`: the folders that lead here, without links. */
-  const walk = (below: string, above: readonly string[]): void => {
+  const walk = (below: string, root: string, above: readonly string[]): void => {
     for (const name of readdirSync(join(folder, below)).sort()) {
       const path = below === "" ? name : `${below}/${name}`;
       if (LEFT_OUT.has(name) || MADE_HERE.test(name)) continue;
       const found = follow(join(folder, path), root, above);
-      if (found?.stat.isDirectory()) walk(path, [...above, found.real]);
+      if (found?.stat.isDirectory()) walk(path, root, [...above, found.real]);
       else if (!found?.stat.isFile()) leftOut.push(path);
       else {
         bytes += found.stat.size;
@@ -50,7 +49,8 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
     }
   };
   try {
-    walk("", [root]);
+    const root = realpathSync.native(folder);
+    walk("", root, [root]);
   } catch (error) {
     if (error instanceof VerbFailure) throw error;
     throw new VerbFailure(`${folder} cannot be read: ${(error as Error).message}`);

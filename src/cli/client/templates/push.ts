@@ -98,7 +98,7 @@ const imported = async (
   const { archive, files, leftOut } = await folderArchive(folder);
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for (const path of leftOut) progress.line(`${path} is left out: it is no file of this folder`);
+  for (const path of leftOut) progress.line(`${path} is left out: it is not a file of this folder`);
   progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
   const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));

@@ -2,7 +2,7 @@
 // listener when it is closed. So before that happens all new ones are given to the other, or to nobody. On Linux; elsewhere a connection that
 // comes in that very moment is cut off.
 import { ptr } from "bun:ffi";
-import { systemLibrary } from "#base/system/library.ts";
+import { systemLibrary } from "./library.ts";
 
 const SYMBOLS = { setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" } } as const;
 
