@@ -27,7 +27,7 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
           description: DESCRIPTION,
           license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
         },
-        servers: [{ url: "/", description: "This server." }],
+        servers: [{ url: "/", description: "The server that answered this document." }],
         tags: TAGS,
         security: [{ session_token: [] }],
         components: {
