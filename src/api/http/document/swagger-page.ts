@@ -38,7 +38,7 @@ body { margin: 0; }
 .dark-mode :focus-visible { outline-color: #7ab7f5; }
 .swagger-ui :is(.topbar, .response-col_links) { display: none; }
 .swagger-ui .info { margin: 16px 0 24px; }
-.swagger-ui .servers select { overflow: hidden; text-overflow: ellipsis; }
+.swagger-ui #servers { max-width: calc(100vw - 64px); }
 .swagger-ui .scheme-container { background: none; box-shadow: none; padding: 0 0 8px; }
 .swagger-ui .info .title small { background: #5b6470; }
 .swagger-ui .info .title small.version-stamp { background: #41700c; }
