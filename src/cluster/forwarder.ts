@@ -7,6 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
+import { giveToSecond, takeNoMore } from "#base/system/same-port.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive, type OtherPlace } from "./ask-active.ts";
@@ -20,7 +21,6 @@ import type { WireSocket } from "./node-wire.ts";
 import { addressNamedBy, isAskedByNode } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
-import { giveToSecond, takeNoMore } from "#base/system/same-port.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
 const STOPPING = "This node is stopping.";

@@ -5,8 +5,8 @@ import type { Server } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { countOpenFiles, MAX_RESERVE, openFilesLimit, reserveOf } from "#base/system/open-files.ts";
-import { endConnection, setBacklog, type TcpConnection, tcpSocketsOn } from "#base/system/tcp-sockets.ts";
 import { takeAgain, takeNoMore } from "#base/system/same-port.ts";
+import { endConnection, setBacklog, type TcpConnection, tcpSocketsOn } from "#base/system/tcp-sockets.ts";
 
 /** How often the descriptors are counted: seldom while there is room, often while there is little. */
 const CALM_MS = 200;
