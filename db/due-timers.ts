@@ -18,7 +18,7 @@ const part = sql`coalesce(case ${timers.actor}
     (select c.part from chats c where c.id = ${timers.actor_id}))
 end, 0)`;
 
-const dueOf = query(
+const listDue = query(
   build
     .select()
     .from(timers)
@@ -28,5 +28,5 @@ const dueOf = query(
 );
 
 /** As `dueTimers`, for actors of these parts. Timers of others fill no page. */
-export const dueTimersOf = (parts: PartNumbers, now: number): Query<Timer> =>
-  parts === undefined ? dueTimers({ now }) : dueOf({ now, parts: JSON.stringify(parts) });
+export const dueTimersInParts = (parts: PartNumbers, now: number): Query<Timer> =>
+  parts === undefined ? dueTimers({ now }) : listDue({ now, parts: JSON.stringify(parts) });

@@ -40,4 +40,4 @@ export const forgetAddresses = statement<{ user_id: string; since: number }>(
   ),
 );
 
-export const deleteAddressesOf = deleteBy(known_addresses, known_addresses.user_id);
+export const deleteAddressesByUser = deleteBy(known_addresses, known_addresses.user_id);

@@ -3,7 +3,7 @@
 import { and, count, lt, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
-import { deletePasskeysOf } from "./users/passkeys.ts";
+import { deletePasskeysByUser } from "./users/passkeys.ts";
 
 export type TotpFactor = typeof totp_factors.$inferSelect;
 
@@ -41,11 +41,11 @@ export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>
   { expect: 1 },
 );
 
-export const deleteRecoveryCodesOf = deleteBy(recovery_codes, recovery_codes.user_id);
+export const deleteRecoveryCodesByUser = deleteBy(recovery_codes, recovery_codes.user_id);
 
 /** Everything that proves this user beside the password. */
-export const deleteFactorsOf = (user_id: string): Statement[] => [
+export const deleteFactorsByUser = (user_id: string): Statement[] => [
   deleteTotpFactor(user_id),
-  deletePasskeysOf(user_id),
-  deleteRecoveryCodesOf(user_id),
+  deletePasskeysByUser(user_id),
+  deleteRecoveryCodesByUser(user_id),
 ];

@@ -144,11 +144,11 @@ export class Client {
     const response = await this.fetch(method, path, body, options);
     const text = await response.text();
     if (response.ok) return text === "" ? undefined : JSON.parse(text);
-    throw new ApiError(response.status, genericOf(text, response.status));
+    throw new ApiError(response.status, parseErrorBody(text, response.status));
   }
 }
 
-const genericOf = (text: string, status: number): Generic => {
+const parseErrorBody = (text: string, status: number): Generic => {
   try {
     const body = JSON.parse(text) as Generic;
     if (typeof body.message === "string") return body;

@@ -6,7 +6,7 @@ import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { visible } from "#base/visible-text.ts";
-import { type Globals, headersOf, readGlobals } from "./cli/globals.ts";
+import { type Globals, loadHeaders, readGlobals } from "./cli/globals.ts";
 import { wordIn } from "./cli/group.ts";
 import { programHelp, unknownVerb, verbHelp } from "./cli/help.ts";
 import { Output, OutputGone } from "./cli/output.ts";
@@ -55,7 +55,7 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
   return {
     argv,
     env,
-    headers: await headersOf(globals, env),
+    headers: await loadHeaders(globals, env),
     ...(configFolder === undefined ? {} : { configFolder }),
     isVerbose,
     parentPid: process.ppid,

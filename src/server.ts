@@ -31,14 +31,14 @@ import { refuseNulIn } from "./api/http/body/nul.ts";
 import { isCompat, remember, type UserCaller } from "./api/http/caller.ts";
 import { swaggerPage } from "./api/http/document/swagger.ts";
 import { compressed } from "./api/http/encoding.ts";
-import { errorResponse, pathOf } from "./api/http/errors.ts";
+import { errorResponse, getPath } from "./api/http/errors.ts";
 import { firstAnswers } from "./api/http/first-answers.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
-import { credentialOf, identify } from "./api/http/identify.ts";
+import { findCredential, identify } from "./api/http/identify.ts";
 import { Operations, variablesIn } from "./api/http/operations.ts";
 import { onceLoaded, webPages } from "./api/http/pages.ts";
 import { type OthersCounts, RateLimits } from "./api/http/rate-limit.ts";
-import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
+import { findMadeId, getRequestId, tracedAnswer } from "./api/http/request-id.ts";
 import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
 import type { Tell } from "./api/http/streamed-page.ts";
@@ -85,17 +85,17 @@ const LAST_READS_MS = 500;
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
 /** What the routes of an app have declared, read once. */
-const operationsOf = (app: AnyElysia): Operations => {
+const collectOperations = (app: AnyElysia): Operations => {
   const known = operationsByApp.get(app) ?? new Operations(app.routes);
   operationsByApp.set(app, known);
   return known;
 };
 
 /** What a request was about to change, where its operation declares that. */
-const attemptOf = (operations: Operations, { method, url }: Request): Attempt | undefined => {
-  const found = operations.find(method, pathOf(url));
+const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
+  const found = operations.find(method, getPath(url));
   const target = found?.declared.audit;
-  return target && { target, params: variablesIn(found, pathOf(url)) };
+  return target && { target, params: variablesIn(found, getPath(url)) };
 };
 
 /** All routes as one Elysia app; it does not listen. `count` counts what a page asks for its reader, and throws where that is too much. */
@@ -111,11 +111,11 @@ export const createApp = (
     .onError(({ error, request, code, route, set }) => {
       if (code === "NOT_FOUND") return noRoute(request, error);
       if (isMismatch(error)) {
-        set.status = operations.status(request.method, pathOf(request.url), isCompat(request)) ?? 200;
+        set.status = operations.status(request.method, getPath(request.url), isCompat(request)) ?? 200;
         return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
       }
       const response = errorResponse(error, request);
-      ctx.refused.note(request, response.status, () => attemptOf(operations, request));
+      ctx.refused.note(request, response.status, () => findAttempt(operations, request));
       return response;
     })
     .use(rememberRoute(ctx.metrics))
@@ -133,7 +133,8 @@ export const createApp = (
   };
   const tellFirst = firstAnswers({ ctx, beginning: BEGINNING, count, ask: async (request) => app.fetch(request) });
   /** Nobody is signed in at a door, or they would not be there. */
-  const first = (request: Request): Tell | undefined => (pathOf(request.url) in DOORS ? undefined : tellFirst(request));
+  const first = (request: Request): Tell | undefined =>
+    getPath(request.url) in DOORS ? undefined : tellFirst(request);
   const all = documented(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
@@ -142,10 +143,10 @@ export const createApp = (
     .use(pageLinks(ctx))
     .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
   const app: AnyElysia = addRoutes(base, all, withValidators);
-  const operations = operationsOf(app);
+  const operations = collectOperations(app);
   const bodies = new BodyReaders(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {
-    const methods = operations.methods(pathOf(request.url)).join(", ");
+    const methods = operations.methods(getPath(request.url)).join(", ");
     if (methods === "") return errorResponse(error, request);
     const refusal = new AppError("method_not_allowed", "Method not allowed.", {
       detail: `This route takes ${methods}.`,
@@ -183,13 +184,13 @@ type Handling = {
 };
 
 /** From a request to its answer: gate, caller, limits, route. */
-const handlerOf = (
+const makeHandler = (
   ctx: Context,
   takeNamed: TakeNamed | undefined,
   options: Pick<ReadsOptions, "checkAnswers" | "counts">,
 ): Handling => {
   const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
-  const operations = operationsOf(app);
+  const operations = collectOperations(app);
   let hosts: AllowedHosts = new Set();
   const answer = async (request: Request): Promise<Response> => {
     try {
@@ -197,9 +198,9 @@ const handlerOf = (
       const appName = apps.nameOf(request);
       if (appName) return await ctx.requests.run(request, () => apps.onHost(request, appName));
       checkHost(request, hosts);
-      if (isGatewayPath(pathOf(request.url))) return await gateway.answer(request);
-      if (isAppPath(pathOf(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
-      const credential = credentialOf(request);
+      if (isGatewayPath(getPath(request.url))) return await gateway.answer(request);
+      if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
+      const credential = findCredential(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request, operations);
@@ -237,9 +238,9 @@ const handlerOf = (
     if (passedOnFor !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
       return await ctx.membership.elsewhere(request, ctx.encryption);
     if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
-    const id = idOf(request);
+    const id = getRequestId(request);
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
-    const shown = id ?? madeIdOf(request);
+    const shown = id ?? findMadeId(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
     // A spare passes one request on each connection; the client has to know that there is no second.
     // A node that hands over wants whoever is still connected to come again, to the next one.
@@ -264,7 +265,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
-  const { operations, handle, allow } = handlerOf(ctx, active ? undefined : takeNamed, options);
+  const { operations, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
   const own = active && (await handlerOfParts(ctx, { operations, handle }));
   const answer = countRequests(own?.handle ?? handle, ctx.metrics);
   const heardPorts = tls && new Set<number>();
@@ -374,10 +375,10 @@ const handlerOfParts = async (
  * to be asked. `ctx` is of src/context/open-reads.ts.
  */
 export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOptions): ReadsServer => {
-  const { operations, handle, allow } = handlerOf(ctx, undefined, options);
+  const { operations, handle, allow } = makeHandler(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
   const isForActive = (request: Request): boolean =>
-    request.headers.has("upgrade") && !operations.find(request.method, pathOf(request.url))?.declared.anywhere;
+    request.headers.has("upgrade") && !operations.find(request.method, getPath(request.url))?.declared.anywhere;
   const server: Server<never> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -417,7 +418,7 @@ const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && clu
 
 /** Health checks are answered also while the server is overloaded or stopping. */
 const isProbe = (request: Request): boolean => {
-  const path = pathOf(request.url);
+  const path = getPath(request.url);
   return path === "/healthz" || path === "/readyz";
 };
 

@@ -26,7 +26,7 @@ type Needs = { readonly dependencies?: Record<string, string> };
 /** Everything that package.json's `dependencies` bring along, by name. Development's own packages are no part of it. */
 export const shippedPackages = (root = ROOT): ShippedPackage[] => {
   const found = new Map<string, ShippedPackage>();
-  const packages = lockOf(root);
+  const packages = parseLock(root);
   const visit = (place: string): ShippedPackage[] => {
     const entry = packages[place];
     const known = found.get(place);
@@ -37,7 +37,7 @@ export const shippedPackages = (root = ROOT): ShippedPackage[] => {
     const one: ShippedPackage = {
       name: id.slice(0, at),
       version: id.slice(at + 1),
-      license: licenseOf(root, place),
+      license: findLicense(root, place),
       sha512: Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
       needs,
     };
@@ -49,11 +49,11 @@ export const shippedPackages = (root = ROOT): ShippedPackage[] => {
   for (const name of directDependencies(root)) visit(name);
   const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   // The same version may lie in several places.
-  const once = new Map([...found.values()].map((one) => [refOf(one), one]));
+  const once = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
   return [...once.values()].sort((a, b) => order(a.name, b.name) || order(a.version, b.version));
 };
 
-const lockOf = (root: string): Lock["packages"] => {
+const parseLock = (root: string): Lock["packages"] => {
   const text = readFileSync(join(root, "bun.lock"), "utf8");
   return (JSON.parse(text.replace(/,(?=\s*[}\]])/g, "")) as Lock).packages;
 };
@@ -69,11 +69,11 @@ const nearest = (packages: Lock["packages"], place: string, name: string): strin
   return name;
 };
 
-const licenseOf = (root: string, place: string): string => {
+const findLicense = (root: string, place: string): string => {
   const folder = join(
     root,
     "node_modules",
-    ...foldersOf(place).flatMap((name, i) => (i === 0 ? [name] : ["node_modules", name])),
+    ...toFolders(place).flatMap((name, i) => (i === 0 ? [name] : ["node_modules", name])),
   );
   const file = join(folder, "package.json");
   if (!existsSync(file)) return "UNKNOWN";
@@ -83,7 +83,7 @@ const licenseOf = (root: string, place: string): string => {
 };
 
 /** `@a/b/c` is `c` below `@a/b`. */
-const foldersOf = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
+const toFolders = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
 
 /** THIRD_PARTY.md as it must stand. */
 export const thirdParty = (packages = shippedPackages()): string =>
@@ -100,17 +100,17 @@ export const thirdParty = (packages = shippedPackages()): string =>
     "",
   ].join("\n");
 
-const refOf = ({ name, version }: ShippedPackage): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
+const toPackageUrl = ({ name, version }: ShippedPackage): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
 /** The bill of materials, CycloneDX 1.6. */
 export const billOfMaterials = (packages = shippedPackages()) => {
   const direct = new Set(directDependencies(ROOT));
   const component = (one: ShippedPackage) => ({
     type: "library",
-    "bom-ref": refOf(one),
+    "bom-ref": toPackageUrl(one),
     name: one.name,
     version: one.version,
-    purl: refOf(one),
+    purl: toPackageUrl(one),
     licenses: [/[ ()]/.test(one.license) ? { expression: one.license } : { license: { id: one.license } }],
     hashes: [{ alg: "SHA-512", content: one.sha512 }],
   });
@@ -122,8 +122,8 @@ export const billOfMaterials = (packages = shippedPackages()) => {
     metadata: { component: { ...program, licenses: [{ license: { id: "Apache-2.0" } }] } },
     components: packages.map(component),
     dependencies: [
-      { ref: "slipway", dependsOn: packages.filter(({ name }) => direct.has(name)).map(refOf) },
-      ...packages.map((one) => ({ ref: refOf(one), dependsOn: one.needs.map(refOf) })),
+      { ref: "slipway", dependsOn: packages.filter(({ name }) => direct.has(name)).map(toPackageUrl) },
+      ...packages.map((one) => ({ ref: toPackageUrl(one), dependsOn: one.needs.map(toPackageUrl) })),
     ],
   };
 };

@@ -19,7 +19,7 @@ import { readJunit, skipReason, type TestCase } from "./support/run/junit.ts";
 import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
 import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
 import { outsideFiles } from "./support/run/outside.ts";
-import { failedFiles, judge, MOST_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/run/second-tries.ts";
+import { failedFiles, judge, MAX_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/run/second-tries.ts";
 import { tempPlace } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -293,9 +293,9 @@ async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly 
 /** Named at the end, where they are seen. A few do not stop a release; each is a defect of the test or of the product to mend. */
 function tellUnsteady(): void {
   summary.push(...unsteady.flatMap((file) => unsteadyLines(file, SEED)));
-  if (unsteady.length <= MOST_UNSTEADY) return;
+  if (unsteady.length <= MAX_UNSTEADY) return;
   total.failed += 1;
-  summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MOST_UNSTEADY} are no accident`);
+  summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
 }
 
 /** A run that ended badly without a failed test (a file that does not load, a crash) is one failure by itself. */

@@ -165,7 +165,7 @@ export class AgentActor extends Actor<AgentState> {
   ): Promise<Outcome<AgentState, AppendOutcome>> {
     const { store, clock, log_limit } = this.#deps;
     const { agent } = now;
-    const source_id = sourceIdOf(log_source_id);
+    const source_id = toSourceId(log_source_id);
     const known = now.sources.get(source_id);
     if (!known && source_id !== DEFAULT_SOURCE.id) {
       throw invalidField("log_source_id", "is not a log source of this agent");
@@ -370,7 +370,7 @@ export class AgentActor extends Actor<AgentState> {
   }
 }
 
-const sourceIdOf = (given: string | undefined): string => {
+const toSourceId = (given: string | undefined): string => {
   if (given === undefined || given === "" || given === NIL_UUID) return DEFAULT_SOURCE.id;
   if (!isUuid(given)) throw invalidField("log_source_id", "must be a UUID");
   return given.toLowerCase();

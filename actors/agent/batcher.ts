@@ -2,7 +2,7 @@
 // each with an answer of its own. Used for log lines, where a commit for each batch would make a crowd of followers expensive.
 
 import { AppError } from "#base/errors.ts";
-import { alsoFor, asPartOf, requestsOf, tracing } from "#base/trace.ts";
+import { alsoFor, currentRequests, runAsPartOf, tracing } from "#base/trace.ts";
 import { MAILBOX_LIMIT } from "../runtime/mailbox.ts";
 
 export type Waiting<Item, Answer> = {
@@ -42,10 +42,10 @@ export class Batcher<Item, Answer> {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: requestsOf() });
+    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: currentRequests() });
     else this.#waiting.push({ item, resolve, reject });
     // Those who come later are not served on behalf of the one who came first.
-    this.#draining ??= tracing() ? asPartOf([], () => this.#drain()) : this.#drain();
+    this.#draining ??= tracing() ? runAsPartOf([], () => this.#drain()) : this.#drain();
     return promise;
   }
 

@@ -41,7 +41,7 @@ export const takeContext = async (
   if (!agent || agent.parent_id !== null) return { ...REFUSED, accepted: agent !== undefined };
   const before = await store.get(findWorkspaceContext({ workspace_id }));
   if (before?.agent_id === agent_id && !initial && version <= before.version) return REFUSED;
-  const snapshot = snapshotOf(resources, error);
+  const snapshot = makeSnapshot(resources, error);
   const put = putWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
   if (before?.snapshot === snapshot.id) return { accepted: true, writes: [put], turned: [] };
   return {
@@ -58,7 +58,7 @@ export const takeContext = async (
 };
 
 /** Its digest with everything in it, and the one without MCP that decides whether chats are dirty. */
-export const snapshotOf = (resources: readonly StoredResource[], error: string) => {
+export const makeSnapshot = (resources: readonly StoredResource[], error: string) => {
   const sorted = [...resources].sort((a, b) => (`${a.kind} ${a.source}` < `${b.kind} ${b.source}` ? -1 : 1));
   const hashed = sorted.filter(({ kind }) => kind === "instruction_file" || kind === "skill");
   return {

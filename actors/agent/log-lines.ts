@@ -55,7 +55,7 @@ export const storedLines = (logs: readonly NewLine[], now: number): { lines: Sto
     const { created_at, level, output } = logs[i] as NewLine;
     if (created_at !== text) {
       text = created_at;
-      at = created_at === undefined ? now : timeOf(created_at, now, i);
+      at = created_at === undefined ? now : toTime(created_at, now, i);
     }
     const cleaned = clean(output);
     // Empty lines are rows, too: without this there would be no end to them (rule LG-22).
@@ -65,7 +65,7 @@ export const storedLines = (logs: readonly NewLine[], now: number): { lines: Sto
   return { lines, bytes };
 };
 
-const timeOf = (given: string | number, now: number, index: number): number => {
+const toTime = (given: string | number, now: number, index: number): number => {
   const ms = typeof given === "number" ? given : Date.parse(given);
   if (Number.isNaN(ms)) throw invalidField(`logs.${index}.created_at`, "must be a date-time (RFC 3339)");
   return saneTime(ms, now);

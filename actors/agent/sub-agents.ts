@@ -36,8 +36,8 @@ export type SubAgentApp = {
 /** An app that was not made, by its index in the input. */
 export type AppRefusal = { index: number; field: string; error: string };
 
-const MOST_CHILDREN = 50;
-const MOST_APPS = 100;
+const MAX_CHILDREN = 50;
+const MAX_APPS = 100;
 const MAX_TEXT = 4096;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -51,13 +51,13 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
   for (const field of ["directory", "architecture", "operating_system"] as const) {
     if (input[field].length > MAX_TEXT) throw invalidField(field, "is too long");
   }
-  if (input.apps.length > MOST_APPS) throw invalidField("apps", `An agent has at most ${MOST_APPS} apps.`);
+  if (input.apps.length > MAX_APPS) throw invalidField("apps", `An agent has at most ${MAX_APPS} apps.`);
   const name = input.name.toLowerCase();
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
     throw conflict(`The workspace has an agent named ${input.name} already.`);
   }
-  if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MOST_CHILDREN) {
-    throw conflict(`An agent has at most ${MOST_CHILDREN} agents inside it.`);
+  if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MAX_CHILDREN) {
+    throw conflict(`An agent has at most ${MAX_CHILDREN} agents inside it.`);
   }
 };
 

@@ -11,7 +11,7 @@ import { Actor, type Outcome } from "../runtime/actor.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
 import { announce, announceAgain, resume, tellChanges, tellReaders } from "./announce.ts";
 import { auditSharing, chatEntries } from "./audit.ts";
-import { decide, lateOutcome, outcomeOf, withAnswer } from "./decide.ts";
+import { decide, lateOutcome, toOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
 import type { ChatState } from "./machine/chat-state.ts";
@@ -30,7 +30,6 @@ import {
   type FamilyMessages,
   isVisible,
   type Late,
-  pictureOf,
   type Reported,
   type Results,
   type SendMessage,
@@ -38,6 +37,7 @@ import {
   type StartedAttempt,
   type Step,
   type TurnReports,
+  toPicture,
 } from "./messages.ts";
 import { chatNotices, hasNotice } from "./notices.ts";
 import { cleared, compacted } from "./steering.ts";
@@ -47,7 +47,7 @@ import { type ForkChat, forked } from "./storage/fork.ts";
 import { purged } from "./storage/purge.ts";
 import { readChat, readEdited } from "./storage/read.ts";
 import { patchWrites } from "./storage/writes.ts";
-import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagents/create.ts";
+import { type Spawned, type SpawnSubagent, spawnRefusal, toCreateSubagent } from "./subagents/create.ts";
 import { reportedStep, startedAttempt } from "./turn/attempt.ts";
 
 export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMessages {
@@ -137,7 +137,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       if (await this.#deps.store.get(findChat({ id: input.id }))) return { state, reply: "done" };
       const refusal = spawnRefusal(state, input, await this.#countChildren());
       if (refusal) return { state, reply: refusal };
-      const { writes, after } = await created(this.#deps, subagentOf(state, input));
+      const { writes, after } = await created(this.#deps, toCreateSubagent(state, input));
       return { state, writes, after, reply: "done" };
     });
   }
@@ -151,7 +151,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
       const now = queued ? withoutChoice(patch) : patch;
-      return outcomeOf(this.#deps, state, change, { queued, messages }, now, said.content);
+      return toOutcome(this.#deps, state, change, { queued, messages }, now, said.content);
     });
   }
 
@@ -175,7 +175,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
         },
       });
       const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
-      return outcomeOf(this.#deps, state, change, reply, patch, content);
+      return toOutcome(this.#deps, state, change, reply, patch, content);
     });
   }
 
@@ -208,7 +208,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   completeAction({ results, rows, request_key }: Results): Promise<null> {
     return this.#once(request_key, async (state) => {
       const change = await decide(this.#deps, state, { type: "complete_requires_action", results, rows });
-      return outcomeOf(this.#deps, state, change, null);
+      return toOutcome(this.#deps, state, change, null);
     });
   }
 
@@ -218,7 +218,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
       const change = await decide(this.#deps, state, { type: "answer_permissions", answers: given });
       const patch = rememberedRules(state, answers);
-      const outcome = outcomeOf(this.#deps, state, change, undefined, patch);
+      const outcome = toOutcome(this.#deps, state, change, undefined, patch);
       // Not over rules that its root has changed in the meantime.
       const guard = patch.permissions === undefined ? [] : [guardPermissions(state)];
       return { ...outcome, writes: [...guard, ...(outcome.writes ?? [])] };
@@ -321,7 +321,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   snapshot(_: Record<string, never>): Promise<ChatSnapshot> {
     return this.handle((state) => ({
       state,
-      reply: { picture: pictureOf(state), buffer: this.#deps.effects.saidSoFar(this.id) ?? null },
+      reply: { picture: toPicture(state), buffer: this.#deps.effects.saidSoFar(this.id) ?? null },
     }));
   }
 
@@ -358,7 +358,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   /** One command of a person. */
   #command(input: CommandInput): Promise<void> {
     return this.handle(async (state) =>
-      outcomeOf(this.#deps, state, await decide(this.#deps, state, input), undefined),
+      toOutcome(this.#deps, state, await decide(this.#deps, state, input), undefined),
     );
   }
 

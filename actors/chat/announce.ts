@@ -4,9 +4,9 @@ import type { Events, OwnerChatKind } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
-import { isVisible, pictureOf } from "./messages.ts";
-import { nameOf } from "./names.ts";
-import { aboutOf } from "./turn/offer.ts";
+import { isVisible, toPicture } from "./messages.ts";
+import { toStateName } from "./names.ts";
+import { toPromptOf } from "./turn/offer.ts";
 
 type Deps = { readonly topics: Topics<Events>; readonly effects: ChatEffects };
 
@@ -14,7 +14,7 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   const { state, inserted, deleted_from } = change;
   const messages = inserted.filter(isVisible);
   if (messages.length > 0) effects.wordsAdded();
-  topics.publish("chat", state.id, { ...pictureOf(state), messages, reset: deleted_from !== null });
+  topics.publish("chat", state.id, { ...toPicture(state), messages, reset: deleted_from !== null });
   if (state.status !== before.status) {
     tellOwner(topics, state, "status_change");
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
@@ -25,14 +25,14 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   if (isOver) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
     if (effect.do === "generate") startTurn(effects, state);
-    else effects.stopTurn({ ...state, about: aboutOf(state) }, effect.history_version);
+    else effects.stopTurn({ ...state, about: toPromptOf(state) }, effect.history_version);
   }
 };
 
 /** A commit could not be confirmed: whoever would have been told what is so now reads it all again. Its turn goes on already. */
 export const announceAgain = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.wordsAdded();
-  topics.publish("chat", found.id, { ...pictureOf(found), messages: [], reset: true });
+  topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });
   tellOwner(topics, found, before ? "status_change" : "created");
   if (before) tellChanges(topics, before, found);
   if (found.status === "requires_action") tellOwner(topics, found, "action_required");
@@ -63,9 +63,9 @@ export const tellReaders = (topics: Topics<Events>, chat_id: string): void =>
 
 /** Takes up what the chat owes; nothing when it goes on already. */
 export const resume = (effects: ChatEffects, state: ChatState): void => {
-  const name = nameOf(state);
+  const name = toStateName(state);
   if (name.startsWith("R")) startTurn(effects, state, true);
-  if (name.startsWith("I")) effects.stopTurn({ ...state, about: aboutOf(state) }, state.history_version);
+  if (name.startsWith("I")) effects.stopTurn({ ...state, about: toPromptOf(state) }, state.history_version);
 };
 
 export const startTurn = (effects: ChatEffects, state: ChatState, goesOn = false): void =>

@@ -12,7 +12,7 @@ import type { Change, Command, CommandInput, CommandType } from "./machine/decis
 import { promotedPatch } from "./machine/promoted.ts";
 import { numbersFor, transition } from "./machine/state.ts";
 import type { ChatPatch, Late } from "./messages.ts";
-import { patchWrites, writesOf } from "./storage/writes.ts";
+import { buildWrites, patchWrites } from "./storage/writes.ts";
 
 type Decided = Change<ChatState> | "stale";
 
@@ -37,7 +37,7 @@ export const decideLate = async (
 };
 
 /** The change as one batch with its announcements; `patch` wins over what promoted messages bring along. */
-export const outcomeOf = <Reply>(
+export const toOutcome = <Reply>(
   deps: ChatDeps,
   before: ChatState,
   change: Change<ChatState>,
@@ -52,7 +52,7 @@ export const outcomeOf = <Reply>(
   return {
     state: patched.state,
     writes: [
-      ...writesOf(before, patched),
+      ...buildWrites(before, patched),
       ...patchWrites(before, all),
       ...attachWrites(before.key, content, clock.now()),
     ],
@@ -68,7 +68,7 @@ export const lateOutcome = async (
   input: CommandInput,
 ): Promise<Outcome<ChatState, Late>> => {
   const decided = await decideLate(deps, state, input);
-  return decided === "stale" ? { state, reply: "stale" } : outcomeOf<Late>(deps, state, decided, "done");
+  return decided === "stale" ? { state, reply: "stale" } : toOutcome<Late>(deps, state, decided, "done");
 };
 
 /** The outcome with its answer kept under the key, so that the same request is answered alike (rule CH-40). */

@@ -213,7 +213,7 @@ export type ChatNotice = ChatPicture & { readonly messages: readonly Message[]; 
 /** A picture and what the turn has said so far. */
 export type ChatSnapshot = { readonly picture: ChatPicture; readonly buffer: PartBatch | null };
 
-export const pictureOf = (state: ChatState): ChatPicture => ({
+export const toPicture = (state: ChatState): ChatPicture => ({
   snapshot_version: state.snapshot_version,
   history_version: state.history_version,
   queue_version: state.queue_version,

@@ -21,7 +21,11 @@ export type StateName = (typeof STATE_NAMES)[number];
 const LETTERS: Readonly<Record<string, string>> = { error: "E", running: "R", interrupting: "I", requires_action: "A" };
 
 /** Every combination that is not in the table is `invalid`. */
-export const nameOf = ({ status, archived, queue }: Pick<Execution, "status" | "archived" | "queue">): StateName => {
+export const toStateName = ({
+  status,
+  archived,
+  queue,
+}: Pick<Execution, "status" | "archived" | "queue">): StateName => {
   const hasQueue = queue.length > 0;
   if (status === "waiting") return hasQueue ? "invalid" : archived ? "XW" : "W";
   const letter = LETTERS[status];

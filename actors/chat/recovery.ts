@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
-import { interruptOpenRuns, interruptOpenRunsOf } from "#db/chats/runs.ts";
+import { interruptOpenRuns, interruptOpenRunsInPart } from "#db/chats/runs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { takeUp } from "../runtime/take-up.ts";
@@ -16,7 +16,7 @@ export const recoverChats = async ({ store, chats, clock }: Parts, parts?: PartN
   // Nobody ends what the last process was recording.
   const now = clock.now();
   if (parts === undefined) await store.commit([interruptOpenRuns(now)]);
-  else await Promise.all(parts.map((part) => store.commit([interruptOpenRunsOf(part, now)], undefined, part)));
+  else await Promise.all(parts.map((part) => store.commit([interruptOpenRunsInPart(part, now)], undefined, part)));
   const busy = await store.all(listBusyChats(parts));
   await takeUp(
     busy,

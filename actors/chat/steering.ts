@@ -4,7 +4,7 @@ import { uuid } from "#base/ids.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { chatSteered } from "./audit.ts";
-import { decide, outcomeOf } from "./decide.ts";
+import { decide, toOutcome } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, CompactionRequest } from "./machine/decision.ts";
@@ -28,7 +28,7 @@ export const cleared = async (deps: ChatDeps, state: ChatState): Steered => {
 };
 
 const withAudit = (deps: ChatDeps, before: ChatState, change: Change<ChatState>, operation: "compact" | "clear") => {
-  const outcome = outcomeOf<void>(deps, before, change, undefined);
+  const outcome = toOutcome<void>(deps, before, change, undefined);
   const entry = audited(chatSteered(before, operation, deps.clock.now()));
   return { ...outcome, writes: [...(outcome.writes ?? []), entry] };
 };

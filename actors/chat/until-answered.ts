@@ -1,12 +1,12 @@
 // Asking until there is an answer: a turn's report is owed, so an overloaded server or a commit that could not be confirmed only delays it
 // (facts/chats 1.5).
 import type { Clock } from "#base/clock.ts";
-import { kindOf } from "#base/errors.ts";
+import { toErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { retry } from "#base/retry.ts";
 
 const FIRST_MS = 250;
-const LONGEST_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** The answer, or `stale` once the signal is aborted or the chat is gone. */
 export const untilAnswered = async <T>(
@@ -14,11 +14,11 @@ export const untilAnswered = async <T>(
   signal: AbortSignal,
   ask: () => Promise<T>,
 ): Promise<T | "stale"> => {
-  const isOver = (error: unknown): boolean => signal.aborted || kindOf(error) === "not_found";
+  const isOver = (error: unknown): boolean => signal.aborted || toErrorKind(error) === "not_found";
   const again = (error: unknown, failures: number): number | undefined => {
     if (isOver(error)) return undefined;
     log("chats").warn("a turn must say or read something again: {error}", { error });
-    return Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 30), LONGEST_MS);
+    return Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 30), MAX_WAIT_MS);
   };
   try {
     return await retry(clock, ask, again, signal);

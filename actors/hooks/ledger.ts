@@ -14,7 +14,7 @@ import type { Chore } from "../runtime/chore.ts";
 const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;
 /** Rows that are kept at most, however young. */
-const MOST_ROWS = 1_000_000;
+const MAX_ROWS = 1_000_000;
 
 type Deps = {
   readonly store: Store;
@@ -76,7 +76,7 @@ export class HookLedger implements Chore {
       user_id: owner_id,
       target: chat_id.slice(0, 8),
       organization_id: place?.organization_id ?? null,
-      status_code: statusOf(result, mode),
+      status_code: toStatus(result, mode),
       additional: {
         hook_event: event,
         hook_result: result,
@@ -91,7 +91,7 @@ export class HookLedger implements Chore {
   async #letGo(now: number): Promise<void> {
     const { store, days } = this.#deps;
     try {
-      const old = { before: now - days * DAY_MS, most: MOST_ROWS };
+      const old = { before: now - days * DAY_MS, most: MAX_ROWS };
       while (!this.#rests && (await store.get(findOldHookDispatch(old)))) {
         await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
       }
@@ -105,7 +105,7 @@ export class HookLedger implements Chore {
 const SILENT: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);
 
 /** As a request would have been answered; what is only observed has no effect. */
-const statusOf = (result: DispatchRecord["result"], mode: DispatchRecord["mode"]): number => {
+const toStatus = (result: DispatchRecord["result"], mode: DispatchRecord["mode"]): number => {
   if (mode === "observe" || result === "rewrite") return 200;
   return result === "deny" ? 403 : 502;
 };

@@ -28,8 +28,8 @@ export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): Ho
   const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days, ...(parts && { parts }) });
   const hooks = new Hooks({
     clock,
-    consumer: consumerOf(config),
-    mode: modeOf(config),
+    consumer: makeConsumer(config),
+    mode: toMode(config),
     recordsContents: config.hook_ledger_contents,
     issuer: () => deploymentId(store),
     record: (entry) => ledger.record(entry),
@@ -43,7 +43,7 @@ export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): Ho
 };
 
 /** Undefined when none is configured. */
-export const consumerOf = ({
+export const makeConsumer = ({
   hook_url: url,
   hook_secret,
   hook_previous_secret,
@@ -54,5 +54,5 @@ export const consumerOf = ({
   return { url, secrets, timeout_ms: hook_timeout };
 };
 
-const modeOf = ({ hook_url, hook_enabled, hook_mode }: Config): HookMode =>
+const toMode = ({ hook_url, hook_enabled, hook_mode }: Config): HookMode =>
   hook_url !== undefined && hook_enabled ? hook_mode : "off";

@@ -59,7 +59,8 @@ export const isOfRun = ({ started_at, attempts }: JobState, { attempt }: OfRun):
 export type RunOf = OfRun & { readonly job_id: string };
 
 /** Whether a report is of this job, and of its run that goes on. */
-export const isOf = (job: JobState, run: RunOf): boolean => job.id === run.job_id && isActive(job) && isOfRun(job, run);
+export const isForJob = (job: JobState, run: RunOf): boolean =>
+  job.id === run.job_id && isActive(job) && isOfRun(job, run);
 
 export type JobCommand =
   | { readonly type: "start"; readonly now: number; readonly worker: { readonly id: string; readonly name: string } }

@@ -106,7 +106,7 @@ export class ModelSettings {
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
     return this.#next(async () => {
       const row = await this.#provider(id);
-      if (row.sealed_api_key !== "" && api_key === undefined && originOf(patch.base_url) !== originOf(row.base_url)) {
+      if (row.sealed_api_key !== "" && api_key === undefined && getOrigin(patch.base_url) !== getOrigin(row.base_url)) {
         if (patch.base_url !== undefined) {
           throw new AppError("invalid", "Validation failed.", {
             validations: [{ field: "api_key", detail: "must be given again when the base URL leads to another place" }],
@@ -142,7 +142,7 @@ export class ModelSettings {
       const now = this.#deps.clock.now();
       await this.#write([
         ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
-        ...heirOf(gone, left),
+        ...promoteHeir(gone, left),
         updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
         auditProvider(row, "delete", { before: row }, now),
         ...gone.map((one) => auditModel(one, "delete", { before: one }, now)),
@@ -210,7 +210,7 @@ export class ModelSettings {
       const left = models.filter((one) => one.id !== id);
       const gone = { deleted: true, is_default: false, updated_at: this.#deps.clock.now() };
       const entry = auditModel(row, "delete", { before: row }, gone.updated_at);
-      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), entry]);
+      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...promoteHeir([row], left), entry]);
     });
   }
 
@@ -251,7 +251,7 @@ export class ModelSettings {
         base_url,
         enabled,
         has_api_key: sealed_api_key !== "",
-        key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, placeOf(id))),
+        key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, toKeyPlace(id))),
       })),
     };
   }
@@ -261,7 +261,7 @@ export class ModelSettings {
     const { providers } = await this.list();
     return providers.flatMap(({ id, sealed_api_key }) => {
       try {
-        return sealed_api_key === "" ? [] : [this.#deps.encryption.open(sealed_api_key, placeOf(id))];
+        return sealed_api_key === "" ? [] : [this.#deps.encryption.open(sealed_api_key, toKeyPlace(id))];
       } catch {
         return [];
       }
@@ -269,18 +269,18 @@ export class ModelSettings {
   }
 
   #seal(id: string, key: string): string {
-    return key === "" ? "" : this.#deps.encryption.seal(key, placeOf(id));
+    return key === "" ? "" : this.#deps.encryption.seal(key, toKeyPlace(id));
   }
 }
 
 const PROVIDER_TAKEN = "There is a provider of this kind and name already.";
 const MODEL_TAKEN = "The provider has this model already.";
 
-const placeOf = (id: string): string => `model_provider:${id}`;
+const toKeyPlace = (id: string): string => `model_provider:${id}`;
 
 const unusable = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
 
-const originOf = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
+const getOrigin = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
 
 type Action = "create" | "write" | "delete";
 type Rows = { readonly before?: object; readonly after?: object };
@@ -302,7 +302,7 @@ const auditModel = (
   audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
 /** Who becomes the default when these go. */
-const heirOf = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]): Statement[] => {
+const promoteHeir = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]): Statement[] => {
   if (!gone.some((one) => one.is_default)) return [];
   const heir = left.find((one) => one.enabled) ?? left[0];
   return heir ? [updateModelConfig(heir.id, { is_default: true })] : [];

@@ -19,7 +19,7 @@ const MAX_ID_BYTES = 1_000;
 type Call = ChatRow["pending_calls"][number];
 
 /** Returns the text and the answer; undefined when the chat waits for no approval. */
-export const approvalOf = ({
+export const toApproval = ({
   id,
   status,
   pending_calls,
@@ -28,13 +28,13 @@ export const approvalOf = ({
   | undefined => {
   const asked = status === "requires_action" ? pending_calls.filter(({ permission }) => permission === "asked") : [];
   if (asked.length === 0) return undefined;
-  const text = asked.map(lineOf).join("\n");
+  const text = asked.map(formatLine).join("\n");
   const calls = asked.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
   return { text, approval: { chat: id, calls, can_allow: text.length <= MAX_TEXT } };
 };
 
-const lineOf = ({ tool_name, args }: Call): string => {
+const formatLine = ({ tool_name, args }: Call): string => {
   if (tool_name === "execute") {
     const { workdir } = (args ?? {}) as { workdir?: unknown };
     return unmistakable(`Run: ${commandIn(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`);

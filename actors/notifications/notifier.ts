@@ -45,7 +45,7 @@ const KEPT_DAYS = 90;
 /** Pauses after each try that failed; after the last one it is given up. */
 const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS];
 /** Deliveries that wait; what comes on top stays in the inbox alone. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 const AT_ONCE = 4;
 /** Chats tell inboxes of theirs by themselves, with what else has changed of the chat. */
 const NOTICES_OF_CHATS: ReadonlySet<string> = new Set(
@@ -151,7 +151,7 @@ export class Notifier implements Chore {
     ] as const);
     const waiting = counted?.count ?? 0;
     const writes = [];
-    let room = MOST_WAITING - waiting;
+    let room = MAX_WAITING - waiting;
     for (const row of rows) {
       const due = { notification_id: row.id, user_id: row.user_id, due: now };
       const wanted = [

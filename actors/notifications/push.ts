@@ -9,7 +9,7 @@ import type { NotificationRow } from "#db/notifications/notifications.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import { makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
-import { approvalOf } from "./approval.ts";
+import { toApproval } from "./approval.ts";
 
 const TTL_SECONDS = 86_400;
 /** The service has forgotten the browser. */
@@ -29,13 +29,13 @@ export type Subscribed = { readonly endpoint: string; readonly auth: string; rea
 export const sealedFor = (id: string): string => `webpush:${id}`;
 
 /** Reads what the chat of the notice waits for, as it is now. */
-const askedOf = async (
+const loadQuestion = async (
   store: Store,
   { template_id, targets }: Pick<NotificationRow, "template_id" | "targets">,
-): Promise<ReturnType<typeof approvalOf>> => {
+): Promise<ReturnType<typeof toApproval>> => {
   const [id] = targets;
   const chat = template_id === NOTICE_KINDS.chat_needs_you.id && id ? await store.get(findChat({ id })) : undefined;
-  return chat && approvalOf(chat);
+  return chat && toApproval(chat);
 };
 
 /** `gone` when nobody takes messages there any more; throws when the service could not be asked or refuses. */
@@ -50,7 +50,7 @@ export const pushTo = async (
   const subject = accessUrl().protocol === "https:" ? accessUrl().origin : "mailto:slipway@localhost.invalid";
   const { id: notice_id, title, content, icon, actions } = notice;
   const path = actions[0]?.url ?? "/";
-  const asked = await askedOf(store, notice);
+  const asked = await loadQuestion(store, notice);
   const body = (asked?.text ?? content).slice(0, 500);
   const approval = asked?.approval === undefined ? {} : { approval: asked.approval };
   const words = { id: notice_id, title: title.slice(0, 200), body, icon: icon.slice(0, 500), path, ...approval };

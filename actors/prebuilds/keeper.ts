@@ -22,7 +22,7 @@ import {
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
-import { PREBUILDS_USER_ID, prebuildsOf } from "#schema/workspaces/prebuilds.ts";
+import { PREBUILDS_USER_ID, resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
@@ -78,7 +78,7 @@ export class PrebuildKeeper {
     await store.commit([lookAtPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#wanted(template, now) : NOTHING;
-    const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
+    const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
     const { create, remove, next, given_up } = stepsFor(wanted, existing, now);
     const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, GIVEN_UP]));
     if (await readPrebuildsPaused(store)) {
@@ -136,7 +136,7 @@ export class PrebuildKeeper {
     const all = presets.map((preset) => ({
       id: presetId(version.id, preset.name),
       name: preset.name,
-      ...prebuildsOf(preset, now),
+      ...resolvePrebuilds(preset, now),
     }));
     return {
       version_id: version.id,
@@ -220,7 +220,7 @@ const PAUSED = "Keeping workspaces ready is paused.";
 
 const NOTHING = { version_id: "", presets: [], waits: false };
 
-const prebuildOf = (row: PrebuildRow): Prebuild => {
+const toPrebuild = (row: PrebuildRow): Prebuild => {
   const { workspace_id, build_id, version_id, preset_id, transition, completed_at } = row;
   return { workspace_id, build_id, version_id, preset_id, transition, status: jobStatus(row), ended_at: completed_at };
 };

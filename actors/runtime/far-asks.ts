@@ -23,7 +23,7 @@ export interface Elsewhere {
 const MOVING_MS = 15_000;
 const LOOK_MS = 50;
 /** Messages that may wait so for all actors of a directory. */
-const MOST_WAITING = 4_096;
+const MAX_WAITING = 4_096;
 
 type Here = {
   askHere(id: string, message: string, args: unknown): Promise<unknown>;
@@ -88,7 +88,7 @@ export class FarAsks {
     until: number,
     send: (at: ActorPlace) => Promise<unknown>,
   ): Promise<{ reply: Promise<unknown> }> {
-    if (this.#waiting >= MOST_WAITING) throw new AppError("overloaded", "Too much waits for other nodes.");
+    if (this.#waiting >= MAX_WAITING) throw new AppError("overloaded", "Too much waits for other nodes.");
     const before = this.#sending.get(id);
     const { promise: sent, resolve } = Promise.withResolvers<void>();
     this.#sending.set(id, sent);

@@ -17,7 +17,7 @@ const AGAIN_MS = 50;
 /** A queue in which nothing changes is not told again for so long. */
 const STILL_MS = 2_000;
 /** Ids in one question. */
-const MOST_ASKED = 2_000;
+const MAX_ASKED = 2_000;
 
 /** What nodes say to each other of jobs: plain data. */
 export type FarQuestion =
@@ -157,7 +157,7 @@ export class FarJobs implements OtherQueues {
   #tick(): void {
     if (!this.#looks && this.#given.size > 0) {
       this.#looks = true;
-      const look = this.#look([...this.#given].slice(0, MOST_ASKED));
+      const look = this.#look([...this.#given].slice(0, MAX_ASKED));
       void look.finally(() => {
         this.#looks = false;
       });

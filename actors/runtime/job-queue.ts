@@ -35,7 +35,7 @@ type Running = {
 
 const NO_PART = -1;
 /** So many places are told to other nodes. */
-const MOST_SHOWN = 5_000;
+const MAX_SHOWN = 5_000;
 
 /** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
@@ -161,7 +161,7 @@ export class JobQueue {
   get view(): Omit<QueueView, "version"> {
     const waiting = [true, false].map((builtIn) => {
       const jobs = this.#waitingFor(builtIn);
-      return { ids: jobs.slice(0, MOST_SHOWN).map(({ id }) => id), size: jobs.length };
+      return { ids: jobs.slice(0, MAX_SHOWN).map(({ id }) => id), size: jobs.length };
     });
     return { waiting, workers: this.#pool?.present ?? [] };
   }

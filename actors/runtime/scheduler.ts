@@ -3,7 +3,7 @@
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ALL_PARTS, ownParts, type Parts } from "#base/parts.ts";
-import { dueTimersOf } from "#db/due-timers.ts";
+import { dueTimersInParts } from "#db/due-timers.ts";
 import type { Store } from "#db/engine/store.ts";
 import { TIMERS_AT_ONCE, type Timer } from "#db/engine/timers.ts";
 
@@ -52,7 +52,7 @@ export class Scheduler {
     for (const [id, until] of this.#held) if (until <= now) this.#held.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const due = await this.#store.all(dueTimersOf(ownParts(this.#parts), now));
+        const due = await this.#store.all(dueTimersInParts(ownParts(this.#parts), now));
         const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#held.has(id));
         await Promise.all(fresh.map((timer) => this.#fire(timer)));
         if (due.length < TIMERS_AT_ONCE || fresh.length === 0) return;

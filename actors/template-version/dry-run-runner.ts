@@ -45,7 +45,7 @@ export class DryRunRunner implements DryRuns {
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
-      this.#reportOf(job_id, {}).say("provisioner_daemon", "info", "Waiting", words);
+      this.#makeReport(job_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
     const of = { kind: "dry_run", id: job_id } as const;
@@ -56,7 +56,7 @@ export class DryRunRunner implements DryRuns {
     this.#deps.jobs.cancel(job_id, "the dry run was cancelled");
   }
 
-  #reportOf(job_id: string, run: OfRun): JobReport {
+  #makeReport(job_id: string, run: OfRun): JobReport {
     return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...said }));
   }
 
@@ -95,7 +95,7 @@ export class DryRunRunner implements DryRuns {
     const { clock } = this.#deps;
     const runs = this.#deps.dryRuns();
     const run = { attempt };
-    const report = this.#reportOf(job_id, run);
+    const report = this.#makeReport(job_id, run);
     const alive = clock.every(HEARTBEAT_MS, () => {
       runs.ask(job_id, "touchJob", run).catch(() => {});
     });

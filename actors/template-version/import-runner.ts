@@ -57,7 +57,7 @@ export class ImportRunner implements Imports {
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
-      this.#reportOf(version_id, {}).say("provisioner_daemon", "info", "Waiting", words);
+      this.#makeReport(version_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#run({ id: version_id, job_id, tags, worker }, signal);
@@ -69,7 +69,7 @@ export class ImportRunner implements Imports {
     this.#deps.jobs.cancel(job_id, "the import was cancelled");
   }
 
-  #reportOf(id: string, run: OfRun): JobReport {
+  #makeReport(id: string, run: OfRun): JobReport {
     return new JobReport(this.#deps.clock, ({ id: said, logs }) =>
       this.#deps.versions().ask(id, "say", { ...run, id: said, logs }),
     );
@@ -98,7 +98,7 @@ export class ImportRunner implements Imports {
     const versions = this.#deps.versions();
     const { id } = job;
     const run = { attempt: started.attempt };
-    const report = this.#reportOf(id, run);
+    const report = this.#makeReport(id, run);
     // A provider that is fetched may take long, and says nothing meanwhile.
     const alive = clock.every(HEARTBEAT_MS, () => {
       versions.ask(id, "touchJob", run).catch(() => {});
@@ -147,7 +147,7 @@ export class ImportRunner implements Imports {
 
   /** To another worker, or an end when too many were lost with it. */
   async #giveBack({ id, job_id }: Job, run: OfRun, why: GivenBack, signal: AbortSignal): Promise<void> {
-    const report = this.#reportOf(id, run);
+    const report = this.#makeReport(id, run);
     if (why.lost === undefined)
       report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The import starts again.");
     else report.say("provisioner_daemon", "warn", "Handing over", why.lost);

@@ -52,11 +52,11 @@ export const importTemplate = async (
     const missing = variables.missing.map((name) => `variable ${name}: a value is required`);
     return { ...fail(CHECK, missing, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
   }
-  log.log("info", CHECK, summaryOf(manifest));
+  log.log("info", CHECK, formatSummary(manifest));
   return { manifest: JSON.stringify(manifest), readme: source.readme };
 };
 
-const summaryOf = (manifest: Manifest): string => {
+const formatSummary = (manifest: Manifest): string => {
   const agents = manifest.resources.flatMap((resource) => resource.agents ?? []).length;
   const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [

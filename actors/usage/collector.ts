@@ -33,7 +33,7 @@ export type Use = {
 
 const MINUTE_MS = 60_000;
 /** Things that were used since the last write; more are written at once. */
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 /** Rows of one commit: it must not block the loop (docs/spec/design.md 4). */
 const ROWS = 250;
 const KEPT_KEYS = 100_000;
@@ -64,10 +64,10 @@ export class UsageCollector {
     let subject = this.#subjects.get(key);
     if (!subject) {
       // What does not fit any more is not worth the server's memory.
-      if (this.#subjects.size >= 2 * MOST_WAITING) return;
+      if (this.#subjects.size >= 2 * MAX_WAITING) return;
       subject = { workspace_id, user_id, agent_id, app, masks: new Map() };
       this.#subjects.set(key, subject);
-      if (this.#subjects.size === MOST_WAITING) this.#full();
+      if (this.#subjects.size === MAX_WAITING) this.#full();
     }
     const last = Math.floor(at / MINUTE_MS);
     for (let minute = last - minutes + 1; minute <= last; minute++) mark(subject.masks, minute);
@@ -75,7 +75,7 @@ export class UsageCollector {
 
   /** The median latency of an agent's connections in milliseconds; what is not above 0 says nothing. */
   noteLatency(workspace_id: string, ms: number, at: number): void {
-    if (ms <= 0 || this.#latencies.length >= 2 * MOST_WAITING) return;
+    if (ms <= 0 || this.#latencies.length >= 2 * MAX_WAITING) return;
     this.#latencies.push({ workspace_id, bucket: Math.floor(at / BUCKET_MS), ms: Math.min(30_000, Math.round(ms)) });
   }
 
@@ -120,7 +120,7 @@ export class UsageCollector {
         ? [{ user: place.owner_id, template: place.template_id, bucket, ms }]
         : [];
     });
-    const keys = await this.#keysOf([
+    const keys = await this.#loadKeys([
       ...[...work, ...seen].flatMap(({ user, template }) => [
         { kind: KEY_KINDS.user, name: user },
         { kind: KEY_KINDS.template, name: template },
@@ -171,7 +171,7 @@ export class UsageCollector {
     return names;
   }
 
-  async #keysOf(names: readonly { kind: KeyKind; name: string }[]): Promise<(kind: KeyKind, name: string) => number> {
+  async #loadKeys(names: readonly { kind: KeyKind; name: string }[]): Promise<(kind: KeyKind, name: string) => number> {
     if (this.#keys.size > KEPT_KEYS) this.#keys.clear();
     const missing = new Map(names.map((one) => [`${one.kind} ${one.name}`, one]));
     for (const key of missing.keys()) if (this.#keys.has(key)) missing.delete(key);

@@ -5,14 +5,14 @@ import type { Store } from "#db/engine/store.ts";
 import {
   BLOCK,
   type Block,
+  computeMedian,
   emptyBlock,
-  idOf,
+  getMinutes,
   MOST,
-  medianOf,
-  minutesOf,
   onesIn,
   packDetail,
   packDigest,
+  toRowId,
   unpackDetail,
 } from "#db/reports/usage/block.ts";
 import {
@@ -48,7 +48,7 @@ export const foldUsage = async (store: Store, bucket: number): Promise<void> => 
 };
 
 const waitingFor = (all: Map<number, Waiting>, row: { bucket: number; user: number; template: number }): Waiting => {
-  const id = idOf(Math.floor(row.bucket / BLOCK), row.user, row.template);
+  const id = toRowId(Math.floor(row.bucket / BLOCK), row.user, row.template);
   let one = all.get(id);
   if (!one) {
     one = { minutes: [], latencies: [] };
@@ -91,11 +91,11 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
 /** Adds rows of one user and template to their block. */
 export const addTo = (block: Block, { minutes, latencies }: Waiting): void => {
   for (const { bucket, app, mask } of minutes) {
-    const counted = minutesOf(block, app);
+    const counted = getMinutes(block, app);
     const at = bucket % BLOCK;
     counted[at] = Math.min(MOST, (counted[at] as number) + onesIn(mask));
   }
   for (const [at, samples] of Map.groupBy(latencies, ({ bucket }) => bucket % BLOCK)) {
-    block.latency[at] ||= medianOf(samples);
+    block.latency[at] ||= computeMedian(samples);
   }
 };

@@ -15,7 +15,7 @@ import { foldUsage } from "./folding.ts";
 const FLUSH_MS = 60_000;
 const FOLD_MS = 300_000;
 /** Reports that wait or are made. */
-const MOST_REPORTS = 32;
+const MAX_REPORTS = 32;
 
 /** What an agent says of its connections. */
 export type AgentReport = {
@@ -74,7 +74,7 @@ export class Usage {
    * the lists. 503 when too many wait.
    */
   async report(name: ReportName, args: ReportArgs): Promise<string> {
-    if (this.#reports >= MOST_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
+    if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
     const made = this.#made.then(async () => {
       await Promise.all([this.flush(), this.flushOthers()]);

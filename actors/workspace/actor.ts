@@ -16,7 +16,7 @@ import { tagsHeard } from "#src/provisioners/external/tags.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
-import { isOf, type OfRun, type RunOf, reapDue } from "../job/state.ts";
+import { isForJob, type OfRun, type RunOf, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
 import type { ActivityReport } from "./activity.ts";
@@ -27,7 +27,7 @@ import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { workspaceNotices } from "./notices.ts";
-import { announceAgain, type Late, nameTaken, outcomeOf, settled, withBeside } from "./outcome.ts";
+import { announceAgain, type Late, nameTaken, settled, toOutcome, withBeside } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { quotaGuards } from "./quota.ts";
@@ -117,7 +117,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
   create({ workspace, build, beside = [] }: CreateWorkspace): Promise<void> {
     const change = () => withBeside(create(workspace, build, this.#deps.clock.now()), beside);
-    const made = () => outcomeOf(this.#deps, change(), undefined);
+    const made = () => toOutcome(this.#deps, change(), undefined);
     return this.handleCreate(() => this.#times.timed(undefined, made())).catch(nameTaken);
   }
 
@@ -192,7 +192,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** Lines and timings of a running job. */
   say({ job_id, attempt, id, logs, timings }: Said & RunOf): Promise<Late> {
     return this.handle<Late>(async (state) => {
-      if (!isOf(state.job, { job_id, attempt })) return { state, reply: "stale" };
+      if (!isForJob(state.job, { job_id, attempt })) return { state, reply: "stale" };
       const first_id = await this.#saidOnce.numbersFor(state.job, { id, logs });
       if (first_id === "stored") return { state, reply: "done" };
       return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, attempt, first_id, logs, timings });
@@ -202,7 +202,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** What a provisioner that plans by itself has found the build to cost a day. Throws ProvisionError when that is not allowed. */
   chargeJob({ daily_cost, ...run }: RunOf & { readonly daily_cost: number }): Promise<Late> {
     return this.handle(async (state) => {
-      if (!isOf(state.job, run)) return { state, reply: "stale" };
+      if (!isForJob(state.job, run)) return { state, reply: "stale" };
       const guards = await quotaGuards(this.#deps.store, state, daily_cost);
       return this.#late(state, { type: "charge", now: this.#deps.clock.now(), ...run, daily_cost, guards });
     });
@@ -223,7 +223,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     },
   ): Promise<Late> {
     return this.handle(async (state) => {
-      const isOurs = isOf(state.job, args);
+      const isOurs = isForJob(state.job, args);
       const now = this.#deps.clock.now();
       const rows = args.made && isOurs ? await rowsOfMade(this.#deps, state, args.made, now) : undefined;
       const rules = await loadRules(this.#deps.store, state.workspace);

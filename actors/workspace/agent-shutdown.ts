@@ -26,7 +26,7 @@ const AROUND_MS = 10_000;
 /** A stop script without a timeout of its own has this long (src/daemon/scripts/scripts.ts). */
 const SCRIPT_MS = 20_000;
 /** No stop script holds up a build for longer, whatever timeout it has. */
-const LONGEST_MS = 5 * 60_000;
+const MAX_SHUTDOWN_MS = 5 * 60_000;
 /** A daemon answers at once that it ends. */
 const ANSWER_MS = 10_000;
 const STAGE = "Shutting down";
@@ -59,7 +59,7 @@ const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report
     if (agent_id === agent.id) void look().catch(() => {});
   });
   try {
-    const bound = await boundOf(store, agent.id);
+    const bound = await loadLimit(store, agent.id);
     report.log("info", STAGE, `The agent ${agent.name} runs its stop scripts and ends.`);
     if (!(await askToEnd(deps, agent.id, signal))) return;
     await look();
@@ -76,11 +76,11 @@ const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report
 };
 
 /** Milliseconds that the agent may take: its longest stop script, and what is around it. */
-const boundOf = async (store: Store, agent_id: string): Promise<number> => {
+const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   const scripts = await store.all(listAgentScripts({ agent_id }));
   const stops = scripts.filter(({ run_on_stop }) => run_on_stop);
   const longest = Math.max(0, ...stops.map(({ timeout_seconds }) => timeout_seconds * 1000 || SCRIPT_MS));
-  return Math.min(LONGEST_MS, longest) + AROUND_MS;
+  return Math.min(MAX_SHUTDOWN_MS, longest) + AROUND_MS;
 };
 
 /** False when the daemon cannot be asked: its provisioner then tells it. */

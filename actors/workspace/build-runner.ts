@@ -133,7 +133,8 @@ export class BuildRunner implements Builds {
       workspaces.ask(workspace_id, "touchJob", run).catch(() => {});
     });
     try {
-      if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
+      if (verbose)
+        for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
       signal.throwIfAborted();
       if (request.transition !== "start" && !orphan)
         await this.#deps.shutDown({ workspace_id, job_id }, report, signal);
@@ -238,7 +239,7 @@ export class BuildRunner implements Builds {
 }
 
 /** What whoever asked for more in the log is told; no values, because some are secrets. */
-const detailsOf = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
+const formatDetails = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
   `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
   `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,
   `Resources: ${manifest.resources.map(({ name }) => name).join(", ")}.`,

@@ -4,7 +4,7 @@
 import type { Store } from "#db/engine/store.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
-import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
+import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
 import { findBuildInitiator, takePrebuild } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -31,7 +31,7 @@ export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: nu
   if (template_version_id !== build.template_version_id) return undefined;
   if (template_version_preset_id !== build.template_version_preset_id) return undefined;
   const patch = { ...own, favorite: false, user_acl: {}, group_acl: {}, last_used_at: now, updated_at: now };
-  const decision = withBuild(state, patch, build, [deletePortSharesOf(workspace.id)], now);
+  const decision = withBuild(state, patch, build, [deletePortSharesByWorkspace(workspace.id)], now);
   if (decision.kind !== "change") return undefined;
   const { owner_id, name } = own;
   return {

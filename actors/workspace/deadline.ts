@@ -2,7 +2,7 @@
 // Pure: every time is milliseconds since 1970 and comes in as an argument.
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import { dayNumberOf, nextTime } from "#base/schedule/cron.ts";
+import { nextTime, toDayNumber } from "#base/schedule/cron.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
@@ -65,7 +65,7 @@ export const maxDeadline = (rules: ScheduleRules, ended: number): number | null 
   // A millisecond sooner, so that a time that is just far enough counts.
   let at = nextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
   for (; at !== undefined && left > 0; left -= 1) {
-    if (Math.floor((dayNumberOf(schedule, at) - FIRST_MONDAY) / 7) % weeks === 0) return at;
+    if (Math.floor((toDayNumber(schedule, at) - FIRST_MONDAY) / 7) % weeks === 0) return at;
     at = nextTime(schedule, at, days);
   }
   return null;

@@ -14,7 +14,7 @@ type Deps = Pick<WorkspaceDeps, "topics" | "builds">;
 /** What became of a message that may come too late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
 
-export const outcomeOf = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
+export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
   state: change.state,
   writes: change.writes,
   after: () => announce(deps, change),
@@ -30,7 +30,7 @@ export const settled = <Reply>(
   stale: Reply,
 ): Outcome<WorkspaceState, Reply> => {
   if (decision.kind === "refused") throw decision.error;
-  return decision.kind === "stale" ? { state, reply: stale } : outcomeOf(deps, decision, reply);
+  return decision.kind === "stale" ? { state, reply: stale } : toOutcome(deps, decision, reply);
 };
 
 const announce = ({ topics, builds }: Deps, { state, events, effects }: Change): void => {
@@ -57,7 +57,7 @@ const submit = (
   { build, job, tags, workspace: { id, part } }: WorkspaceState,
   job_id: string,
 ): void =>
-  builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build), part });
+  builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: toUrgency(build), part });
 
 /** A commit could not be confirmed: whoever would have been told what is so now is told to look, and a job that waits is in the queue. */
 export const announceAgain = (
@@ -80,7 +80,7 @@ export const announceAgain = (
 };
 
 /** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
-export const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
+export const toUrgency = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
 /** A change with what whoever asks for it writes beside it. */

@@ -74,7 +74,7 @@ export const planBuild = async (
         machine: machine(),
         uuid,
         encryption,
-        secrets: secretsOf(source.variables ?? [], variables),
+        secrets: listSecrets(source.variables ?? [], variables),
       })
     : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
   return {
@@ -98,7 +98,7 @@ export const planBuild = async (
   };
 };
 
-const secretsOf = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
+const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
 /** The rows of what a provisioner has made by itself; for one that knows its agents only then. */
 export const rowsOfMade = async (
@@ -125,10 +125,10 @@ export const rowsOfMade = async (
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
 };
 
-const agentsOf = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
-const countAgents = (manifest: Manifest): number => agentsOf(manifest).length;
+const listAgents = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
+const countAgents = (manifest: Manifest): number => listAgents(manifest).length;
 const countScripts = (manifest: Manifest): number =>
-  agentsOf(manifest).reduce((sum, { scripts }) => sum + (scripts?.length ?? 0), 0);
+  listAgents(manifest).reduce((sum, { scripts }) => sum + (scripts?.length ?? 0), 0);
 
 /** What an agent runs on when its template does not say. */
 const machine = (): { os: string; arch: string } => ({

@@ -35,12 +35,12 @@ export const sharePort = (
   if (!agents.includes(share.agent_name)) {
     return refuse(invalidField("agent_name", "the latest build has no agent of this name"));
   }
-  if (shares.length >= SHARES_LIMIT && !shares.some(isOf(share))) {
+  if (shares.length >= SHARES_LIMIT && !shares.some(isSamePort(share))) {
     return refuse(new AppError("invalid", `A workspace can share at most ${SHARES_LIMIT} ports.`));
   }
   const { template_id, id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: most });
-  const entry = auditPort(state, shares.find(isOf(share)), share, now);
+  const entry = auditPort(state, shares.find(isSamePort(share)), share, now);
   return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), entry]);
 };
 
@@ -50,7 +50,7 @@ export const unsharePort = (
   port: Pick<PortShareRow, "agent_name" | "port">,
   { shares, now }: Pick<KnownPorts, "shares" | "now">,
 ): Decision => {
-  const before = shares.find(isOf(port));
+  const before = shares.find(isSamePort(port));
   if (!before) return { kind: "refused", error: notFound() };
   const { agent_name, port: number } = port;
   const entry = auditPort(state, before, undefined, now);
@@ -93,7 +93,7 @@ const auditPort = (
   });
 };
 
-const isOf =
+const isSamePort =
   ({ agent_name, port }: Pick<PortShareRow, "agent_name" | "port">) =>
   (other: PortShareRow): boolean =>
     other.agent_name === agent_name && other.port === port;

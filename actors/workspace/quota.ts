@@ -11,7 +11,7 @@ import type { WorkspaceState } from "./decision.ts";
 type Reader = Pick<Store, "get">;
 
 /** Credits a day; `budget` -1: nothing is limited there. */
-export const quotaOf = async (
+export const computeQuota = async (
   store: Reader,
   owner: { readonly organization_id: string; readonly owner_id: string },
 ): Promise<{ readonly consumed: number; readonly budget: number }> => {
@@ -33,7 +33,7 @@ export const quotaGuards = async (
   daily_cost: number,
 ): Promise<Statement[]> => {
   if (daily_cost === 0 || build.transition === "delete" || workspace.owner_id === PREBUILDS_USER_ID) return [];
-  const { consumed, budget } = await quotaOf(store, workspace);
+  const { consumed, budget } = await computeQuota(store, workspace);
   if (budget < 0) return [];
   const total = consumed - build.daily_cost + daily_cost;
   if (total > budget) {

@@ -1,7 +1,7 @@
 // What the server does to a workspace by itself and when: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner").
 // Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
-import { weekdayOf } from "#base/schedule/cron.ts";
+import { toWeekday } from "#base/schedule/cron.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
@@ -28,7 +28,7 @@ export type Action = {
 type Known = Pick<WorkspaceState, "workspace" | "build" | "job">;
 
 /** Everything that will happen by itself if nothing else does, in the order in which it is checked. Nothing during a build. */
-export const actionsOf = (state: Known, rules: ScheduleRules): Action[] => {
+export const planActions = (state: Known, rules: ScheduleRules): Action[] => {
   const { workspace, job } = state;
   if (workspace.deleted || isActive(job) || isUnclaimed(workspace)) return [];
   return [autostop, suspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
@@ -36,11 +36,11 @@ export const actionsOf = (state: Known, rules: ScheduleRules): Action[] => {
 
 /** The first of the actions that are due at `now`. */
 export const dueAction = (state: Known, rules: ScheduleRules, now: number): Action | undefined =>
-  actionsOf(state, rules).find(({ at }) => at <= now);
+  planActions(state, rules).find(({ at }) => at <= now);
 
 /** The action that comes first. */
 export const nextAction = (state: Known, rules: ScheduleRules): Action | undefined => {
-  const [first, ...others] = actionsOf(state, rules);
+  const [first, ...others] = planActions(state, rules);
   return first && others.reduce((best, one) => (one.at < best.at ? one : best), first);
 };
 
@@ -75,7 +75,7 @@ const mayAutostart = ({ workspace, build, job }: Known, rules: ScheduleRules, at
   build.transition === "stop" &&
   jobStatus(job) !== "failed" &&
   !isDormant(workspace) &&
-  rules.autostart_requirement_days.includes(weekdayOf(workspace.autostart_schedule, at));
+  rules.autostart_requirement_days.includes(toWeekday(workspace.autostart_schedule, at));
 
 const failure: Rule = ({ build, job }, { failure_ttl_ms }) => {
   if (failure_ttl_ms <= 0 || build.transition !== "start" || jobStatus(job) !== "failed") return undefined;
@@ -145,14 +145,14 @@ const facts = ({ workspace, build, job }: Known): string =>
 /** When the workspace's one timer is due: the earliest time at which there may be something to do; undefined: never. */
 export const nextLook = (state: Known, rules: ScheduleRules): number | undefined => {
   const { deleted, next_start_at } = state.workspace;
-  const times = actionsOf(state, rules).map(({ at }) => at);
+  const times = planActions(state, rules).map(({ at }) => at);
   // Also when it may not start then: the time after that is to be shown.
   if (next_start_at !== null && !deleted && !isActive(state.job)) times.push(next_start_at);
   return times.length > 0 ? Math.min(...times) : undefined;
 };
 
 /** What the build of an action does; making a workspace dormant needs one only when something may run. */
-export const transitionOf = (action: Action, state: Known): NewBuild["transition"] | undefined => {
+export const toTransition = (action: Action, state: Known): NewBuild["transition"] | undefined => {
   if (action.what === "make_dormant") return mayRun(state) ? "stop" : undefined;
   return action.what;
 };

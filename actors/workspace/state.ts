@@ -7,7 +7,7 @@ import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/workspaces/builds.ts";
 import { insertJob, insertJobLogs, updateJob } from "#db/workspaces/jobs.ts";
-import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
+import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
@@ -307,7 +307,7 @@ const completed = (
   }
   if (state.build.transition === "stop") return changed(state, { job: patch, build }, rows);
   const workspace = { deleted: true, updated_at: now };
-  return changed(state, { job: patch, build, workspace }, [deletePortSharesOf(state.workspace.id)]);
+  return changed(state, { job: patch, build, workspace }, [deletePortSharesByWorkspace(state.workspace.id)]);
 };
 
 /**

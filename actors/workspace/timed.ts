@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { listRunningAgents } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
-import { clearTimer, moveTimer, timerOf } from "#db/engine/timers.ts";
+import { clearTimer, findActorTimer, moveTimer } from "#db/engine/timers.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
@@ -15,8 +15,8 @@ import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
 import type { BuildInput } from "./effects.ts";
-import { type Late, outcomeOf, settled } from "./outcome.ts";
-import { type Action, derivedTimes, dueAction, nextLook, touchesTimes, transitionOf } from "./schedule.ts";
+import { type Late, settled, toOutcome } from "./outcome.ts";
+import { type Action, derivedTimes, dueAction, nextLook, toTransition, touchesTimes } from "./schedule.ts";
 import { withBuild, withDormancy } from "./schedule-edits.ts";
 import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
 import { changed } from "./state.ts";
@@ -73,7 +73,7 @@ export class TimedDecisions {
     const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
     return isMoot
       ? { state, writes: [done], reply: "stale" }
-      : outcomeOf(this.#deps, changed(state, { workspace: patch }, [done]), "done");
+      : toOutcome(this.#deps, changed(state, { workspace: patch }, [done]), "done");
   }
 
   /** What is due by now. */
@@ -99,11 +99,11 @@ export class TimedDecisions {
     const detail = "The required stop is at another time now.";
     const isMoved = times.deadline !== state.build.deadline;
     const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
-    return outcomeOf<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
+    return toOutcome<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
   }
 
   async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
-    const kind = transitionOf(action, state);
+    const kind = toTransition(action, state);
     const input = kind && { transition: kind, reason: action.reason, initiator_id: state.workspace.owner_id };
     let build: NewBuild | undefined;
     try {
@@ -130,7 +130,7 @@ export class TimedDecisions {
   #skipped(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
     const next_start_at = nextAutostart(state.workspace, rules, now) ?? null;
     const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
-    return outcomeOf(this.#deps, changed(state, { workspace: { next_start_at } }, kept), "done");
+    return toOutcome(this.#deps, changed(state, { workspace: { next_start_at } }, kept), "done");
   }
 
   #plan(state: WorkspaceState, input: BuildInput): Promise<NewBuild> {
@@ -157,7 +157,7 @@ export class TimedDecisions {
     const { store, clock, topics } = this.#deps;
     const { id } = state.workspace;
     // Before the rules: who changes them sets the timer with them.
-    const seen = (await store.get(timerOf("workspace", id, "schedule")))?.due;
+    const seen = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
     const patch = derivedTimes(before, state, rules, clock.now());
     const isNews = Object.keys(patch).length > 0;

@@ -10,7 +10,7 @@ export type AppStatusRow = typeof app_statuses.$inferSelect;
 export const KEPT_STATUSES = 50;
 
 /** The statuses of several agents, the newest first; `agent_ids` is a JSON array. */
-export const listAppStatusesOf = query(
+export const listAppStatusesByAgents = query(
   build
     .select()
     .from(app_statuses)

@@ -15,7 +15,7 @@ export const listAgentApps = query(
 );
 
 /** The apps of several agents; `agent_ids` is a JSON array. */
-export const listAgentAppsOf = query(
+export const listAppsByAgents = query(
   build
     .select()
     .from(agent_apps)

@@ -11,7 +11,7 @@ export const listLogSources = query(
 );
 
 /** The sources of several agents; `agent_ids` is a JSON array. */
-export const listLogSourcesOf = query(
+export const listLogSourcesByAgents = query(
   build
     .select()
     .from(agent_log_sources)

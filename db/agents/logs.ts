@@ -3,19 +3,19 @@
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, given, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
-import { touchesOf } from "../schema/touching.ts";
+import { listTouches } from "../schema/touching.ts";
 
 /** One line as it is stored; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
 export type AgentLogRow = { id: number; created_at: number; level: number; output: string; source: number };
 
-const insertOf = (lines: number): string =>
+const insertSql = (lines: number): string =>
   `insert into agent_logs (id, agent, source, created_at, level, output) values ${Array(lines).fill("(?, ?, ?, ?, ?, ?)").join(", ")}`;
 
 /** Lines bound to one run of the statement: a third faster than one by one, and no better with more (test/bench). */
 const CHUNK = 25;
-const INSERT_CHUNK = insertOf(CHUNK);
-const INSERT_ONE = insertOf(1);
-const LINES = touchesOf(agent_logs);
+const INSERT_CHUNK = insertSql(CHUNK);
+const INSERT_ONE = insertSql(1);
+const LINES = listTouches(agent_logs);
 
 /** The lines of one source; ids are consecutive from `first`, in the order given. */
 export const insertAgentLogs = (

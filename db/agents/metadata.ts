@@ -17,7 +17,7 @@ export const listAgentMetadata = query(
 );
 
 /** The metadata of several agents; `agent_ids` is a JSON array. */
-export const listAgentMetadataOf = query(
+export const listMetadataByAgents = query(
   build
     .select()
     .from(agent_metadata)

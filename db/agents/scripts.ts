@@ -18,7 +18,7 @@ export const listAgentScripts = query(
 );
 
 /** The scripts of several agents; `agent_ids` is a JSON array. */
-export const listAgentScriptsOf = query(
+export const listScriptsByAgents = query(
   build
     .select()
     .from(agent_scripts)
@@ -35,7 +35,7 @@ const sameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeho
  * The newest run of each script of several agents, the oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty
  * for the newest of all}.
  */
-export const listScriptTimingsOf = query(
+export const listScriptTimingsByAgents = query(
   build
     .select()
     .from(agent_script_timings)

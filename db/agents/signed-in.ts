@@ -6,7 +6,7 @@ import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 /** The build whose agents may run: the newest that is a start or has ended well. After a stop that ended well it has none. */
-const runningBuildOf = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s
+const selectRunningBuild = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s
   join ${jobs} t on t.id = s.job_id
   where s.workspace_id = ${workspace_id} and (s.transition = 'start'
     or (t.completed_at is not null and t.error = '' and t.canceled_at is null))
@@ -14,12 +14,12 @@ const runningBuildOf = (workspace_id: unknown) => sql`(select s.id from ${worksp
 
 /** For queries over `agents` joined with `workspaces`: the agent counts. */
 export const isSignedIn = sql`(${workspaces.deleted} = 0 and (${workspaces.latest_build_id} = ${agents.build_id}
-  or (${agents.build_id} = ${runningBuildOf(workspaces.id)}
+  or (${agents.build_id} = ${selectRunningBuild(workspaces.id)}
     and exists (select 1 from ${workspace_builds} b join ${jobs} j on j.id = b.job_id
       where b.id = ${workspaces.latest_build_id} and b.transition <> 'start' and j.completed_at is null))))`;
 
 /** For queries over `agents`: a stop or delete build of the workspace in `workspace_id` ends it. */
-export const mayRun = sql`${agents.build_id} = ${runningBuildOf(sql.placeholder("workspace_id"))}`;
+export const mayRun = sql`${agents.build_id} = ${selectRunningBuild(sql.placeholder("workspace_id"))}`;
 
 /** For queries over `agents`: it belongs to the newest start build before the build in `build_id`. */
 export const isOfStartBefore = sql`${agents.build_id} = (select s.id from ${workspace_builds} e

@@ -85,7 +85,7 @@ export class BackupsByHand {
         await runVerb(["restore", join(resolve(folder), name), "--check"], this.#stopping.signal);
         this.#checked.set(name, { at: clock.now(), problem: "" });
       } catch (error) {
-        if (!this.#stopping.signal.aborted) this.#checked.set(name, { at: clock.now(), problem: messageOf(error) });
+        if (!this.#stopping.signal.aborted) this.#checked.set(name, { at: clock.now(), problem: formatError(error) });
         throw error;
       }
     });
@@ -113,7 +113,7 @@ export class BackupsByHand {
       await act();
     } catch (error) {
       if (!this.#stopping.signal.aborted) {
-        this.#failure = messageOf(error);
+        this.#failure = formatError(error);
         log("backup").error("a backup that was asked for has failed", { error });
       }
     } finally {
@@ -148,7 +148,7 @@ export class BackupsByHand {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Bytes of what is unfinished in the folder; what goes meanwhile counts as nothing. */
 const bytesUnder = async (folder: string): Promise<number> => {

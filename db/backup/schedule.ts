@@ -9,7 +9,7 @@ import { newestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
 /** A timer of the platform cannot wait longer than 24 days. */
-const LONGEST_WAIT_MS = 86_400_000;
+const MAX_WAIT_MS = 86_400_000;
 
 export type ScheduleOptions = {
   clock: Clock;
@@ -59,7 +59,7 @@ export class ScheduledBackups {
 
   #wait(ms: number): void {
     if (this.#stopping.signal.aborted) return;
-    const next = Math.min(ms, LONGEST_WAIT_MS);
+    const next = Math.min(ms, MAX_WAIT_MS);
     this.#timer = this.#options.clock.after(next, () => {
       if (next < ms) this.#wait(ms - next);
       else this.#running = this.#run();

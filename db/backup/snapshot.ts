@@ -98,13 +98,13 @@ const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> =>
   rmSync(to, { force: true });
   if (!existsSync(log)) return true;
   await using file = await open(log, "r");
-  const before = await headerOf(file);
+  const before = await readHeader(file);
   const { bytes } = await flow.copy(file, to, { limit: (await file.stat()).size });
-  const same = existsSync(log) && statSync(log).size >= bytes && before.equals(await headerOf(file));
+  const same = existsSync(log) && statSync(log).size >= bytes && before.equals(await readHeader(file));
   return same && bytes >= before.byteLength;
 };
 
-const headerOf = async (file: FileHandle): Promise<Buffer> => {
+const readHeader = async (file: FileHandle): Promise<Buffer> => {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   return buffer.subarray(0, bytesRead);
 };

@@ -42,11 +42,12 @@ const header = (name: string, size: number): Uint8Array => {
   block.write("        ", 148, "latin1");
   block.write("0", 156, "latin1");
   block.write("ustar\0" + "00", 257, "latin1");
-  block.write(`${sumOf(block).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  block.write(`${computeChecksum(block).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
   return block;
 };
 
-const sumOf = (block: Uint8Array): number => block.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 32 : byte), 0);
+const computeChecksum = (block: Uint8Array): number =>
+  block.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 32 : byte), 0);
 
 export type Entry = { name: string; at: number; size: number };
 
@@ -59,7 +60,7 @@ export const tarEntries = async (file: FileHandle, where: string): Promise<Entry
     const { bytesRead } = await file.read(block, 0, BLOCK, at);
     if (bytesRead < BLOCK) throw new BackupError(`${where} is cut off`);
     if (block.every((byte) => byte === 0)) return entries;
-    if (Number.parseInt(text(block, 148, 8), 8) !== sumOf(block))
+    if (Number.parseInt(text(block, 148, 8), 8) !== computeChecksum(block))
       throw new BackupError(`${where} is damaged, or no tar`);
     const size = block[124] === 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(text(block, 124, 12), 8);
     if (!(size >= 0 && at + BLOCK + size <= end)) throw new BackupError(`${where} is cut off`);

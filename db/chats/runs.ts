@@ -89,7 +89,7 @@ const INTERRUPT =
 export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT, rows: [[now]] });
 
 /** The same for chats of one part. */
-export const interruptOpenRunsOf = (part: number, now: number): Statement => ({
+export const interruptOpenRunsInPart = (part: number, now: number): Statement => ({
   touches: [],
   sql: `${INTERRUPT} and chat in (select c.key from chats c where c.part = ?2)`,
   rows: [[now, part]],

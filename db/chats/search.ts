@@ -1,7 +1,7 @@
 // The index of what was said in chats and of their titles: the statements that keep it, written in the batch of what
 // they index, and the matching of searches. Holds words alone; whoever searches still has to ask whose the chat is.
 import { type SQL, sql } from "drizzle-orm";
-import { stemsOf, wordsOf } from "#base/words.ts";
+import { listStems, splitWords } from "#base/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 
@@ -13,7 +13,7 @@ type Said = {
 };
 
 /** What people and models have said in words; not what tools answered, nor what is the model's alone. */
-const bodyOf = ({ role, visibility, content }: Said): string => {
+const toSearchText = ({ role, visibility, content }: Said): string => {
   if (visibility === "model" || (role !== "user" && role !== "assistant")) return "";
   return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 };
@@ -21,7 +21,7 @@ const bodyOf = ({ role, visibility, content }: Said): string => {
 /** New messages of the chat with this key. */
 export const indexMessages = (chat: number, messages: readonly Said[]): Statement[] => {
   const rows = messages.flatMap((message): Value[][] => {
-    const stems = stemsOf(bodyOf(message));
+    const stems = listStems(toSearchText(message));
     return stems.length === 0 ? [] : [[chat, message.id, stems.join(" ")]];
   });
   if (rows.length === 0) return [];
@@ -46,7 +46,7 @@ export const forgetMessagesUpTo = (chat: number, last: number): Statement => ({
 export const indexTitle = (chat: number, title: string): Statement => ({
   touches: [],
   sql: "insert or replace into title_search (rowid, words) values (?1, ?2)",
-  rows: [[chat, wordsOf(title).join(" ")]],
+  rows: [[chat, splitWords(title).join(" ")]],
 });
 
 /** Number and title of the chat's pull request as they are now; they are found like its title. */
@@ -91,13 +91,13 @@ export type Alternative = { readonly wanted: readonly string[]; readonly unwante
 /** A search in the languages of both indexes; null where no word is left that the index could know. */
 export type Matching = { readonly messages: string | null; readonly titles: string | null };
 
-export const matchingOf = (alternatives: readonly Alternative[]): Matching => ({
-  messages: matchOf(alternatives, stemsOf),
-  titles: matchOf(alternatives, wordsOf),
+export const toMatching = (alternatives: readonly Alternative[]): Matching => ({
+  messages: toMatchExpression(alternatives, listStems),
+  titles: toMatchExpression(alternatives, splitWords),
 });
 
 /** Only letters and digits come into the quotes, so nothing of a search can be read as the index's own language. */
-const matchOf = (alternatives: readonly Alternative[], split: (text: string) => string[]): string | null => {
+const toMatchExpression = (alternatives: readonly Alternative[], split: (text: string) => string[]): string | null => {
   const phrases = (texts: readonly string[]): string[] =>
     texts.map((text) => split(text).join(" ")).flatMap((words) => (words === "" ? [] : [`"${words}"`]));
   const found = alternatives.flatMap(({ wanted, unwanted }) => {

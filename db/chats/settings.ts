@@ -51,23 +51,23 @@ export const USER_CHAT_DEFAULTS: Readonly<UserChatSettings> = {
 };
 
 export const readChatSetting = async <K extends keyof ChatSettings>(store: Store, name: K): Promise<ChatSettings[K]> =>
-  (await valueAt<ChatSettings[K]>(store, keyOf(name))) ?? CHAT_DEFAULTS[name];
+  (await valueAt<ChatSettings[K]>(store, toKey(name))) ?? CHAT_DEFAULTS[name];
 
 export const putChatSetting = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]): Statement =>
-  putSetting({ key: keyOf(name), value: JSON.stringify(value) });
+  putSetting({ key: toKey(name), value: JSON.stringify(value) });
 
 export const readUserChatSetting = async <K extends keyof UserChatSettings>(
   store: Store,
   user_id: string,
   name: K,
 ): Promise<UserChatSettings[K]> =>
-  (await valueAt<UserChatSettings[K]>(store, keyOf(name, user_id))) ?? USER_CHAT_DEFAULTS[name];
+  (await valueAt<UserChatSettings[K]>(store, toKey(name, user_id))) ?? USER_CHAT_DEFAULTS[name];
 
 export const putUserChatSetting = <K extends keyof UserChatSettings>(
   user_id: string,
   name: K,
   value: UserChatSettings[K],
-): Statement => putSetting({ key: keyOf(name, user_id), value: JSON.stringify(value) });
+): Statement => putSetting({ key: toKey(name, user_id), value: JSON.stringify(value) });
 
 /** What settings say for a call of a model, for a chat of this user. */
 export type CallSettings = Pick<ChatSettings, (typeof OF_CALLS)[number]> &
@@ -78,8 +78,8 @@ const OWN_OF_CALLS = ["prompt", "debug_logging"] as const;
 /** All of them in one read: each call asks for them. */
 export const readCallSettings = async (store: Pick<Store, "all">, user_id: string): Promise<CallSettings> => {
   const names = [
-    ...OF_CALLS.map((name) => [name, keyOf(name)]),
-    ...OWN_OF_CALLS.map((name) => [name, keyOf(name, user_id)]),
+    ...OF_CALLS.map((name) => [name, toKey(name)]),
+    ...OWN_OF_CALLS.map((name) => [name, toKey(name, user_id)]),
   ];
   const keys = JSON.stringify(names.map(([, key]) => key));
   const found = new Map((await store.all(findSettings({ keys }))).map(({ key, value }) => [key, JSON.parse(value)]));
@@ -136,7 +136,7 @@ const overrideKey = ({ organization_id, user_id, context }: OverridePlace): stri
 
 const thresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;
 
-const keyOf = (name: string, user_id?: string): string =>
+const toKey = (name: string, user_id?: string): string =>
   user_id === undefined ? `chats.${name}` : `chats.${name}.${user_id}`;
 
 const valueAt = async <T>(store: Store, key: string): Promise<T | undefined> => {

@@ -21,9 +21,9 @@ const KEY = "chat_usage_limit";
 /** Whose limit it is. The group of an organization's members has the organization's id. */
 export type LimitOwner = "user" | "group";
 
-const keyOf = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
+const toKey = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
 /** As a text of the statement itself. */
-const ofKind = (owner: LimitOwner) => sql.raw(`'${keyOf(owner, "")}'`);
+const ofKind = (owner: LimitOwner) => sql.raw(`'${toKey(owner, "")}'`);
 
 export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
   const row = await store.get(findSetting({ key: KEY }));
@@ -33,8 +33,8 @@ export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
 export const putUsageLimit = (limit: UsageLimit): Statement => putSetting({ key: KEY, value: JSON.stringify(limit) });
 
 /** Micros; undefined: no limit of its own. */
-export const readLimitOf = async (store: Store, owner: LimitOwner, id: string): Promise<number | undefined> => {
-  const row = await store.get(findSetting({ key: keyOf(owner, id) }));
+export const readLimit = async (store: Store, owner: LimitOwner, id: string): Promise<number | undefined> => {
+  const row = await store.get(findSetting({ key: toKey(owner, id) }));
   return row && Number(row.value);
 };
 
@@ -56,8 +56,8 @@ export const readLimitsOn = async (
   user_id: string,
 ): Promise<{ readonly everybody: UsageLimit; readonly own: number | undefined }> => {
   const found = new Map((await store.all(listLimitsOn({ user_id }))).map(({ key, value }) => [key, value]));
-  const [everybody, user] = [found.get(KEY), found.get(keyOf("user", user_id))];
-  const groups = [...found].filter(([key]) => key.startsWith(keyOf("group", ""))).map(([, value]) => Number(value));
+  const [everybody, user] = [found.get(KEY), found.get(toKey("user", user_id))];
+  const groups = [...found].filter(([key]) => key.startsWith(toKey("group", ""))).map(([, value]) => Number(value));
   const lowest = groups.length === 0 ? undefined : Math.min(...groups);
   return {
     everybody: everybody === undefined ? DEFAULT : (JSON.parse(everybody) as UsageLimit),
@@ -65,14 +65,14 @@ export const readLimitsOn = async (
   };
 };
 
-export const putLimitOf = (owner: LimitOwner, id: string, micros: number): Statement =>
-  putSetting({ key: keyOf(owner, id), value: String(micros) });
+export const putLimit = (owner: LimitOwner, id: string, micros: number): Statement =>
+  putSetting({ key: toKey(owner, id), value: String(micros) });
 
-export const deleteLimitOf = (owner: LimitOwner, id: string): Statement => deleteSetting(keyOf(owner, id));
+export const deleteLimit = (owner: LimitOwner, id: string): Statement => deleteSetting(toKey(owner, id));
 
 /** All of one kind: ids with their micros. */
 export const listLimits = async (store: Store, owner: LimitOwner): Promise<{ id: string; micros: number }[]> => {
-  const from = keyOf(owner, "");
+  const from = toKey(owner, "");
   // The colon at the end of the prefix comes just before the semicolon.
   const rows = await store.all(listSettings({ from, to: `${from.slice(0, -1)};` }));
   return rows.map(({ key, value }) => ({ id: key.slice(from.length), micros: Number(value) }));

@@ -166,7 +166,7 @@ export const listChatViews = (
 const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
   const { archived, has_unread, title, labels, search, pull } = filter;
   return [
-    sourceOf(filter),
+    toSource(filter),
     eq(chats.archived, archived),
     isNull(chats.parent_chat_id),
     has_unread === undefined
@@ -183,7 +183,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
 };
 
 /** Chats of others are found by whom they are shared with, one's own by the index of the list. */
-const sourceOf = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
+const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
   const own = eq(chats.owner_id, owner_id);
   if (mine && shared_with.length === 0) return own;
   const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in

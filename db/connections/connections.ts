@@ -73,7 +73,7 @@ export const endHeldConnections = statement<Ending>(
 );
 
 /** The same of the workspaces of one part, `but` those with these ids: a JSON array of them. */
-export const endHeldConnectionsOf = statement<Ending & { part: number; but: string }>(
+export const endHeldConnectionsInPart = statement<Ending & { part: number; but: string }>(
   build
     .update(connection_logs)
     .set(ending)

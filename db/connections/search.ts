@@ -5,7 +5,7 @@ import { alias } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
 import { build, given, type Query, query, type RowOfQuery, type Value } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
-import { membershipsOf, shownOrganization } from "../reports/audit/search.ts";
+import { selectMemberships, shownOrganization } from "../reports/audit/search.ts";
 import { connection_logs } from "../schema/connections.ts";
 import { organizations, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -40,7 +40,7 @@ export type ConnectionPage = {
 type Part = { readonly sql: string; readonly params: readonly Value[] };
 const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
 
-const conditionsOf = (filter: ConnectionFilter): Part[] => {
+const toConditions = (filter: ConnectionFilter): Part[] => {
   const parts: Part[] = [];
   const where = (text: string, ...params: Value[]): void => void parts.push(part(text, ...params));
   const among = (column: string, values: readonly string[] | undefined): void => {
@@ -61,23 +61,23 @@ const conditionsOf = (filter: ConnectionFilter): Part[] => {
   return parts;
 };
 
-const textOf = (parts: readonly Part[]): string => ["true", ...parts.map((part) => part.sql)].join(" and ");
-const paramsOf = (parts: readonly Part[]): Value[] => parts.flatMap(({ params }) => params);
+const joinConditions = (parts: readonly Part[]): string => ["true", ...parts.map((part) => part.sql)].join(" and ");
+const listParams = (parts: readonly Part[]): Value[] => parts.flatMap(({ params }) => params);
 
 /** A row of a page: a key, or in the first row how many there are on all pages. */
 type PageRow = { readonly key: number | null; readonly count: number };
 
 /** One statement, so that page and count are of one moment. */
-const pageOf = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
-  const all = conditionsOf(filter);
+const selectPage = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
+  const all = toConditions(filter);
   const behind = cursor ? [part("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
   const some = [...all, ...behind];
-  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${textOf(all)} limit ${COUNT_CAP + 1})) as count`;
-  const page = `select key, 0 from (select c.key as key from connection_logs c where ${textOf(some)}
+  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${joinConditions(all)} limit ${COUNT_CAP + 1})) as count`;
+  const page = `select key, 0 from (select c.key as key from connection_logs c where ${joinConditions(some)}
     order by c.connect_time desc, c.key desc limit ? offset ?)`;
   return {
     sql: `${counted} union all ${page}`,
-    params: [...paramsOf(all), ...paramsOf(some), limit, offset],
+    params: [...listParams(all), ...listParams(some), limit, offset],
     map: ([key, count]) => ({ key: key === null ? null : Number(key), count: Number(count) }),
   };
 };
@@ -90,7 +90,7 @@ const listShown = query(
     .select({
       entry: getTableColumns(connection_logs),
       user: getTableColumns(users),
-      memberships: membershipsOf(connection_logs.user_id),
+      memberships: selectMemberships(connection_logs.user_id),
       organization: shownOrganization,
       owner: { username: owners.username },
       workspace: { deleted: workspaces.deleted },
@@ -112,7 +112,7 @@ export const listConnections = async (
   filter: ConnectionFilter,
   page: ConnectionPage,
 ): Promise<{ rows: ShownConnection[]; count: number }> => {
-  const [first, ...rest] = await store.scan(pageOf(filter, page));
+  const [first, ...rest] = await store.scan(selectPage(filter, page));
   const keys = rest.map(({ key }) => key);
   const rows = keys.length === 0 ? [] : await store.scan(listShown({ keys: JSON.stringify(keys) }));
   return { rows, count: first?.count ?? 0 };

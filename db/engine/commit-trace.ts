@@ -1,12 +1,12 @@
 // For which requests each group of commits was, for the trace in the log. Used by the writer, and only while somebody wants it.
-import { requestsOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
+import { currentRequests, stopwatch, traceStep, tracing } from "#base/trace.ts";
 
 export class CommitTrace<Batch extends object> {
   readonly #requests = new WeakMap<Batch, ReadonlySet<string>>();
 
   /** Remembers the requests on whose behalf this batch was handed in. */
   submitted(batch: Batch): void {
-    const requests = requestsOf();
+    const requests = currentRequests();
     if (requests.size > 0) this.#requests.set(batch, requests);
   }
 

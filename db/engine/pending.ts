@@ -17,7 +17,7 @@ export type Pending = {
 const ROW_BYTES = 32;
 
 /** Rows of a batch, and roughly the bytes that it holds. */
-export const sizeOf = (batch: readonly Statement[]): Pick<Pending, "rows" | "bytes"> => {
+export const measureBatch = (batch: readonly Statement[]): Pick<Pending, "rows" | "bytes"> => {
   let rows = 0;
   let bytes = 0;
   for (const statement of batch) {

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
 import { Deps } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
-import { rowsOf } from "./rows.ts";
+import { makeRows } from "./rows.ts";
 import type { Query } from "./sql.ts";
 
 declare const self: Worker;
@@ -47,13 +47,13 @@ const close = (): boolean => {
 };
 
 /** All that a report reads is of one moment. It waits for nothing but itself, so that no other query comes in between. */
-const reportOf = async (name: ReportName, args: string): Promise<string> => {
+const runReport = async (name: ReportName, args: string): Promise<string> => {
   const db = connection();
   db.run("begin");
   try {
     if (name === "audit") return auditReport(db, JSON.parse(args));
     parts ??= new Deps();
-    return await REPORTS[name](rowsOf(db), JSON.parse(args), parts);
+    return await REPORTS[name](makeRows(db), JSON.parse(args), parts);
   } finally {
     db.run("commit");
   }
@@ -71,7 +71,7 @@ self.onmessage = async ({ data }: MessageEvent<Order>) => {
   const { id, sql = "", params = [], limit = 0, report } = data;
   try {
     if (report) {
-      self.postMessage({ id, rows: [[await reportOf(report, String(params[0]))]] });
+      self.postMessage({ id, rows: [[await runReport(report, String(params[0]))]] });
       return;
     }
     // The bound is part of the query: what is above it never comes into memory.

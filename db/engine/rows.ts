@@ -6,7 +6,7 @@ import type { Value } from "./sql.ts";
 export type Rows = (sql: string, params?: readonly Value[]) => Promise<Value[][]>;
 
 /** Answers at once: whoever waits for it goes on in the same turn of the loop, so that no other query comes in between. */
-export const rowsOf =
+export const makeRows =
   (db: Database): Rows =>
   (sql, params = []) =>
     Promise.resolve(db.query(sql).values(...(params as never[])) as Value[][]);

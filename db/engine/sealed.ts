@@ -3,10 +3,10 @@
 import {
   type Encryption,
   EncryptionKeyError,
-  encryptionOf,
   hasKey,
   keyFile,
   openEncryption,
+  parseEncryptionKey,
 } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import { findSetting, insertSetting } from "../settings.ts";
@@ -51,7 +51,7 @@ export type KeyPlace = {
 };
 
 /** The key, made in the directory only where nothing was sealed yet. Without one it closes the store and throws `EncryptionKeyError`. */
-export const openKeyOf = async (store: Store, place: KeyPlace): Promise<Encryption> => {
+export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption> => {
   try {
     return await openChecked(store, place);
   } catch (error) {
@@ -68,7 +68,7 @@ const openChecked = async (store: Store, { directory, digits, shared = false }: 
     const lost = await sealedElsewhere(undefined, get);
     if (lost) throw new EncryptionKeyError(lostKey(directory, lost));
   }
-  const encryption = digits === undefined ? openEncryption(directory) : encryptionOf(digits);
+  const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
   const strange = await sealedElsewhere(encryption, get);
   if (strange) log("server").error(WRONG_KEY, { sealed_with_another_key: strange });
@@ -77,14 +77,14 @@ const openChecked = async (store: Store, { directory, digits, shared = false }: 
 
 /** Looks whether the key can be one, before anything is asked or written. Throws `EncryptionKeyError`. */
 export const checkKeyForm = ({ directory, digits }: KeyPlace): void => {
-  if (digits !== undefined) encryptionOf(digits);
+  if (digits !== undefined) parseEncryptionKey(digits);
   else if (hasKey(directory)) openEncryption(directory);
 };
 
 /** The key of a node, which must have the fingerprint that the cluster knows. Throws `EncryptionKeyError`. */
 export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
   if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);
-  const encryption = digits === undefined ? openEncryption(directory) : encryptionOf(digits);
+  const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (fingerprint !== encryption.prefix) throw new EncryptionKeyError(OTHER_NODES);
   return encryption;
 };

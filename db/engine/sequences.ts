@@ -8,7 +8,7 @@ import { CommitError, type SequenceName, type Store } from "./store.ts";
 /** Numbers reserved at a time: at 400,000 log lines a second this is ten small writes a second. */
 const BLOCK = 40_000;
 
-const nextOf = findBy(sequences, sequences.name);
+const findSequence = findBy(sequences, sequences.name);
 const begin = insertInto(sequences);
 const advance = statement<{ name: string; from: number; to: number }>(
   build
@@ -71,7 +71,7 @@ export class Sequences {
 
   async #load(name: SequenceName, size: number): Promise<Block> {
     for (;;) {
-      const row = await this.#store.get(nextOf({ name }));
+      const row = await this.#store.get(findSequence({ name }));
       const next = row?.next ?? 1;
       const begun = row || (await this.#isMine([begin({ name, next })]));
       if (begun && (await this.#isMine([advance({ name, from: next, to: next + size })]))) {

@@ -15,7 +15,7 @@ import {
 } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import { type Touch, touchesOf } from "../schema/touching.ts";
+import { listTouches, type Touch } from "../schema/touching.ts";
 import type { Alone } from "./alone.ts";
 
 /** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
@@ -62,7 +62,7 @@ type Compilable = { toSQL(): { sql: string; params: unknown[] } };
 type Writing = Compilable & { readonly config: { readonly table: SQLiteTable } };
 type Bindings = Record<string, unknown>;
 
-const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
+const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
   params.map((param) => {
     if (is(param, Placeholder)) return (values) => bound(values, param.name);
     if (is(param, Param) && is(param.value, Placeholder)) {
@@ -106,7 +106,7 @@ export const statement = <V extends Bindings>(
   const compiled = lazily(() => {
     const { sql: text, params } = builder.toSQL();
     const table = (builder as Partial<Writing>).config?.table;
-    return { text, encoders: encodersOf(params), touches: table ? { touches: touchesOf(table) } : {} };
+    return { text, encoders: makeEncoders(params), touches: table ? { touches: listTouches(table) } : {} };
   }, options.alone);
   return (values) => {
     const { text, encoders, touches } = compiled();
@@ -132,7 +132,7 @@ export const insertInto = <T extends SQLiteTable>(
     return {
       sql: text,
       rows: (Array.isArray(rows) ? rows : [rows]).map((row) => encoders.map((encode) => encode(row as Bindings))),
-      touches: touchesOf(table),
+      touches: listTouches(table),
       ...options,
     };
   };
@@ -208,7 +208,7 @@ export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bi
   const compiled = lazily(() => {
     const selecting = builder as unknown as Selecting;
     const { sql: text, params } = selecting.toSQL();
-    return { text, encoders: encodersOf(params), map: mapperOf<RowOf<B>>(selecting.config.fields) };
+    return { text, encoders: makeEncoders(params), map: makeMapper<RowOf<B>>(selecting.config.fields) };
   });
   return (values = {}) => {
     const { text, encoders, map } = compiled();
@@ -230,7 +230,7 @@ export const findBy = <T extends SQLiteTable>(
 
 type Decode = ((value: unknown) => unknown) | undefined;
 
-const decoderOf = (field: unknown): Decode => {
+const findDecoder = (field: unknown): Decode => {
   if (is(field, Column)) {
     const plain = ["SQLiteText", "SQLiteInteger", "SQLiteReal"].includes(field.columnType);
     return plain ? undefined : (value) => field.mapFromDriverValue(value);
@@ -240,18 +240,18 @@ const decoderOf = (field: unknown): Decode => {
     return (value) => decoder.mapFromDriverValue(value);
   }
   const inner = (field as { sql?: unknown }).sql;
-  return inner ? decoderOf(inner) : undefined;
+  return inner ? findDecoder(inner) : undefined;
 };
 
-const mapperOf = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) => {
+const makeMapper = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) => {
   const slots: { group?: string; name: string; decode: Decode }[] = [];
   for (const [name, field] of Object.entries(fields)) {
     const leaf = is(field, Column) || is(field, SQL) || is(field, SQL.Aliased);
-    if (leaf) slots.push({ name, decode: decoderOf(field) });
+    if (leaf) slots.push({ name, decode: findDecoder(field) });
     else {
-      const columns = getTableColumnsOf(field);
+      const columns = getColumns(field);
       for (const [inner, column] of Object.entries(columns))
-        slots.push({ group: name, name: inner, decode: decoderOf(column) });
+        slots.push({ group: name, name: inner, decode: findDecoder(column) });
     }
   }
   const groups = [...new Set(slots.flatMap((slot) => (slot.group ? [slot.group] : [])))];
@@ -273,7 +273,7 @@ const mapperOf = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) => 
 const emptyGroup = (slots: { group?: string; name: string }[], group: string): Bindings =>
   Object.fromEntries(slots.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
 
-const getTableColumnsOf = (field: unknown): Record<string, unknown> =>
+const getColumns = (field: unknown): Record<string, unknown> =>
   is(field, Column)
     ? {}
     : "getSQL" in (field as object)

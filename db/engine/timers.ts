@@ -41,7 +41,7 @@ export const setTimer = (actor: string, id: string, name: string, due: number): 
 export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
 
 /** The timer `name` of an actor. */
-export const timerOf = (actor: string, id: string, name: string) => findTimer({ id: timerId(actor, id, name) });
+export const findActorTimer = (actor: string, id: string, name: string) => findTimer({ id: timerId(actor, id, name) });
 
 /** No timer is due then. */
 const NEVER = -1;

@@ -6,8 +6,8 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "./commit-trace.ts";
-import { type CommitFigures, type Pending, sizeOf } from "./pending.ts";
-import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
+import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
+import { endsGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
@@ -66,7 +66,7 @@ export class Writer {
   submit(batch: readonly Statement[]): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     if (batch.length === 0) return Promise.resolve();
-    const { rows, bytes } = sizeOf(batch);
+    const { rows, bytes } = measureBatch(batch);
     if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? 64 * 1024 * 1024)) {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
@@ -144,7 +144,7 @@ export class Writer {
       this.#isFree();
       return true;
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = toCommitError(error);
       if (refusal.reason !== "overloaded") {
         this.#fail(this.#nextGroup(), error);
         return true;
@@ -242,7 +242,7 @@ export class Writer {
       return undefined;
     } catch (error) {
       if (endsGroup(error) || !this.#db.inTransaction) throw error;
-      return refusalOf(error);
+      return toCommitError(error);
     }
   }
 
@@ -259,7 +259,7 @@ export class Writer {
    * over, this process must stop: those who wait are refused as `closed`, since nothing of theirs was tried.
    */
   #fail(group: Pending[], error: unknown): void {
-    const refusal = error instanceof CommitError ? error : refusalOf(error);
+    const refusal = error instanceof CommitError ? error : toCommitError(error);
     try {
       if (this.#db.inTransaction) this.#db.run("rollback");
     } catch {

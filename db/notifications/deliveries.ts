@@ -55,7 +55,7 @@ export const findSubscription = findBy(webpush_subscriptions, webpush_subscripti
 
 export const insertSubscription = insertInto(webpush_subscriptions);
 export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);
-export const deleteSubscriptionsOf = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
+export const deleteSubscriptionsByUser = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
 
 const bySubscription = and(given(webpush_subscriptions.user_id), given(webpush_subscriptions.endpoint_hash));
 /** {user_id, endpoint_hash}. */

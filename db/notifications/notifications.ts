@@ -47,7 +47,7 @@ export const unnotified = statement<{ user_id: string; dedupe: string }>(
 
 /** Rows that go in one commit, and how many of a person are kept. */
 const SLICE = 500;
-export const MOST_KEPT = 1_000;
+export const MAX_KEPT = 1_000;
 
 const ofUser = given(notifications.user_id);
 const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
@@ -139,7 +139,7 @@ export const markDispatched = statement<{ key: number; now: number }>(
 /** One by its id, whoever's: {id}. */
 export const findNotificationById = findBy(notifications, notifications.id);
 
-export const deleteNotificationsOf = deleteBy(notifications, notifications.user_id);
+export const deleteNotificationsByUser = deleteBy(notifications, notifications.user_id);
 
 /** One that is older than `before`: {before}. */
 export const findOldNotification = query(
@@ -164,13 +164,13 @@ export const findTooMany = query(
     .where(ofUser)
     .orderBy(desc(notifications.key))
     .limit(1)
-    .offset(MOST_KEPT),
+    .offset(MAX_KEPT),
 );
 
 /** All but the newest of one person. */
 export const trimNotifications = (user_id: string): Statement => ({
   touches: [],
   sql: `delete from notifications where user_id = ?1 and key <= (select key from notifications where user_id = ?1
-    order by key desc limit 1 offset ${MOST_KEPT})`,
+    order by key desc limit 1 offset ${MAX_KEPT})`,
   rows: [[user_id]],
 });

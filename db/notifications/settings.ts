@@ -1,6 +1,6 @@
 // What administrators have chosen about notices, and who we are to the services of browsers' makers.
 import type { Encryption } from "#base/encryption.ts";
-import { kindOf } from "#schema/notifications/kinds.ts";
+import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import type { Method } from "#schema/notifications/notification.ts";
 import type { Store } from "../engine/store.ts";
 import { findSetting, insertSetting, putSetting } from "../settings.ts";
@@ -24,7 +24,7 @@ export const putMethods = (methods: Readonly<Record<string, Method>>) =>
 /** How a kind leaves the server: as it was chosen, else by its default. */
 export const readMethods = async (store: Pick<Store, "get">): Promise<(template_id: string) => Method> => {
   const chosen = await readChosenMethods(store);
-  return (id) => chosen[id] ?? (kindOf(id)?.mail ? "smtp" : "inbox");
+  return (id) => chosen[id] ?? (findNoticeKind(id)?.mail ? "smtp" : "inbox");
 };
 
 type VapidKeys = { readonly public_key: string; readonly private_key: string };

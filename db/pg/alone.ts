@@ -10,7 +10,7 @@ const SPACE = 18;
  * Sent before all statements of the group, so that each of them sees what the node before has committed; undefined where none of them is written
  * alone. In the order of the names: two groups never wait for each other. The database lets go of them with the end of the transaction.
  */
-export const locksOf = (group: readonly Pending[]): Sent | undefined => {
+export const makeLocks = (group: readonly Pending[]): Sent | undefined => {
   const names = new Set<Alone>();
   for (const { batch } of group) for (const { alone } of batch) if (alone !== undefined) names.add(alone);
   if (names.size === 0) return undefined;

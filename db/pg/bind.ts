@@ -10,7 +10,7 @@ export type Sent = { readonly text: string; readonly params: unknown[] };
 const texts = new Map<string, string>();
 
 /** A guard that does not touch its rows is an error of the server, so that COMMIT can be sent before the count is known. */
-const textOf = (sql: string, expect: number | undefined): string => {
+const toPostgresText = (sql: string, expect: number | undefined): string => {
   const key = expect === undefined ? sql : `${expect}:${sql}`;
   let text = texts.get(key);
   if (text === undefined) {
@@ -24,14 +24,14 @@ const textOf = (sql: string, expect: number | undefined): string => {
 };
 
 /** The text of a read. */
-export const queryText = (sql: string): string => textOf(sql, undefined);
+export const queryText = (sql: string): string => toPostgresText(sql, undefined);
 
 /** From this many rows on, one statement with an array for each column is cheaper than one statement a row. */
 const MANY_ROWS = 8;
 const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
 /** What one statement of a batch sends: one text, or one for each row. */
-export const sentOf = (statement: Statement): Sent[] => {
+export const toSent = (statement: Statement): Sent[] => {
   const { sql, rows, expect } = statement;
   const inserted = expect === undefined ? insertedRows(statement) : undefined;
   const whole =
@@ -39,7 +39,7 @@ export const sentOf = (statement: Statement): Sent[] => {
       ? unnested(inserted.table, inserted.columns, inserted.rows)
       : undefined;
   if (whole) return [whole];
-  const text = textOf(sql, expect);
+  const text = toPostgresText(sql, expect);
   return rows.map((row) => ({ text, params: row.map(storableValue) }));
 };
 
@@ -47,7 +47,7 @@ type InsertedRows = { readonly table: string; readonly columns: string; readonly
 type PlainInsert = { readonly table: string; readonly columns: string; readonly width: number };
 
 const plainInserts = new Map<string, PlainInsert | null>();
-const plainInsertOf = (sql: string): PlainInsert | null => {
+const parsePlainInsert = (sql: string): PlainInsert | null => {
   let found = plainInserts.get(sql);
   if (found === undefined) {
     const [, table = "", columns = ""] = PLAIN_INSERT.exec(sql) ?? [];
@@ -59,7 +59,7 @@ const plainInsertOf = (sql: string): PlainInsert | null => {
 
 /** The rows that a plain insert brings, however many each run of its text takes; undefined for other statements. */
 export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
-  const plain = plainInsertOf(sql);
+  const plain = parsePlainInsert(sql);
   if (!plain) return undefined;
   const { table, columns, width } = plain;
   const single = rows.flatMap((row) =>
@@ -70,7 +70,7 @@ export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined
 
 /** Types of columns by table. */
 let types: Map<string, Map<string, string>> | undefined;
-const typesOf = (table: string): ReadonlyMap<string, string> | undefined => {
+const getColumnTypes = (table: string): ReadonlyMap<string, string> | undefined => {
   types ??= new Map(
     tableConfigs().map(({ name, columns }) => [
       name,
@@ -88,7 +88,7 @@ const ARRAY_TYPES: Readonly<Record<string, string>> = {
 
 /** One statement with an array for each column; undefined for a table that is none of db/schema. `names`: as in the insert. */
 export const unnested = (table: string, names: string, rows: readonly (readonly Value[])[]): Sent | undefined => {
-  const known = typesOf(table);
+  const known = getColumnTypes(table);
   if (!known) return undefined;
   const columns = names.split(",").map((name) => name.trim().replaceAll('"', ""));
   const casts = columns.map((name, i) => `$${i + 1}::${known.get(name)}`);

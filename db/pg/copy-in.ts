@@ -6,7 +6,7 @@ import { Blobs } from "../blobs.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
-import { sentOf } from "./bind.ts";
+import { toSent } from "./bind.ts";
 import { checkDatabase } from "./checks.ts";
 import {
   Checksum,
@@ -18,7 +18,7 @@ import {
   SEARCHES,
   WRITTEN_BY_TRIGGERS,
 } from "./copied-tables.ts";
-import { inPieces, rowsOfTable, wordsOf } from "./copy-sqlite.ts";
+import { inPieces, readSearchWords, rowsOfTable } from "./copy-sqlite.ts";
 import { isInUse } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
@@ -94,7 +94,7 @@ export const copyIntoPostgres = async ({
         onTable(table.name, count);
       }
       for (const search of SEARCHES) {
-        for (const piece of inPieces(wordsOf(db, search))) await insertWords(sql, search, piece);
+        for (const piece of inPieces(readSearchWords(db, search))) await insertWords(sql, search, piece);
       }
       await sql.unsafe("commit");
     } catch (error) {
@@ -125,7 +125,7 @@ const copyTable = async (
   for (const piece of inPieces(rows)) {
     signal?.throwIfAborted();
     for (const row of piece) sent.add(row);
-    const answers = sentOf({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
+    const answers = toSent({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
       sql.unsafe(text, params as never[]).execute(),
     );
     await Promise.all(answers);

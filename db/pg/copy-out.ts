@@ -47,7 +47,11 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
     let copied: Copied;
     try {
       const [tables, rows] = await copyRows(sql, db, options);
-      copied = { tables, rows, files: await copyUploads(db, keptElsewhere(readsOf(sql), bucket), moving.path, signal) };
+      copied = {
+        tables,
+        rows,
+        files: await copyUploads(db, keptElsewhere(makeReads(sql), bucket), moving.path, signal),
+      };
     } finally {
       db.close();
       unlock();
@@ -143,7 +147,7 @@ const copyUploads = async (
 };
 
 /** What reads uploads within the transaction. */
-const readsOf = (sql: ReservedSQL): Parameters<typeof keptElsewhere>[0] => {
+const makeReads = (sql: ReservedSQL): Parameters<typeof keptElsewhere>[0] => {
   const all = async <T>(query: { sql: string; params: readonly Value[]; map: (row: Value[]) => T }): Promise<T[]> => {
     const text = query.sql.replace("?", "$1").replace("?", "$2");
     const rows = (await sql.unsafe(text, query.params as never[]).values()) as unknown as unknown[][];

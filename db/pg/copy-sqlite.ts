@@ -6,7 +6,7 @@ import { type CopiedTable, insertText, quotedList, type SEARCHES } from "./copie
 const PIECE_ROWS = 500;
 const PIECE_BYTES = 1024 * 1024;
 
-const sizeOf = (row: readonly (Value | bigint)[]): number =>
+const measureRow = (row: readonly (Value | bigint)[]): number =>
   row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
 
 /** Rows together, as many as are sent at once. */
@@ -15,7 +15,7 @@ export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterabl
   let bytes = 0;
   for (const row of rows) {
     piece.push(row);
-    bytes += sizeOf(row);
+    bytes += measureRow(row);
     if (piece.length < PIECE_ROWS && bytes < PIECE_BYTES) continue;
     yield piece;
     piece = [];
@@ -32,7 +32,10 @@ export function* rowsOfTable(db: Database, { name, columns }: CopiedTable): Gene
 }
 
 /** Words of the indices by row. They keep no texts: what they know of a row is put together again, in its order. */
-export function* wordsOf(db: Database, search: (typeof SEARCHES)[number]): Generator<[rowid: bigint, words: string]> {
+export function* readSearchWords(
+  db: Database,
+  search: (typeof SEARCHES)[number],
+): Generator<[rowid: bigint, words: string]> {
   // What is deleted is out of the way only once all has been merged.
   db.run(`insert into ${search} (${search}) values ('optimize')`);
   db.run(`create virtual table if not exists temp.${search}_words using fts5vocab('main', '${search}', 'instance')`);

@@ -2,7 +2,7 @@
 // all others: each statement costs the node and the database about as much as its row does. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
-import { insertedRows, type Sent, sentOf, unnested } from "./bind.ts";
+import { insertedRows, type Sent, toSent, unnested } from "./bind.ts";
 
 /** The table whose rows are gathered. Nothing refers to it, so its rows may come last. */
 const GATHERED = "agent_logs";
@@ -13,12 +13,12 @@ const FEWEST = 8;
 export type Outgoing = { readonly sent: Sent; readonly of?: Pending };
 
 /** `isGathered` false: every statement in its place, so that a refusal tells of which batch it is. */
-export const outgoingOf = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
+export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
   const lines = isGathered ? gatheredLines(group) : undefined;
   const outgoing: Outgoing[] = group.flatMap((of) =>
     of.batch
-      .filter((statement) => !lines || !linesOf(statement))
-      .flatMap(sentOf)
+      .filter((statement) => !lines || !toInsertedRows(statement))
+      .flatMap(toSent)
       .map((sent) => ({ sent, of })),
   );
   if (lines) outgoing.push({ sent: lines });
@@ -31,7 +31,7 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
   let columns: string | undefined;
   for (const { batch } of group) {
     for (const statement of batch) {
-      const found = linesOf(statement);
+      const found = toInsertedRows(statement);
       if (!found) {
         if (touchesLines(statement)) return undefined;
         continue;
@@ -47,7 +47,7 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
 /** What a statement says of itself; one that says nothing touches everything. */
 const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lines") ?? true;
 
-const linesOf = (statement: Statement) => {
+const toInsertedRows = (statement: Statement) => {
   if (statement.expect !== undefined || !touchesLines(statement)) return undefined;
   const found = insertedRows(statement);
   return found?.table === GATHERED ? found : undefined;

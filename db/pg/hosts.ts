@@ -1,7 +1,7 @@
 // The hosts of a PostgreSQL address. Pure.
 
 /** One address for each host of `postgres://user:password@one:5432,two:5433/database?x=y`, in the order given. Throws RangeError. */
-export const hostsOf = (url: string): string[] => {
+export const splitHosts = (url: string): string[] => {
   const [, scheme = "", credentials = "", hosts = "", rest = ""] =
     /^(postgres(?:ql)?:\/\/)([^@/]*@)?([^/?]*)(.*)$/s.exec(url) ?? [];
   if (scheme === "" || hosts === "") {

@@ -6,7 +6,7 @@ import { newestVersion, versionProblem } from "../engine/migration.ts";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { checkDatabase } from "./checks.ts";
 import { CONNECT_SECONDS } from "./find-primary.ts";
-import { hostsOf, withoutPassword } from "./hosts.ts";
+import { splitHosts, withoutPassword } from "./hosts.ts";
 import { type ClusterView, viewCluster } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { lookAtParts } from "./parts/table.ts";
@@ -38,7 +38,7 @@ export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
     const connection = await primary.writer();
     await checkDatabase(connection);
     const [{ server }] = await connection.unsafe("select current_setting('server_version') as server");
-    const schema = await schemaOf(connection);
+    const schema = await readSchemaVersion(connection);
     const newest = newestVersion(PG_MIGRATIONS);
     const problem = versionProblem(PG_MIGRATIONS, schema);
     const view = schema === 0 ? undefined : await viewCluster(connection, { isOlder: schema < newest });
@@ -65,7 +65,7 @@ const REFUSED_ACCESS = /^(28|3D|42501)/;
  * change that, as it does for a host that does not answer.
  */
 export const checkAccess = async (url: string): Promise<void> => {
-  const answers = await Promise.all(hostsOf(url).map(askAccess));
+  const answers = await Promise.all(splitHosts(url).map(askAccess));
   const refused = answers.find((answer) => answer instanceof Error);
   if (!refused || answers.includes("open")) return;
   const message = `database_url: PostgreSQL at ${withoutPassword(url)} refuses the connection: ${refused.message}. Correct the user, password or database in it, or create them.`;
@@ -84,7 +84,7 @@ const askAccess = async (host: string): Promise<"open" | "away" | Error> => {
   }
 };
 
-const schemaOf = async (connection: ReservedSQL): Promise<number> => {
+const readSchemaVersion = async (connection: ReservedSQL): Promise<number> => {
   const [{ there }] = await connection.unsafe("select to_regclass('migrations') is not null as there");
   if (!there) return 0;
   const [{ version }] = await connection.unsafe("select coalesce(max(version), 0) as version from migrations");

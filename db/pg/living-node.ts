@@ -8,7 +8,7 @@ import { CommitError } from "../engine/store.ts";
 import { checkDatabase } from "./checks.ts";
 import { type ClusterView, forgetNode, type Renewal, showNode, viewCluster } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
-import { changesOf, type SeenState } from "./node-state.ts";
+import { describeChanges, type SeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
@@ -287,7 +287,7 @@ export abstract class LivingNode {
     const now = this.state;
     const { id, epoch } = this;
     const values = { id, epoch, ...(now.holder && { holder: now.holder }), ...(reason ? { reason } : {}) };
-    for (const { level, text } of changesOf(this.#logged, now)) log("cluster")[level](text, values);
+    for (const { level, text } of describeChanges(this.#logged, now)) log("cluster")[level](text, values);
     this.#logged = now;
   }
 

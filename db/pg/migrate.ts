@@ -25,9 +25,9 @@ export const migratePostgres = async (
     const problem = versionProblem(migrations, current);
     if (problem) throw new DatabaseVersionError(problem);
     const missing = missingSteps(migrations, current);
-    await inTransaction(connection, statementsOf(compat));
+    await inTransaction(connection, splitStatements(compat));
     for (const step of missing) {
-      await inTransaction(connection, statementsOf(step.sql), async () => {
+      await inTransaction(connection, splitStatements(step.sql), async () => {
         await connection.unsafe("insert into migrations (version, name, applied_at) values ($1, $2, $3)", [
           ...[step.version, step.name, now],
         ]);
@@ -42,7 +42,7 @@ export const migratePostgres = async (
   }
 };
 
-const statementsOf = (sql: string): string[] => sql.split(BREAK).filter((text) => text.trim() !== "");
+const splitStatements = (sql: string): string[] => sql.split(BREAK).filter((text) => text.trim() !== "");
 
 const inTransaction = async (
   connection: ReservedSQL,

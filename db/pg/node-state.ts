@@ -15,15 +15,15 @@ type Seen = {
   readonly view: ClusterView | undefined;
 };
 
-export const stateOf = ({ isActive, serves, isSilent, leader, view }: Seen): SeenState => ({
+export const toSeenState = ({ isActive, serves, isSilent, leader, view }: Seen): SeenState => ({
   node: isActive ? "active" : "spare",
   lease: isActive ? (serves ? "held" : "lapsed") : leader === undefined ? "free" : "elsewhere",
   database: isSilent ? "silent" : "answers",
-  standby: standbyOf(view),
+  standby: toStandby(view),
   holder: isActive ? undefined : leader,
 });
 
-const standbyOf = (view: ClusterView | undefined): NodeState["standby"] => {
+const toStandby = (view: ClusterView | undefined): NodeState["standby"] => {
   if (!view?.standby.required) return "not required";
   if (isStandbyMissing(view)) return "missing";
   return view.standby.synchronous === undefined ? "hidden" : "connected";
@@ -33,7 +33,7 @@ const standbyOf = (view: ClusterView | undefined): NodeState["standby"] => {
 export type Line = { readonly level: "info" | "warn" | "error"; readonly text: string };
 
 /** One line for each thing that has changed. `before`: undefined for a node that has just joined. */
-export const changesOf = (before: SeenState | undefined, after: SeenState): Line[] => {
+export const describeChanges = (before: SeenState | undefined, after: SeenState): Line[] => {
   const database = before?.database ?? "answers";
   const lines = [
     after.lease !== before?.lease || after.holder !== before.holder ? leaseLine(before, after) : undefined,

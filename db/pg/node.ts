@@ -4,7 +4,7 @@ import { log } from "#base/log.ts";
 import { CommitError } from "../engine/store.ts";
 import { type ClusterView, checkAlone, type NodeRow, releaseLease, renewLease, takeLease } from "./lease.ts";
 import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole } from "./living-node.ts";
-import { type SeenState, stateOf } from "./node-state.ts";
+import { type SeenState, toSeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { PgStore } from "./store.ts";
 
@@ -33,7 +33,7 @@ export class ClusterNode extends LivingNode {
 
   get state(): SeenState {
     const { leader, view, isActive, isSilent } = this;
-    return stateOf({ isActive, serves: this.serves_ms > 0, isSilent, leader: leader?.id, view });
+    return toSeenState({ isActive, serves: this.serves_ms > 0, isSilent, leader: leader?.id, view });
   }
 
   /** The node that requests are passed on to; undefined while nobody is active, and when it is this one. */

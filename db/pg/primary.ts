@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { pause, within } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
 import { CONNECT_SECONDS, findPrimary } from "./find-primary.ts";
-import { hostsOf } from "./hosts.ts";
+import { splitHosts } from "./hosts.ts";
 import { LeftBehind } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts. */
@@ -46,7 +46,7 @@ export class Primary {
    * written before what was under way on a connection that was given up has ended.
    */
   constructor(url: string, { wait_ms = WAIT_MS, inOrder = false }: { wait_ms?: number; inOrder?: boolean } = {}) {
-    this.#hosts = hostsOf(url);
+    this.#hosts = splitHosts(url);
     this.#wait_ms = wait_ms;
     this.#left = inOrder ? new LeftBehind() : undefined;
   }

@@ -1,18 +1,18 @@
 // What a statement of SQLite's step is on PostgreSQL: the same table, column or index, printed from db/schema. Data is moved by hand.
-import { columnOf, foreignKeysOf, indicesOf, numberingOf, tableConfigs, tableOf } from "./tables.ts";
+import { formatColumn, formatForeignKeys, formatIdentity, formatIndices, formatTable, tableConfigs } from "./tables.ts";
 
 /** A new table, column or index, and what is removed, as Drizzle Kit writes it. */
 const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
   [
     /^create table `(\w+)`/i,
-    (table = "") => [tableOf(config(table)), ...foreignKeysOf(config(table)), ...numberingOf(config(table))],
+    (table = "") => [formatTable(config(table)), ...formatForeignKeys(config(table)), ...formatIdentity(config(table))],
   ],
-  [/^create (?:unique )?index `(\w+)` on `(\w+)`/i, (index = "", table = "") => [indexOf(table, index)]],
+  [/^create (?:unique )?index `(\w+)` on `(\w+)`/i, (index = "", table = "") => [formatIndex(table, index)]],
   [
     /^alter table `(\w+)` add `(\w+)`/i,
     (table = "", column = "") => [
       `alter table "${table}" add column ${newColumn(table, column)}`,
-      ...keysOf(table, column),
+      ...formatKeys(table, column),
     ],
   ],
   [
@@ -42,14 +42,14 @@ const config = (table: string): ReturnType<typeof tableConfigs>[number] => {
 const newColumn = (table: string, column: string): string => {
   const found = config(table).columns.find(({ name }) => name === column);
   if (!found) throw new Error(`db/schema has no column ${table}.${column}`);
-  return columnOf(found);
+  return formatColumn(found);
 };
 
-const keysOf = (table: string, column: string): string[] =>
-  foreignKeysOf(config(table)).filter((statement) => statement.includes(`foreign key ("${column}")`));
+const formatKeys = (table: string, column: string): string[] =>
+  formatForeignKeys(config(table)).filter((statement) => statement.includes(`foreign key ("${column}")`));
 
-const indexOf = (table: string, index: string): string => {
-  const found = indicesOf(config(table)).find((statement) => statement.includes(`index "${index}" on `));
+const formatIndex = (table: string, index: string): string => {
+  const found = formatIndices(config(table)).find((statement) => statement.includes(`index "${index}" on `));
   if (!found) throw new Error(`db/schema has no index ${index}`);
   return found;
 };

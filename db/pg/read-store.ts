@@ -7,7 +7,7 @@ import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
 import type { Listener } from "./told/listener.ts";
 import type { Notice, Word } from "./told/notice.ts";
-import { countsOf } from "./told/raised.ts";
+import { listCounts } from "./told/raised.ts";
 
 export class ReadStore extends PgReads implements Store {
   /** That of no node: nothing is written with it. */
@@ -50,7 +50,7 @@ export class ReadStore extends PgReads implements Store {
   async versionsOf(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]> {
     const listed = this.listedVersion;
     if (listed === undefined) return workspace_ids.map(() => undefined);
-    const counts = new Map((await this.all(countsOf(workspace_ids))).map(({ id, version }) => [id, version]));
+    const counts = new Map((await this.all(listCounts(workspace_ids))).map(({ id, version }) => [id, version]));
     return workspace_ids.map((id) => `${listed} ${counts.get(id) ?? ""}`);
   }
 

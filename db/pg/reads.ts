@@ -6,7 +6,7 @@ import type { Query } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { queryText } from "./bind.ts";
 import { type Primary, WAIT_MS } from "./primary.ts";
-import { isAnswer, refusalOf } from "./refusal.ts";
+import { isAnswer, toCommitError } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
 
@@ -73,7 +73,7 @@ export abstract class PgReads {
       try {
         return await read(readers, until);
       } catch (error) {
-        if (isAnswer(error)) throw refusalOf(error);
+        if (isAnswer(error)) throw toCommitError(error);
         // The second time the host itself may be gone: then another one has to be looked for, before anything is written.
         if (repeats > 0) this.primary.lost(readers);
         // Nothing is unknown of what only reads.

@@ -37,7 +37,7 @@ export const lostParts = (error: unknown): number[] => {
 };
 
 /** What PostgreSQL said, as one of our reasons. */
-export const refusalOf = (error: unknown): CommitError => {
+export const toCommitError = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
   const state = sqlState(error);
   const { message = String(error) } = (error ?? {}) as PostgresError;
@@ -45,7 +45,7 @@ export const refusalOf = (error: unknown): CommitError => {
   if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });
   if (state === "SW003") return new CommitError("moved", "another node does this now", { cause: error });
   if (state.startsWith("23")) {
-    const constraint = constraintOf(error as PostgresError);
+    const constraint = toConstraintName(error as PostgresError);
     return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });
   }
   if (state === "53100") return new CommitError("full", "the disk of the database is full", { cause: error });
@@ -56,7 +56,7 @@ export const refusalOf = (error: unknown): CommitError => {
 };
 
 /** As SQLite says it: the columns, or the name of an index over expressions. */
-const constraintOf = ({ constraint = "", table, detail = "" }: PostgresError): string => {
+const toConstraintName = ({ constraint = "", table, detail = "" }: PostgresError): string => {
   const columns = /^Key \((\w+(?:, \w+)*)\)=/.exec(detail)?.[1];
   return columns && table && /_(pkey|key|unique)$/.test(constraint)
     ? columns

@@ -5,7 +5,7 @@ import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
 import type { ReportName, Value } from "../engine/sql.ts";
 import { type AuditFound, type AuditSearch, COUNT_CAP } from "../reports/audit/find.ts";
-import { conditionsOf } from "../reports/audit/plan.ts";
+import { toConditions } from "../reports/audit/plan.ts";
 import { Deps } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
 import { queryText } from "./bind.ts";
@@ -57,7 +57,7 @@ const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound>
     texts.push(text);
     params.push(...values);
   };
-  for (const { column, values } of conditionsOf(filter, [])) {
+  for (const { column, values } of toConditions(filter, [])) {
     if (values.length === 0) where("false");
     else where(`${column} in (${values.map(() => "?").join(", ")})`, ...values);
   }

@@ -6,8 +6,8 @@ import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
-import { guardOf, inTransaction, takeEverything } from "./parts/guard.ts";
-import { partsGuardOf } from "./parts/moves.ts";
+import { inTransaction, makeGuard, takeEverything } from "./parts/guard.ts";
+import { makePartsGuard } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
@@ -89,7 +89,7 @@ export class PgStore extends PgReads implements Store {
       queueBytes,
       wait_ms,
       tellsAs: tells ? { node, epoch } : undefined,
-      guard: (isShared ? partsGuardOf : guardOf)(node, epoch),
+      guard: (isShared ? makePartsGuard : makeGuard)(node, epoch),
     });
     this.#sequences = new Sequences({
       get: (query) => this.get(query),

@@ -28,7 +28,7 @@ const literal = (value: unknown): string => {
 };
 
 /** The text of a check, an expression or a condition with its literals put in. */
-const textOf = (expression: SQL): string => {
+const formatSql = (expression: SQL): string => {
   const { sql, params } = dialect.sqlToQuery(expression);
   return params.reduceRight<string>((text, param, i) => text.replaceAll(`$${i + 1}`, literal(param)), sql);
 };
@@ -39,7 +39,7 @@ export const tableConfigs = (): Config[] =>
     .map((table) => getTableConfig(table as SQLiteTable))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-export const columnOf = (column: Column): string => {
+export const formatColumn = (column: Column): string => {
   const type = TYPES[column.getSQLType().toLowerCase()];
   if (type === undefined) throw new Error(`${column.name}: no type of PostgreSQL for ${column.getSQLType()}`);
   const words = [quoted(column.name), type];
@@ -49,31 +49,33 @@ export const columnOf = (column: Column): string => {
   else if (column.notNull) words.push("not null");
   const { default: fallback } = column;
   if (fallback !== undefined) {
-    words.push(`default ${is(fallback, SQL) ? textOf(fallback) : literal(column.mapToDriverValue(fallback as never))}`);
+    words.push(
+      `default ${is(fallback, SQL) ? formatSql(fallback) : literal(column.mapToDriverValue(fallback as never))}`,
+    );
   }
   if (column.isUnique) words.push("unique");
   return words.join(" ");
 };
 
-export const tableOf = (table: Config): string =>
+export const formatTable = (table: Config): string =>
   `create table ${quoted(table.name)} (\n  ${[
-    ...table.columns.map(columnOf),
+    ...table.columns.map(formatColumn),
     ...table.primaryKeys.map(({ columns }) => `primary key (${list(columns)})`),
     ...table.uniqueConstraints.map(({ columns }) => `unique (${list(columns)})`),
-    ...table.checks.map(({ name, value }) => `constraint ${quoted(name)} check (${textOf(value)})`),
+    ...table.checks.map(({ name, value }) => `constraint ${quoted(name)} check (${formatSql(value)})`),
   ].join(",\n  ")}\n)`;
 
-export const foreignKeysOf = ({ name, foreignKeys }: Config): string[] =>
+export const formatForeignKeys = ({ name, foreignKeys }: Config): string[] =>
   foreignKeys.map((key) => {
     const { columns, foreignColumns, foreignTable } = key.reference();
     const target = `${quoted(getTableConfig(foreignTable as SQLiteTable).name)} (${list(foreignColumns)})`;
     return `alter table ${quoted(name)} add foreign key (${list(columns)}) references ${target}${key.onDelete ? ` on delete ${key.onDelete}` : ""} deferrable`;
   });
 
-export const indicesOf = ({ name, indexes }: Config): string[] =>
+export const formatIndices = ({ name, indexes }: Config): string[] =>
   indexes.map(({ config: { name: index, columns, unique, where } }) => {
-    const keys = columns.map((one) => (is(one, SQL) ? `(${textOf(one)})` : quoted((one as { name: string }).name)));
-    return `create ${unique ? "unique " : ""}index ${quoted(index)} on ${quoted(name)} (${keys.join(", ")})${where ? ` where ${textOf(where)}` : ""}`;
+    const keys = columns.map((one) => (is(one, SQL) ? `(${formatSql(one)})` : quoted((one as { name: string }).name)));
+    return `create ${unique ? "unique " : ""}index ${quoted(index)} on ${quoted(name)} (${keys.join(", ")})${where ? ` where ${formatSql(where)}` : ""}`;
   });
 
 /** The column that the database numbers where a row brings null, as SQLite does; undefined: this table has none. */
@@ -81,7 +83,7 @@ export const numberedColumn = ({ columns }: Config): string | undefined =>
   columns.find((one) => one.primary && one.getSQLType().toLowerCase() === "integer")?.name;
 
 /** An identity is for rows that leave the column away; ours bring null. */
-export const numberingOf = (table: Config): string[] => {
+export const formatIdentity = (table: Config): string[] => {
   const column = numberedColumn(table);
   if (column === undefined) return [];
   const number = `number_${table.name}`;
@@ -96,9 +98,9 @@ export const numberingOf = (table: Config): string[] => {
 export const tableStatements = (): string[] => {
   const tables = tableConfigs();
   return [
-    ...tables.map(tableOf),
-    ...tables.flatMap(foreignKeysOf),
-    ...tables.flatMap(indicesOf),
-    ...tables.flatMap(numberingOf),
+    ...tables.map(formatTable),
+    ...tables.flatMap(formatForeignKeys),
+    ...tables.flatMap(formatIndices),
+    ...tables.flatMap(formatIdentity),
   ];
 };

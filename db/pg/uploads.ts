@@ -15,7 +15,7 @@ type Settings = Pick<
 >;
 
 /** The bucket of the settings; undefined where uploads are in the database. */
-export const bucketOf = (config: Settings, clock: Clock): Bucket | undefined => {
+export const makeBucket = (config: Settings, clock: Clock): Bucket | undefined => {
   const { s3_bucket: bucket, s3_access_key: access_key, s3_secret_key: secret_key } = config;
   if (bucket === undefined || access_key === undefined || secret_key === undefined) return undefined;
   const { s3_endpoint, s3_region: region, s3_prefix: prefix } = config;

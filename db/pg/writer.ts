@@ -6,15 +6,15 @@ import { failpoint, isArmed } from "#base/failpoint.ts";
 import { pause } from "#base/retry.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
-import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
+import { type CommitFigures, measureBatch, type Pending } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
-import { locksOf } from "./alone.ts";
-import { type Sent, sentOf } from "./bind.ts";
-import { outgoingOf } from "./gather.ts";
+import { makeLocks } from "./alone.ts";
+import { type Sent, toSent } from "./bind.ts";
+import { gatherOutgoing } from "./gather.ts";
 import { type Primary, WAIT_MS } from "./primary.ts";
-import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
-import { MOST_WORDS, noticeOf, sentNotices, type Word } from "./told/notice.ts";
+import { isAnswer, isWorthRepeating, lostParts, toCommitError } from "./refusal.ts";
+import { MAX_NOTIFICATIONS, makeNotice, sentNotices, type Word } from "./told/notice.ts";
 import { raisedBy } from "./told/raised.ts";
 
 const GROUP_ROWS = 500;
@@ -79,7 +79,7 @@ export class PgWriter {
     if (this.#stopped) return Promise.reject(this.#stopped);
     const filled = batch.filter(({ rows }) => rows.length > 0);
     if (filled.length === 0) return Promise.resolve();
-    const { rows, bytes } = sizeOf(filled);
+    const { rows, bytes } = measureBatch(filled);
     if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? QUEUE_BYTES)) {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
@@ -97,7 +97,7 @@ export class PgWriter {
   tell(word: Word): void {
     if (this.#options.tellsAs === undefined || this.#stopped) return;
     // So many say "everything": what comes after them is in that.
-    if (this.#words.length < MOST_WORDS) this.#words.push(word);
+    if (this.#words.length < MAX_NOTIFICATIONS) this.#words.push(word);
     this.#running ??= this.#run();
   }
 
@@ -170,7 +170,7 @@ export class PgWriter {
       try {
         await this.#commit(group, words);
       } catch (error) {
-        const refusal = refusalOf(error);
+        const refusal = toCommitError(error);
         if (words.length > 0) void this.#tellAgain(words);
         for (const { reject } of group) reject(refusal);
         if (refusal.reason === "closed" && !this.#stopped) this.#end(refusal);
@@ -261,7 +261,7 @@ export class PgWriter {
     if (taking) this.#trace.committed(group, this.counts.groups, taking());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
     for (const pending of group) {
-      if (errors.has(pending)) pending.reject(refusalOf(errors.get(pending)));
+      if (errors.has(pending)) pending.reject(toCommitError(errors.get(pending)));
       else pending.resolve();
     }
   }
@@ -297,16 +297,16 @@ export class PgWriter {
       });
     // Prepared, as whatever goes by the simple protocol is answered before anything else is sent: three waits for a group instead of one.
     sent.push({ answer: connection`begin`.execute() });
-    send(this.#options.guard(partsOf(group)));
+    send(this.#options.guard(listParts(group)));
     if (isArmed("after_guard")) {
       await Promise.allSettled(sent.map(({ answer }) => answer));
       failpoint("after_guard");
     }
-    const locks = locksOf(group);
+    const locks = makeLocks(group);
     if (locks) send(locks);
     const begun = sent.length;
-    for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
-    for (const one of this.#toldOf(group, words)) send(one);
+    for (const { sent: one, of } of gatherOutgoing(group, isGathered)) send(one, of);
+    for (const one of this.#makeNotifications(group, words)) send(one);
     failpoint("before_commit");
     sent.push({ answer: connection`commit`.execute() });
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -330,12 +330,12 @@ export class PgWriter {
   }
 
   /** In the transaction: other nodes hear of it when its rows are there, and not at all when it is refused. */
-  #toldOf(group: readonly Pending[], words: readonly Word[]): Sent[] {
+  #makeNotifications(group: readonly Pending[], words: readonly Word[]): Sent[] {
     const { tellsAs } = this.#options;
     if (tellsAs === undefined) return [];
     const batches = group.map(({ batch }) => batch);
     const raised = raisedBy(tellsAs, group);
-    const notice = noticeOf(tellsAs.epoch, batches, words);
+    const notice = makeNotice(tellsAs.epoch, batches, words);
     const notices = notice ? sentNotices(notice, this.#numbered) : [];
     this.#numbered += notices.length;
     this.#telling = notice && this.#numbered;
@@ -353,14 +353,14 @@ export class PgWriter {
     const refused: Refused[] = [];
     await connection.unsafe("begin");
     try {
-      const guard = this.#options.guard(partsOf(group));
+      const guard = this.#options.guard(listParts(group));
       await connection.unsafe(guard.text, guard.params as never[]);
-      const locks = locksOf(group);
+      const locks = makeLocks(group);
       if (locks) await connection.unsafe(locks.text);
       for (const pending of group) {
         await connection.unsafe("savepoint batch");
         const answers = await Promise.allSettled(
-          pending.batch.flatMap(sentOf).map(({ text, params }) => connection.unsafe(text, params as never[]).execute()),
+          pending.batch.flatMap(toSent).map(({ text, params }) => connection.unsafe(text, params as never[]).execute()),
         );
         const error = answers.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
         if (error && !isAnswer(error.reason)) throw error.reason;
@@ -368,7 +368,8 @@ export class PgWriter {
         await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
       }
       const done = group.filter((pending) => !refused.some((one) => one.pending === pending));
-      for (const { text, params } of this.#toldOf(done, words)) await connection.unsafe(text, params as never[]);
+      for (const { text, params } of this.#makeNotifications(done, words))
+        await connection.unsafe(text, params as never[]);
       failpoint("before_commit");
       checkCommitted((await connection.unsafe("commit")) as { command?: string });
     } catch (error) {
@@ -384,7 +385,7 @@ const timeLeft = (group: readonly Waiting[]): number | undefined =>
   group[0] && group[0].until - systemClock.monotonic();
 
 /** Of a group, each once and in order: every group takes its rows in the same order, so none waits for another in a ring. */
-const partsOf = (group: readonly Pending[]): number[] =>
+const listParts = (group: readonly Pending[]): number[] =>
   [...new Set(group.map(({ part }) => part).filter((part) => part !== undefined))].sort((a, b) => a - b);
 
 /** COMMIT of a transaction that met an error is answered with ROLLBACK. */

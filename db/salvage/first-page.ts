@@ -50,7 +50,7 @@ type SchemaLeaf = { readonly page: number; readonly first: number; readonly last
 const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
   const found: SchemaLeaf[] = [];
   for (let page = 2; page <= pages; page++) {
-    const rows = schemaRowsOf(readPage(fd, page));
+    const rows = findSchemaRows(readPage(fd, page));
     const [first, last] = [rows?.[0], rows?.at(-1)];
     if (first !== undefined && last !== undefined) found.push({ page, first, last });
   }
@@ -59,7 +59,7 @@ const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
 };
 
 /** The row numbers of a leaf all of whose cells are rows of `sqlite_schema`; undefined for any other page. */
-const schemaRowsOf = (page: Buffer): number[] | undefined => {
+const findSchemaRows = (page: Buffer): number[] | undefined => {
   if (page[0] !== LEAF) return undefined;
   const cells = page.readUInt16BE(3);
   if (cells === 0 || 8 + 2 * cells > PAGE) return undefined;

@@ -13,7 +13,7 @@ import { MIGRATIONS } from "../engine/migrations.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
 import { type CopiedTable, copiedTables, insertText, SEARCHES } from "../pg/copied-tables.ts";
-import { emptyTable, insertRows, wordsOf } from "../pg/copy-sqlite.ts";
+import { emptyTable, insertRows, readSearchWords } from "../pg/copy-sqlite.ts";
 import { type Repaired, repairFirstPage } from "./first-page.ts";
 import { takeReadableRows } from "./readable-rows.ts";
 
@@ -144,7 +144,7 @@ const copyTable = (damaged: Database, db: Database, table: CopiedTable): Salvage
 /** False: some words cannot be read. */
 const copyWords = (damaged: Database, db: Database, name: (typeof SEARCHES)[number]): boolean => {
   try {
-    insertRows(db, { name, columns: ["rowid", "words"] }, wordsOf(damaged, name));
+    insertRows(db, { name, columns: ["rowid", "words"] }, readSearchWords(damaged, name));
     return true;
   } catch {
     return false;

@@ -28,4 +28,4 @@ export const linesTable = tableTouching("lines");
 /** A table that only decides who a caller is. */
 export const callerTable = tableTouching("callers");
 
-export const touchesOf = (table: SQLiteTable): readonly Touch[] => declared.get(table) ?? ["workspaces"];
+export const listTouches = (table: SQLiteTable): readonly Touch[] => declared.get(table) ?? ["workspaces"];

@@ -90,7 +90,7 @@ export const listTemplateAccess = query(
 );
 
 /** How many workspaces that are not deleted were made from it: {id}. */
-export const countWorkspacesOf = query(
+export const countWorkspacesByTemplate = query(
   build
     .select({ count: sql<number>`count(*)` })
     .from(workspaces)
@@ -98,7 +98,7 @@ export const countWorkspacesOf = query(
 );
 
 /** Who has a workspace of it: {id}. */
-export const listWorkspaceOwnersOf = query(
+export const listWorkspaceOwnersByTemplate = query(
   build
     .selectDistinct({ owner_id: workspaces.owner_id })
     .from(workspaces)
@@ -185,7 +185,7 @@ export const setTemplateAccess = (
 ): Statement => writeAccess({ id, user_before: user_acl, group_before: group_acl, ...next });
 
 /** {organization_id}. For `scan`. */
-export const listTemplatesOf = query(
+export const listTemplatesByOrganization = query(
   build
     .select()
     .from(templates)

@@ -8,11 +8,11 @@ import { template_versions } from "../schema/templates.ts";
 
 type Values = Readonly<Record<string, string>>;
 
-const contextOf = (version_id: string): string => `template_variables:${version_id}`;
+const toSealContext = (version_id: string): string => `template_variables:${version_id}`;
 
 /** What is stored of the values given to a version; empty for none. */
 export const sealVariables = (encryption: Encryption, version_id: string, values: Values): string =>
-  Object.keys(values).length === 0 ? "" : encryption.seal(JSON.stringify(values), contextOf(version_id));
+  Object.keys(values).length === 0 ? "" : encryption.seal(JSON.stringify(values), toSealContext(version_id));
 
 /** Name -> value. Throws `UnsealError` when they were sealed with another key. */
 export const openVariables = (
@@ -21,7 +21,10 @@ export const openVariables = (
 ): Record<string, string> =>
   version.sealed_variable_values === ""
     ? {}
-    : (JSON.parse(encryption.open(version.sealed_variable_values, contextOf(version.id))) as Record<string, string>);
+    : (JSON.parse(encryption.open(version.sealed_variable_values, toSealContext(version.id))) as Record<
+        string,
+        string
+      >);
 
 const listReadable = query(
   build

@@ -66,7 +66,7 @@ export const findVersionBefore = query(
  * Versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 shows archived ones too,
  * `after` is a version's id or empty, `limit` -1 is everything.
  */
-export const listVersionsOf = query(
+export const listVersionsByTemplate = query(
   selectShown()
     .where(
       and(

@@ -136,12 +136,12 @@ export const listSessions = query(
 );
 
 /** Ends every sign-in of a user but `except`; tokens and what applications were granted stay. */
-export const deleteSessionsOf = statement<{ user_id: string; except: string }>(
+export const deleteSessionsByUser = statement<{ user_id: string; except: string }>(
   build.delete(api_keys).where(and(given(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
 /** Ends every key of a user, such as after a new password; `except` stays. */
-export const deleteKeysOf = statement<{ user_id: string; except: string }>(
+export const deleteKeysByUser = statement<{ user_id: string; except: string }>(
   build
     .delete(api_keys)
     .where(sql`${api_keys.user_id} = ${sql.placeholder("user_id")} and ${api_keys.id} <> ${sql.placeholder("except")}`),

@@ -86,7 +86,7 @@ export const deleteLink = statement<{ user_id: string; provider_id: string }>(
   { expect: 1 },
 );
 
-export const deleteLinksOf = deleteBy(external_auth_links, external_auth_links.user_id);
+export const deleteLinksByUser = deleteBy(external_auth_links, external_auth_links.user_id);
 
 /** Those of everybody at one provider. */
 export const deleteLinksAt = deleteBy(external_auth_links, external_auth_links.provider_id);

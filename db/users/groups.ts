@@ -18,7 +18,7 @@ export const findGroupByName = query(
 );
 
 /** By name: {organization_id}. */
-export const listGroupsOf = query(
+export const listGroupsByOrganization = query(
   build
     .select()
     .from(groups)
@@ -72,7 +72,7 @@ const deleteOne = deleteBy(groups, groups.id);
 export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
 
 /** The groups of an organization that is deleted; after their members are gone. */
-export const deleteGroupsOf = deleteBy(groups, groups.organization_id);
+export const deleteGroupsByOrganization = deleteBy(groups, groups.organization_id);
 
 type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
 

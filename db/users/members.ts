@@ -93,13 +93,13 @@ const leaveGroups = statement<Pair>(
  */
 export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
 
-const deleteMembersOf = deleteBy(organization_members, organization_members.organization_id);
-const deleteGroupMembersOf = deleteBy(group_members, group_members.organization_id);
+const deleteMembersByOrganization = deleteBy(organization_members, organization_members.organization_id);
+const deleteGroupMembersByOrganization = deleteBy(group_members, group_members.organization_id);
 
 /** Ends every membership, when the organization is deleted. */
-export const endMembershipsOf = (organization_id: string): Statement[] => [
-  deleteMembersOf(organization_id),
-  deleteGroupMembersOf(organization_id),
+export const endMembershipsByOrganization = (organization_id: string): Statement[] => [
+  deleteMembersByOrganization(organization_id),
+  deleteGroupMembersByOrganization(organization_id),
 ];
 
 /** Returns ten of the people who look after templates there, those of the organization first: {organization_id}. */

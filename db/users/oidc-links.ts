@@ -33,4 +33,4 @@ export const isUnlinkedStill = statement<{ user_id: string }>(
   { expect: 0, alone: "links" },
 );
 
-export const deleteOidcLinksOf = deleteBy(oidc_links, oidc_links.user_id);
+export const deleteOidcLinksByUser = deleteBy(oidc_links, oidc_links.user_id);

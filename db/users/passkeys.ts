@@ -19,7 +19,7 @@ export const findPasskeyByCredential = findBy(passkeys, passkeys.credential_id);
 export const insertPasskey = insertInto(passkeys);
 export const updatePasskey = updateBy(passkeys, passkeys.id);
 export const deletePasskey = deleteBy(passkeys, passkeys.id);
-export const deletePasskeysOf = deleteBy(passkeys, passkeys.user_id);
+export const deletePasskeysByUser = deleteBy(passkeys, passkeys.user_id);
 
 /** Notes a use. Refused as `stale` when another came in between. */
 export const usePasskey = statement<{ id: string; known_counter: number; counter: number; now: number }>(

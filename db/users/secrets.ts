@@ -47,4 +47,4 @@ export const deleteUserSecret = statement<{ user_id: string; id: string }>(
   { expect: 1 },
 );
 
-export const deleteUserSecretsOf = deleteBy(user_secrets, user_secrets.user_id);
+export const deleteSecretsByUser = deleteBy(user_secrets, user_secrets.user_id);

@@ -40,4 +40,4 @@ export const deleteUserSkill = statement<{ user_id: string; id: string }>(
   { expect: 1 },
 );
 
-export const deleteUserSkillsOf = deleteBy(user_skills, user_skills.user_id);
+export const deleteSkillsByUser = deleteBy(user_skills, user_skills.user_id);

@@ -29,7 +29,7 @@ const GROUPS = {
   all: "0",
 } as const;
 
-const sqlOf = (group: string): string => `
+const toSql = (group: string): string => `
   with ended as (
     select ${group} as slot,
       case when jobs.error <> '' and jobs.canceled_at is null then 1 else 0 end as failed,
@@ -56,7 +56,7 @@ export const sumBuilds = (
   by: keyof typeof GROUPS,
   { from, to, step, templates, changed_at, forward }: FiguresOf,
 ): Query<BuildFigures & { readonly slot: string }> => ({
-  sql: sqlOf(GROUPS[by]),
+  sql: toSql(GROUPS[by]),
   params: [
     ...[from, to, step, changed_at, forward],
     ...[PREBUILDS_USER_ID, templates ? "some" : "", JSON.stringify(templates ?? [])],

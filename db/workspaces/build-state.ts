@@ -2,14 +2,14 @@
 // worker of its own remembers a place, that stays readable, because the queue chooses by it.
 import type { Encryption } from "#base/encryption.ts";
 
-const contextOf = (workspace_id: string): string => `build_state:${workspace_id}`;
+const toSealContext = (workspace_id: string): string => `build_state:${workspace_id}`;
 
 /** Provisioners whose states are sealed. */
 const SEALED = new Set(["terraform", "external"]);
 
 type Sealed = { readonly place?: string; readonly sealed: string };
 
-const partsOf = (text: string): Partial<Sealed> => {
+const splitState = (text: string): Partial<Sealed> => {
   if (!text.startsWith("{")) return {};
   try {
     return JSON.parse(text) as Partial<Sealed>;
@@ -25,15 +25,15 @@ export const sealState = (
   state: string | null,
 ): string | null => {
   if (state === null || !SEALED.has(provisioner)) return state;
-  const { place } = partsOf(state);
-  const sealed = encryption.seal(Bun.gzipSync(state).toBase64(), contextOf(workspace_id));
+  const { place } = splitState(state);
+  const sealed = encryption.seal(Bun.gzipSync(state).toBase64(), toSealContext(workspace_id));
   return JSON.stringify({ ...(typeof place === "string" ? { place } : {}), sealed } satisfies Sealed);
 };
 
 /** What was sealed; what was not is answered as it is. Throws `UnsealError`. */
 export const openState = (encryption: Encryption, workspace_id: string, stored: string | null): string | null => {
-  const { sealed } = stored === null ? {} : partsOf(stored);
+  const { sealed } = stored === null ? {} : splitState(stored);
   if (typeof sealed !== "string") return stored;
-  const zipped = Uint8Array.fromBase64(encryption.open(sealed, contextOf(workspace_id)));
+  const zipped = Uint8Array.fromBase64(encryption.open(sealed, toSealContext(workspace_id)));
   return new TextDecoder().decode(Bun.gunzipSync(zipped));
 };

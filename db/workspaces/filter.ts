@@ -142,7 +142,7 @@ const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Par
 const both = (a: Part, b: Part): Part => part(`${a.sql} and ${b.sql}`, ...a.params, ...b.params);
 
 /** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */
-export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
+export const toScopes = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
   if (scope === "all") return [part("true")];
   const { organizations, only } = scope;
   const own = only === undefined ? ownOrShared(scope) : both(ownOrShared(scope), part("w.id = ?", only));
@@ -157,8 +157,8 @@ export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
 };
 
 /** The same as one condition. */
-export const scopeOf = (filter: WorkspaceFilter): Part => {
-  const parts = scopesOf(filter);
+export const toScope = (filter: WorkspaceFilter): Part => {
+  const parts = toScopes(filter);
   const [first = part("false")] = parts;
   if (parts.length === 1) return first;
   // Nothing is found by it, only looked at: plain columns would tempt the planner.
@@ -179,7 +179,7 @@ const NARROW = [
 ];
 
 /** All but what the caller may see; never empty. A plus keeps SQLite from beginning with that column. */
-export const conditionsOf = (filter: WorkspaceFilter): Part[] => {
+export const toConditions = (filter: WorkspaceFilter): Part[] => {
   const given = <T>(value: T | undefined, make: (value: T) => Part | Part[]): Part[] =>
     value === undefined ? [] : [make(value)].flat();
   const { status } = filter;

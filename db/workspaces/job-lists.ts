@@ -26,7 +26,7 @@ const selectJobs = () =>
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
 /** {organization_id, initiator (id or empty: all), limit}. For `scan`. */
-export const listJobsOf = query(
+export const listJobsByOrganization = query(
   selectJobs()
     .where(
       and(
@@ -39,5 +39,5 @@ export const listJobsOf = query(
 );
 
 /** {organization_id, id}. */
-export const findJobOf = query(selectJobs().where(and(given(jobs.organization_id), given(jobs.id))));
-export type ListedJob = RowOfQuery<typeof findJobOf>;
+export const findJobInOrganization = query(selectJobs().where(and(given(jobs.organization_id), given(jobs.id))));
+export type ListedJob = RowOfQuery<typeof findJobInOrganization>;

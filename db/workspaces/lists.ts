@@ -3,7 +3,7 @@
 // because the order of the joins is what makes a page of many cheap: people by name, then the workspaces of each by name.
 
 import type { Query } from "../engine/sql.ts";
-import { conditionsOf, isNarrow, type Part, scopeOf, scopesOf, type WorkspaceFilter } from "./filter.ts";
+import { isNarrow, type Part, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
 
 /** `limit` rows at most; `favorites_of` is whoever looks. */
 export type Wanted = { readonly favorites_of: string; readonly limit: number };
@@ -28,7 +28,7 @@ type PageRow = { readonly id: string | null; readonly count: number };
  * One statement, so that a workspace which moves from one part to another meanwhile is in exactly one of them.
  */
 export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
-  const parts = [count(filter), ...ranksOf(filter).map((rank) => rankedIds(filter, rank, wanted))];
+  const parts = [count(filter), ...listRanks(filter).map((rank) => rankedIds(filter, rank, wanted))];
   return {
     sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
     params: [...parts.flatMap(({ params }) => params), wanted.limit + 1],
@@ -37,7 +37,7 @@ export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query
 };
 
 /** The parts in which something can be found. */
-const ranksOf = ({ status }: WorkspaceFilter): readonly Rank[] => {
+const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   if (status === undefined) return ["favorites", "running", "others"];
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
 };
@@ -47,16 +47,16 @@ const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part =>
   const mine = `${isMarked ? "" : "not "}(${isMarked ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
   const byName = !isMarked && !isFew(filter);
   const parts: Part[] = [
-    ...conditionsOf(filter),
-    scopeOf(filter),
+    ...toConditions(filter),
+    toScope(filter),
     { sql: mine, params: [wanted.favorites_of] },
-    ...(filter.status === undefined && !isMarked ? [rankOf(rank, byName)] : []),
+    ...(filter.status === undefined && !isMarked ? [selectRank(rank, byName)] : []),
   ];
   // In the order of the index: nothing is sorted but what is found.
   const index = rank === "running" || filter.status !== undefined ? "workspaces_list" : "workspaces_name";
   const from = byName
     ? `users u cross join workspaces w indexed by ${index} on w.owner_id = u.id`
-    : `workspaces w ${indexOf(filter)} join users u on u.id = w.owner_id`;
+    : `workspaces w ${chooseIndex(filter)} join users u on u.id = w.owner_id`;
   return {
     sql: `select id, 0 from (select w.id from ${from} where ${parts.map((part) => part.sql).join(" and ")}
       order by lower(u.username), u.id, lower(w.name) limit ?)`,
@@ -64,13 +64,13 @@ const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part =>
   };
 };
 
-const rankOf = (rank: Rank, byName: boolean): Part => ({
+const selectRank = (rank: Rank, byName: boolean): Part => ({
   sql: `${byName ? "" : "+"}w.status ${rank === "running" ? "=" : "<>"} 'running'`,
   params: [],
 });
 
 /** What SQLite does not find by itself. */
-const indexOf = (filter: WorkspaceFilter): string => {
+const chooseIndex = (filter: WorkspaceFilter): string => {
   const { shared, shared_with_user, shared_with_group } = filter;
   if (shared === true || shared_with_user !== undefined || shared_with_group !== undefined) {
     return "indexed by workspaces_shared";
@@ -79,10 +79,10 @@ const indexOf = (filter: WorkspaceFilter): string => {
 };
 
 const count = (filter: WorkspaceFilter): Part => {
-  const all = conditionsOf(filter);
+  const all = toConditions(filter);
   const whole = !isNarrow(filter) && filter.status === undefined && filter.scope === "all";
-  const index = whole ? "indexed by workspaces_alive" : indexOf(filter);
-  const counts = scopesOf(filter).map((scope) => {
+  const index = whole ? "indexed by workspaces_alive" : chooseIndex(filter);
+  const counts = toScopes(filter).map((scope) => {
     const parts = [scope, ...all];
     return {
       sql: `(select count(*) from workspaces w ${index} where ${parts.map((part) => part.sql).join(" and ")})`,

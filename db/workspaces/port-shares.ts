@@ -97,7 +97,7 @@ export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "ag
 );
 
 /** All of a workspace, when it is deleted. */
-export const deletePortSharesOf = deleteBy(port_shares, port_shares.workspace_id);
+export const deletePortSharesByWorkspace = deleteBy(port_shares, port_shares.workspace_id);
 
 /** Changes nothing; refuses the batch as stale when the template's maximum is another by now: {id, level}. */
 export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(

@@ -21,7 +21,7 @@ export const listResources = query(
 );
 
 /** The resources of several jobs; `job_ids` is a JSON array. */
-export const listResourcesOf = query(
+export const listResourcesByJobs = query(
   build
     .select()
     .from(workspace_resources)

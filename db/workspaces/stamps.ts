@@ -45,15 +45,15 @@ const ONE = `${SQL} where w.id = ?`;
 const SEVERAL = `${SQL} where w.id in (select value from json_each(?))`;
 
 const NOBODY: Acl = {};
-const aclOf = (value: Value | undefined): Acl => (value === "{}" ? NOBODY : (JSON.parse(value as string) as Acl));
+const parseAcl = (value: Value | undefined): Acl => (value === "{}" ? NOBODY : (JSON.parse(value as string) as Acl));
 
 const map = (row: Value[]): WorkspaceStamp => ({
   id: row[0] as string,
   owner_id: row[1] as string,
   organization_id: row[2] as string,
   deleted: row[3] === 1,
-  user_acl: aclOf(row[4]),
-  group_acl: aclOf(row[5]),
+  user_acl: parseAcl(row[4]),
+  group_acl: parseAcl(row[5]),
   stamp: `${row[6]} ${row[7]} ${row[8]} ${row[9] ?? ""}`,
 });
 

@@ -1,7 +1,7 @@
 // Workspaces as rows of a list, read on a reader Worker: all the caller may see, or those of them with these ids. Written by hand:
 // one statement for thousands of rows, agents included.
 import type { Query, Value } from "../engine/sql.ts";
-import { type Scope, scopeOf } from "./filter.ts";
+import { type Scope, toScope } from "./filter.ts";
 
 /** An agent as it is stored: its status is derived by whoever shows it. Times are milliseconds since 1970. */
 export type SummaryAgent = {
@@ -76,7 +76,7 @@ const map = (row: Value[]): SummaryRow =>
 export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Query<SummaryRow> => {
   const among = ids === undefined ? "" : "and w.id in (select value from json_each(?))";
   const narrow = ids === undefined ? {} : { ids };
-  const seen = scopeOf({ scope, now: 0, silence_ms: 0, dormant: false, ...narrow });
+  const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false, ...narrow });
   return {
     sql: `${SELECT} where w.deleted = 0 ${among} and ${seen.sql}`,
     params: [...(ids === undefined ? [] : [JSON.stringify(ids)]), ...seen.params],
@@ -86,7 +86,7 @@ export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Q
 
 /** Ids of all the caller may see, the viewer's own first and of those the one used last: in the order in which somebody looks at them. */
 export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<string> => {
-  const seen = scopeOf({ scope, now: 0, silence_ms: 0, dormant: false });
+  const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false });
   return {
     sql: `select w.id from workspaces w where w.deleted = 0 and ${seen.sql}
       order by case when w.owner_id = ? then 0 else 1 end, w.last_used_at desc, w.id`,

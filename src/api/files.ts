@@ -5,7 +5,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
-import { zipOf } from "#src/provisioners/archive-convert.ts";
+import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
 import { tooLarge, UPLOAD_LIMIT } from "./http/body/body.ts";
@@ -107,7 +107,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   const convert = format === "zip" && file.mimetype === "application/x-tar";
   const type = convert ? "application/zip" : file.mimetype;
   const extension = type === "application/zip" ? "zip" : "tar";
-  return new Response(convert ? await zipOf(path).catch(notConvertible) : Bun.file(path), {
+  return new Response(convert ? await streamZip(path).catch(notConvertible) : Bun.file(path), {
     headers: {
       "content-type": type,
       // Never shown by a browser, whatever is inside.

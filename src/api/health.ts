@@ -26,7 +26,7 @@ export const health = (ctx: ApiContext) =>
     .get(
       "/readyz",
       ({ status }) => {
-        const why = ctx.draining ? "The server is stopping." : (whyNotServing(ctx) ?? troubleOf(ctx));
+        const why = ctx.draining ? "The server is stopping." : (whyNotServing(ctx) ?? findTrouble(ctx));
         const state = nodeState(ctx);
         return why === undefined
           ? status(200, { message: readyMessage(state), ...state })
@@ -51,7 +51,7 @@ const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
   cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
 
 /** What keeps the database from its work. */
-const troubleOf = ({ store }: ApiContext): string | undefined => {
+const findTrouble = ({ store }: ApiContext): string | undefined => {
   const { trouble } = store;
   if (trouble === undefined) return undefined;
   const since = `since ${rfc3339(trouble.since)}`;

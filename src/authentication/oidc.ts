@@ -170,7 +170,7 @@ export class OidcClient {
 
   #inWords(library: Library, error: unknown): OidcError {
     if (error instanceof OidcError) return error;
-    const cause = rootOf(error);
+    const cause = findRootCause(error);
     if (error instanceof library.AuthorizationResponseError) {
       const said = error.error === "access_denied" ? "You said no there." : `It said ${codeIn(error.error)}.`;
       return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
@@ -185,9 +185,9 @@ export class OidcClient {
   }
 }
 
-const rootOf = (error: unknown): unknown =>
+const findRootCause = (error: unknown): unknown =>
   error instanceof Error && error.cause !== undefined && !(error instanceof OutboundError)
-    ? rootOf(error.cause)
+    ? findRootCause(error.cause)
     : error;
 
 /** A word of the protocol, not whatever a provider writes. */

@@ -38,7 +38,7 @@ export const fromBase32 = (text: string): Uint8Array => {
 export const stepAt = (now: number): number => Math.floor(now / STEP_MS);
 
 /** The code of a step. `secret`: base32. */
-export const codeOf = (secret: string, step: number): string => {
+export const computeCode = (secret: string, step: number): string => {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
   const hash = createHmac("sha1", fromBase32(secret)).update(counter).digest();
@@ -48,11 +48,13 @@ export const codeOf = (secret: string, step: number): string => {
 };
 
 /** The step whose code this is: the present one, or the one before or after it for clocks that differ. Undefined: it is wrong. */
-export const stepOf = (secret: string, code: string, now: number): number | undefined => {
+export const findStep = (secret: string, code: string, now: number): number | undefined => {
   if (!/^\d{6}$/.test(code)) return undefined;
   const present = stepAt(now);
   const given = Buffer.from(code);
-  return [present, present - 1, present + 1].find((step) => timingSafeEqual(Buffer.from(codeOf(secret, step)), given));
+  return [present, present - 1, present + 1].find((step) =>
+    timingSafeEqual(Buffer.from(computeCode(secret, step)), given),
+  );
 };
 
 /** What the QR code of an enrolment holds. `account` tells several accounts of one app apart. */

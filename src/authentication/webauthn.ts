@@ -21,17 +21,17 @@ export type Party = { readonly id: string; readonly origin: string };
 export type Asked = { readonly options: Record<string, unknown>; readonly challenge: string };
 
 /** Browsers take no address for a name, and give no passkeys without encryption but on this machine. */
-export const partyOf = ({ hostname, origin, protocol }: URL): Party | undefined => {
+export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
   const isAddress = /^[\d.]+$/.test(hostname) || hostname.startsWith("[");
   return !isAddress && (protocol === "https:" || hostname === "localhost") ? { id: hostname, origin } : undefined;
 };
 
-const transportsOf = (names: readonly string[]): AuthenticatorTransport[] => [
+const toTransports = (names: readonly string[]): AuthenticatorTransport[] => [
   ...(names as readonly AuthenticatorTransport[]),
 ];
 
 const allowed = (known: readonly StoredPasskey[]) =>
-  known.map(({ credential_id, transports }) => ({ id: credential_id, transports: transportsOf(transports) }));
+  known.map(({ credential_id, transports }) => ({ id: credential_id, transports: toTransports(transports) }));
 
 type Holder = { readonly id: string; readonly email: string; readonly name: string };
 
@@ -111,7 +111,7 @@ export const proved = async (
       credential: {
         id,
         counter,
-        transports: transportsOf(transports),
+        transports: toTransports(transports),
         publicKey: new Uint8Array(Buffer.from(public_key, "base64url")),
       },
     });

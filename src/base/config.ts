@@ -6,8 +6,8 @@ import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/
 import { settingsTable } from "./config/describe.ts";
 import { address as addressKind } from "./config/kinds.ts";
 import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
-import { secretVariablesOf, variablesOf } from "./config/secret-files.ts";
-import { envOf, flagOf } from "./config/setting.ts";
+import { listSecretVariables, listVariables } from "./config/secret-files.ts";
+import { toFlag, toVariableName } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS, type WorkerConfig } from "./config/worker-settings.ts";
 import { type Problem, UsageError } from "./usage-error.ts";
@@ -34,16 +34,16 @@ const TEST_VARIABLES = [
   "SLIPWAY_TEST_TERRAFORM",
 ];
 
-const CLIENT_VARIABLES = variablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
-const WORKER_VARIABLES = variablesOf(WORKER_SETTINGS, WORKER_ENV_PREFIX);
-const DAEMON_VARIABLES = variablesOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX);
+const CLIENT_VARIABLES = listVariables(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
+const WORKER_VARIABLES = listVariables(WORKER_SETTINGS, WORKER_ENV_PREFIX);
+const DAEMON_VARIABLES = listVariables(DAEMON_SETTINGS, DAEMON_ENV_PREFIX);
 
 /** Every variable whose value is a secret, of whatever verb: a server may be started where those of others are set. */
 export const SECRET_VARIABLES: readonly string[] = [
-  ...secretVariablesOf(SERVER_SETTINGS),
-  ...secretVariablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
-  ...secretVariablesOf(WORKER_SETTINGS, WORKER_ENV_PREFIX),
-  ...secretVariablesOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+  ...listSecretVariables(SERVER_SETTINGS),
+  ...listSecretVariables(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+  ...listSecretVariables(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+  ...listSecretVariables(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
 ];
 
 /** The server's settings: flag before environment before file before default. Throws UsageError. */
@@ -95,7 +95,7 @@ export const loadClientConfig = (
   session?: KeptSession,
 ): ClientConfig => {
   const argv = Object.entries(flags).flatMap(([key, value]) =>
-    value === undefined ? [] : [`${flagOf(key)}=${value}`],
+    value === undefined ? [] : [`${toFlag(key)}=${value}`],
   );
   const own = Object.fromEntries(CLIENT_VARIABLES.map((name) => [name, env[name]]));
   const rules = { table: CLIENT_SETTINGS, prefix: CLIENT_ENV_PREFIX, otherVariables: [] };
@@ -113,19 +113,21 @@ export const loadWorkerConfig = (input: Input): WorkerSettings => {
   const { config } = loadSettings({ table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [] }, input);
   const { url, key = secretIn("key_file", config.key_file, input) } = config;
   const missing = (name: string, detail: string): UsageError =>
-    new UsageError([{ name: `${flagOf(name)} or ${envOf(name, WORKER_ENV_PREFIX)}`, from: "not given", detail }]);
+    new UsageError([
+      { name: `${toFlag(name)} or ${toVariableName(name, WORKER_ENV_PREFIX)}`, from: "not given", detail },
+    ]);
   if (url === undefined) throw missing("url", "the server's access URL is needed");
   if (key === undefined) throw missing("key", "a provisioner key is needed, or --key-file");
   const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
   if (isPlain && config.provisioners.includes("terraform") && !config.insecure) {
     const detail = "states and secrets of Terraform would travel in the clear: give an https address, or --insecure";
-    throw new UsageError([{ name: flagOf("url"), from: url.origin, detail }]);
+    throw new UsageError([{ name: toFlag("url"), from: url.origin, detail }]);
   }
   return { ...config, url, key };
 };
 
 const missingForDaemon = (key: string, detail: string): UsageError =>
-  new UsageError([{ name: `${flagOf(key)} or ${envOf(key, DAEMON_ENV_PREFIX)}`, from: "not given", detail }]);
+  new UsageError([{ name: `${toFlag(key)} or ${toVariableName(key, DAEMON_ENV_PREFIX)}`, from: "not given", detail }]);
 
 function secretIn(setting: string, file: string | undefined, input: Input): string | undefined {
   if (file === undefined) return undefined;
@@ -133,7 +135,7 @@ function secretIn(setting: string, file: string | undefined, input: Input): stri
     return input.readFile(file).trim() || undefined;
   } catch (error) {
     const detail = `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    throw new UsageError([{ name: flagOf(setting), from: file, detail }]);
+    throw new UsageError([{ name: toFlag(setting), from: file, detail }]);
   }
 }
 
@@ -213,7 +215,7 @@ function firstUserIsWhole(config: Config): Problem[] {
   const missing = keys.filter((key) => config[key] === undefined);
   if (missing.length === 0 || missing.length === keys.length) return [];
   return missing.map((key) => ({
-    name: envOf(key),
+    name: toVariableName(key),
     from: "not given",
     detail: `the first user needs all of ${keys.join(", ")}, or none of them`,
   }));
@@ -221,7 +223,7 @@ function firstUserIsWhole(config: Config): Problem[] {
 
 function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
   if ((tls_cert_file === undefined) === (tls_key_file === undefined)) return [];
-  const name = envOf(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
+  const name = toVariableName(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
@@ -231,18 +233,18 @@ function storageIsWhole(config: Config): Problem[] {
   const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
   const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
-  const found: Problem[] = missing.map((key) => ({ name: envOf(key), from: "not given", detail }));
+  const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
   if (given.length === 0 || config.database_url !== undefined) return found;
   const alone =
     "uploads of one server are in its data directory, which backups hold: leave s3_bucket away, or set database_url";
-  return [...found, { name: envOf(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
+  return [...found, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
 }
 
 function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {
   const needed = hook_url !== undefined || hook_previous_secret !== undefined;
   if (!needed || hook_secret !== undefined) return [];
   const detail = "hooks are signed: hook_url and hook_previous_secret need hook_secret";
-  return [{ name: envOf("hook_secret"), from: "not given", detail }];
+  return [{ name: toVariableName("hook_secret"), from: "not given", detail }];
 }
 
 /** The block of docs/configuration.md that lists every setting. */
@@ -252,5 +254,5 @@ function clusterIsWhole({ database_url, backup_interval }: Config): Problem[] {
   if (database_url === undefined || backup_interval === undefined) return [];
   const detail =
     "backups are of a data directory; PostgreSQL is backed up where it runs, so leave backup_interval away";
-  return [{ name: envOf("backup_interval"), from: "beside database_url", detail }];
+  return [{ name: toVariableName("backup_interval"), from: "beside database_url", detail }];
 }

@@ -102,7 +102,7 @@ export const openEncryption = (directory: string): Encryption => {
 };
 
 /** A key that is given in words: 64 hexadecimal digits. Throws `EncryptionKeyError`. */
-export const encryptionOf = (digits: string): Encryption => {
+export const parseEncryptionKey = (digits: string): Encryption => {
   if (!/^[0-9a-f]{64}\s*$/.test(digits))
     throw new EncryptionKeyError("encryption_key must be 64 hexadecimal digits, such as `openssl rand -hex 32` makes");
   return new Encryption(Buffer.from(digits.trim(), "hex"));
@@ -119,7 +119,7 @@ const readIfThere = (file: string): string | undefined => {
 
 /** Puts a key that is given in words into the data directory. Throws `EncryptionKeyError`. */
 export const putKey = (directory: string, digits: string): void => {
-  encryptionOf(digits);
+  parseEncryptionKey(digits);
   makeKey(directory, keyFile(directory), Buffer.from(digits.trim(), "hex"));
 };
 

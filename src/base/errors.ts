@@ -92,4 +92,4 @@ export class NotBegun extends AppError {
 }
 
 /** The kind of any thrown value: unknown errors are `internal`. */
-export const kindOf = (error: unknown): ErrorKind => (error instanceof AppError ? error.kind : "internal");
+export const toErrorKind = (error: unknown): ErrorKind => (error instanceof AppError ? error.kind : "internal");

@@ -19,7 +19,7 @@ export const ANY_TYPE = "application/octet-stream";
 export const LOOKED_AT = 8_192;
 
 /** The media type that the first bytes name; undefined for texts and everything else. */
-export const signatureOf = (bytes: Uint8Array): string | undefined => {
+export const detectSignature = (bytes: Uint8Array): string | undefined => {
   const head = String.fromCharCode(...bytes.subarray(0, LONGEST));
   return SIGNATURES.find(([, fits]) => fits(head))?.[0];
 };
@@ -28,9 +28,9 @@ export const signatureOf = (bytes: Uint8Array): string | undefined => {
  * The media type of what is no text, by the beginning of a file; undefined for text. Text in an older encoding is text: it has no
  * control characters.
  */
-export const binaryTypeOf = (head: Uint8Array): string | undefined => {
+export const detectBinaryType = (head: Uint8Array): string | undefined => {
   const looked = head.subarray(0, LOOKED_AT);
-  const signed = signatureOf(looked);
+  const signed = detectSignature(looked);
   if (signed !== undefined) return signed;
   const hasControl = looked.some((byte) => byte < 32 && !IN_TEXT.has(byte));
   return looked.includes(0) || (hasControl && !isUtf8(looked)) ? ANY_TYPE : undefined;

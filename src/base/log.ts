@@ -78,15 +78,15 @@ const remember = (record: LogRecord): void =>
   recentLog.add({
     at: record.timestamp,
     level: levelName(record),
-    area: areaOf(record),
-    text: plain(said(record) + factsOf(record)),
+    area: getCategory(record),
+    text: plain(said(record) + formatFields(record)),
   });
 
 function jsonLine(record: LogRecord): string {
   const head = {
     time: rfc3339(record.timestamp),
     level: levelName(record),
-    area: areaOf(record),
+    area: getCategory(record),
     message: said(record),
   };
   // Ours last: a property named `level` does not replace the level.
@@ -94,11 +94,11 @@ function jsonLine(record: LogRecord): string {
 }
 
 function textLine(record: LogRecord): string {
-  const head = `${rfc3339(record.timestamp)} ${levelName(record).toUpperCase().padEnd(5)} ${areaOf(record)}: ${said(record)}`;
-  return `${plain(head + factsOf(record))}\n`;
+  const head = `${rfc3339(record.timestamp)} ${levelName(record).toUpperCase().padEnd(5)} ${getCategory(record)}: ${said(record)}`;
+  return `${plain(head + formatFields(record))}\n`;
 }
 
-const factsOf = (record: LogRecord): string =>
+const formatFields = (record: LogRecord): string =>
   Object.entries(record.properties)
     .map(([key, value]) => ` ${key}=${textValue(value)}`)
     .join("");
@@ -108,7 +108,7 @@ const plain = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\uff
 
 const levelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
 
-const areaOf = (record: LogRecord): string =>
+const getCategory = (record: LogRecord): string =>
   (record.category[0] === ROOT ? record.category.slice(1) : record.category).join(".");
 
 const said = (record: LogRecord): string =>

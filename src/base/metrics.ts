@@ -75,7 +75,7 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         gauge.reset();
-        for (const { labels, value } of rowsOf(read())) gauge.set(labels, value);
+        for (const { labels, value } of toRows(read())) gauge.set(labels, value);
       },
     });
   }
@@ -89,7 +89,7 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         counter.reset();
-        for (const { labels, value } of rowsOf(read())) counter.inc(labels, value);
+        for (const { labels, value } of toRows(read())) counter.inc(labels, value);
       },
     });
   }
@@ -105,4 +105,4 @@ export class Metrics {
   }
 }
 
-const rowsOf = (read: number | Labelled): Labelled => (typeof read === "number" ? [{ labels: {}, value: read }] : read);
+const toRows = (read: number | Labelled): Labelled => (typeof read === "number" ? [{ labels: {}, value: read }] : read);

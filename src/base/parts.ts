@@ -51,10 +51,10 @@ export const NO_PARTS: Parts = { has: () => false, isFirst: false, comings: 0, n
 export type PartNumbers = readonly number[] | undefined;
 
 /** The same, where a list may be all there are. */
-export const someOf = (parts: readonly number[]): PartNumbers => (parts.length === PARTS ? undefined : parts);
+export const selectParts = (parts: readonly number[]): PartNumbers => (parts.length === PARTS ? undefined : parts);
 
 /** What this node has now. */
 export const ownParts = (parts: Parts): PartNumbers =>
   parts === ALL_PARTS
     ? undefined
-    : someOf(Array.from({ length: PARTS }, (_, part) => part).filter((part) => parts.has(part)));
+    : selectParts(Array.from({ length: PARTS }, (_, part) => part).filter((part) => parts.has(part)));

@@ -14,7 +14,7 @@ const MAX_LINES = 10_000;
 const MAX_NAME = 128;
 
 /** The cells of a line; separators inside of quotes belong to the cell. */
-const cellsOf = (line: string): string[] =>
+const splitCells = (line: string): string[] =>
   [...line.matchAll(/\s*"((?:[^"]|"")*)"([^,;\t]*)|[^,;\t]+/g)]
     .map(([all, quoted, rest]) => (quoted === undefined ? all : `${quoted.replaceAll('""', '"')}${rest ?? ""}`).trim())
     .filter((cell) => cell !== "");
@@ -26,7 +26,7 @@ const personIn = (cell: string): ListedPerson | undefined => {
 };
 
 const readLine = (line: string): readonly ListedPerson[] => {
-  const cells = cellsOf(line);
+  const cells = splitCells(line);
   const people = cells.flatMap((cell) => personIn(cell) ?? []);
   const [only] = people;
   // Addresses with blanks between them.

@@ -12,8 +12,8 @@ export type RecentLine = {
   readonly text: string;
 };
 
-const MOST_LINES = 2_000;
-const MOST_CHARACTERS = 2 * 1024 * 1024;
+const MAX_LINES = 2_000;
+const MAX_CHARACTERS = 2 * 1024 * 1024;
 const LONGEST = 4_096;
 
 export class RecentLog {
@@ -29,7 +29,7 @@ export class RecentLog {
     const text = line.text.length > LONGEST ? `${line.text.slice(0, LONGEST)}…` : line.text;
     this.#lines.push({ ...line, id: this.#last, text });
     this.#characters += text.length;
-    while (this.#lines.length > MOST_LINES || this.#characters > MOST_CHARACTERS) {
+    while (this.#lines.length > MAX_LINES || this.#characters > MAX_CHARACTERS) {
       this.#characters -= this.#lines.shift()?.text.length ?? 0;
     }
     for (const listener of this.#listeners) listener();

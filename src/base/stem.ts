@@ -31,7 +31,7 @@ const FOURTH = endings("al> ance> ence> er> ic> able> ible> ant> ement> ment> en
 const BEHIND: Readonly<Record<string, RegExp>> = { ogi: /l$/, li: /[cdeghkmnrt]$/, ion: /[st]$/ };
 
 /** The stem of one word; words that are not plain a to z stay as they are. */
-export const stemOf = (word: string): string => {
+export const stemWord = (word: string): string => {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word;
   const known = EXCEPTIONS.get(word);
   if (known) return known;

@@ -6,7 +6,7 @@ import type { Encryption } from "./encryption.ts";
 /** Turns a text into what is stored, or what was stored into the text. */
 export type TextChange = (text: string) => string;
 
-const contextOf = (agent_id: string): string => `agent_text:${agent_id}`;
+const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
 
 /**
  * Seals texts of one agent that hold one of `secrets` (values of sensitive variables; empty ones do not count). What looks as if it was
@@ -16,14 +16,14 @@ export const sealSecretTexts = (encryption: Encryption, agent_id: string, secret
   const known = secrets.filter((secret) => secret !== "");
   return (text) =>
     known.some((secret) => text.includes(secret)) || text.startsWith(encryption.prefix)
-      ? encryption.seal(text, contextOf(agent_id))
+      ? encryption.seal(text, toSealContext(agent_id))
       : text;
 };
 
 /** What `sealSecretTexts` was given. Throws `UnsealError` when a sealed text was altered or belongs to another agent. */
 export const openSecretTexts = (encryption: Encryption, agent_id: string): TextChange => {
   const { prefix } = encryption;
-  return (text) => (text.startsWith(prefix) ? encryption.open(text, contextOf(agent_id)) : text);
+  return (text) => (text.startsWith(prefix) ? encryption.open(text, toSealContext(agent_id)) : text);
 };
 
 /** The same names with changed values. */

@@ -12,10 +12,10 @@ const NOBODY: ReadonlySet<string> = new Set();
 export const tracing = wantsTrace;
 
 /** Runs `work` for these requests and no others. */
-export const asPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
+export const runAsPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
 /** The requests that this work is done for; none while nobody wants to know. */
-export const requestsOf = (): ReadonlySet<string> => (tracing() && current.getStore()) || NOBODY;
+export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NOBODY;
 
 /** What runs now turns out to be done for these, too: messages of several requests that go through one turn together. */
 export const alsoFor = (requests: Iterable<string>): void => {
@@ -40,16 +40,16 @@ export const stopwatch = (): (() => number) => {
 
 /** The same message to an actor, which says for which requests it ran; whoever runs the mailbox may belong to another one. */
 export const tracedMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
-  const asked = requestsOf();
+  const asked = currentRequests();
   const waiting = stopwatch();
   return () =>
-    asPartOf(asked, async () => {
+    runAsPartOf(asked, async () => {
       const waited_ms = waiting();
       const taking = stopwatch();
       try {
         return await task();
       } finally {
-        traceStep("message", requestsOf(), { actor, waited_ms, took_ms: taking() });
+        traceStep("message", currentRequests(), { actor, waited_ms, took_ms: taking() });
       }
     });
 };

@@ -1,6 +1,6 @@
 // The words of a text as searches see them: letters and digits, in lower case; for what was said without English stop words and down
 // to their stems. Used by the index and by searches alike, so that both always agree. Pure.
-import { stemOf } from "./stem.ts";
+import { stemWord } from "./stem.ts";
 
 /** Words so common that nobody looks for them. */
 const STOP_WORDS = new Set(
@@ -25,14 +25,14 @@ const stemmed = (word: string): string => {
   let stem = stems.get(word);
   if (stem === undefined) {
     if (stems.size >= STEMS_KEPT) stems.clear();
-    stem = stemOf(word);
+    stem = stemWord(word);
     stems.set(word, stem);
   }
   return stem;
 };
 
 /** Every word, as it stands; at most `limit`. */
-export const wordsOf = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
+export const splitWords = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
   const words: string[] = [];
   for (const [word] of text
     .normalize("NFKC")
@@ -45,7 +45,7 @@ export const wordsOf = (text: string, limit = Number.POSITIVE_INFINITY): string[
 };
 
 /** The stems of the words that say something, in their order; a long text's first ones. */
-export const stemsOf = (text: string): string[] =>
-  wordsOf(text, WORDS_LIMIT)
+export const listStems = (text: string): string[] =>
+  splitWords(text, WORDS_LIMIT)
     .filter((word) => !STOP_WORDS.has(word))
     .map(stemmed);

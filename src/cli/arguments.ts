@@ -1,7 +1,7 @@
 // The arguments of the verbs that talk to a server: words and options in any order, `--` before what is not ours. Refuses options that
 // nobody knows, with a guess at what was meant.
 import { didYouMean } from "#base/config/nearest.ts";
-import { flagOf } from "#base/config/setting.ts";
+import { toFlag } from "#base/config/setting.ts";
 import { usageError } from "#base/usage-error.ts";
 
 /** Where the server is and who asks, as flags; every client verb takes them. */
@@ -64,7 +64,7 @@ export const readArguments = <
       continue;
     }
     if (!valued.includes(name) && !listed.includes(name)) {
-      throw usageError(flag, `unknown option.${didYouMean(flag, [...valued, ...listed, ...switches].map(flagOf))}`);
+      throw usageError(flag, `unknown option.${didYouMean(flag, [...valued, ...listed, ...switches].map(toFlag))}`);
     }
     const given = equals < 0 ? ours[++i] : argument.slice(equals + 1);
     if (given === undefined || given === "") throw usageError(flag, "expected a value");

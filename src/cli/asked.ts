@@ -2,7 +2,7 @@
 import { UsageError, usageError } from "#base/usage-error.ts";
 import { Asker } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
-import { streamsOf } from "./streams.ts";
+import { getStreams } from "./streams.ts";
 import { plain } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
 
@@ -38,7 +38,7 @@ export const orAsked = async (
   const known = await choices().catch(() => []);
   const list = known.slice(0, SHOWN).map(plain).join(", ");
   const more = known.length > SHOWN ? ", ..." : "";
-  await using asker = new Asker(streamsOf(input), input.printError);
+  await using asker = new Asker(getStreams(input), input.printError);
   const answer = await asker.line(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
   if (answer === "") throw new VerbFailure("nothing was typed");
   return answer;
@@ -46,7 +46,7 @@ export const orAsked = async (
 
 /** Has the name of what is to be deleted typed again, unless `--yes` was given. Throws UsageError, or VerbFailure for another name. */
 export const mustBeMeant = async (input: VerbInput, name: string, what: string): Promise<void> => {
-  await using asker = new Asker(streamsOf(input), input.printError);
+  await using asker = new Asker(getStreams(input), input.printError);
   const typed = await asker.line(`${what} Type its name: `);
   if (typed !== name) throw new VerbFailure("that was not its name; nothing was deleted");
 };
@@ -60,7 +60,7 @@ export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): v
 
 /** Asks for a yes. Throws VerbFailure for any other answer. */
 export const mustAgree = async (input: VerbInput, question: string): Promise<void> => {
-  await using asker = new Asker(streamsOf(input), input.printError);
+  await using asker = new Asker(getStreams(input), input.printError);
   const answer = await asker.line(`${question} (yes/no): `);
   if (!/^y(es)?$/i.test(answer)) throw new VerbFailure("nothing was changed");
 };

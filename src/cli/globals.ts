@@ -55,8 +55,9 @@ export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: 
 const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
 
 /** The headers of the flags, and those that the command prints. Throws UsageError about one that is none, or a command that fails. */
-export const headersOf = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
-  const printed = headerCommand === undefined ? [] : await linesOf(headerCommand, { ...env, CODER_URL: url ?? "" });
+export const loadHeaders = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
+  const printed =
+    headerCommand === undefined ? [] : await runHeaderCommand(headerCommand, { ...env, CODER_URL: url ?? "" });
   const flags = headers.map((line) => headerIn("--header", line));
   return Object.fromEntries([...flags, ...printed.map((line) => headerIn("--header-command", line))]);
 };
@@ -68,7 +69,7 @@ const headerIn = (flag: string, line: string): readonly [name: string, value: st
   return [name, value];
 };
 
-const linesOf = async (command: string, env: VerbInput["env"]): Promise<string[]> => {
+const runHeaderCommand = async (command: string, env: VerbInput["env"]): Promise<string[]> => {
   const shell = process.platform === "win32" ? ["cmd.exe", "/c", command] : ["sh", "-c", command];
   const child = Bun.spawn(shell, { env: env as Record<string, string>, stdio: ["ignore", "pipe", "inherit"] });
   const [text, code] = await Promise.all([child.stdout.text(), child.exited]);

@@ -13,7 +13,7 @@ import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
 /** Words for what keeps `serve` from starting; undefined for a defect. */
 export function reasonForPeople(error: unknown, config: Config): string | undefined {
-  const code = codeOf(error);
+  const code = getCode(error);
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
   if (code === "EADDRNOTAVAIL") return `${at} is no address of this machine; choose another with --address`;
@@ -25,7 +25,7 @@ export function reasonForPeople(error: unknown, config: Config): string | undefi
 /** Words for what a disk, a file or the database has refused to any verb; undefined for a defect, which keeps its stack. */
 export const machineReason = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
-  if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(codeOf(error))) return error.message;
+  if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(getCode(error))) return error.message;
   // A database that is away says no more than that.
   if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
     return error.message;
@@ -46,7 +46,7 @@ const IN_WORDS = [
 ];
 const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));
 
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
+const getCode = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 /** What SQLite said of the disk or of the file, which a write that failed has as its cause. */
 const refusedByDatabase = (error: unknown): Error | undefined => {

@@ -20,12 +20,12 @@ const verbsMarkdown = (): string => {
   return ["| verb | what it does |", "|---|---|", ...rows].join("\n");
 };
 
-const settingsOf = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);
+const printSettings = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);
 
 /** The blocks of these pages by the name of their markers, `<!-- name -->` and `<!-- /name -->`. */
 export const REFERENCE: Readonly<Record<string, () => string>> = {
   verbs: verbsMarkdown,
-  "client settings": settingsOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
-  "worker settings": settingsOf(WORKER_SETTINGS, WORKER_ENV_PREFIX),
-  "daemon settings": settingsOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+  "client settings": printSettings(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+  "worker settings": printSettings(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+  "daemon settings": printSettings(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
 };

@@ -27,7 +27,7 @@ export interface Streams {
 }
 
 /** The streams that a verb was given; what cannot be read or asked without them is a defect of the caller. */
-export const streamsOf = ({ streams }: { streams?: Streams }): Streams => {
+export const getStreams = ({ streams }: { streams?: Streams }): Streams => {
   if (!streams) throw new Error("this verb needs streams");
   return streams;
 };

@@ -47,7 +47,7 @@ export const VERBS: readonly Verb[] = [
     area: "start",
     help: "Print what a shell needs to complete verbs, flags and names.",
     usage: "bash|zsh|fish",
-    load: async () => ({ run: (await import("./completion/scripts.ts")).completionOf(VERBS) }),
+    load: async () => ({ run: (await import("./completion/scripts.ts")).completionVerb(VERBS) }),
   },
   VERSION,
 ];

@@ -8,21 +8,21 @@ import { VERSION } from "#base/version.ts";
 import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
-import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
+import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import { Forwarder } from "./forwarder.ts";
 import {
   type JoinOptions,
   KEY_LOOK_MS,
   lastMoments,
   type Membership,
-  nameOf,
   ownHosts,
   type StandingBy,
   shownState,
+  toNodeName,
 } from "./membership.ts";
 import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
-import { certificateOf } from "./peer.ts";
+import { parseCertificate } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
 import { refuseOtherSpeech, refuseStrangeNodes } from "./strange-nodes.ts";
 
@@ -46,11 +46,11 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   // Before anything is had: a key or a certificate that cannot be used ends the start.
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   const tls = readTls(config, clock.now());
-  const id = nameOf(config);
+  const id = toNodeName(config);
   await checkAccess(url);
   await refuseOtherSpeech(tls, { url, id, clock });
   if (tls) await refuseStrangeNodes(tls, { url, id, clock });
-  await checkUploads(bucketOf(config, clock), url);
+  await checkUploads(makeBucket(config, clock), url);
   const node = await PartsMember.join({
     url,
     id,
@@ -78,7 +78,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     active: {
       parts: node,
       links(encryption) {
-        const certificate = tls && certificateOf(tls.cert);
+        const certificate = tls && parseCertificate(tls.cert);
         links ??= new NodeLinks({ clock, id: node.id, token: nodeToken(encryption), certificate });
         counts ??= new SharedCounts({ clock, parts: node, links });
         const nodes = links;

@@ -2,8 +2,8 @@
 // and the spare asks the next one. Pure.
 
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
-import { MOST_HEAD, plainAnswer } from "./head.ts";
-import { NOT_ACTIVE, signOf } from "./passed-on.ts";
+import { MAX_HEAD_BYTES, plainAnswer } from "./head.ts";
+import { NOT_ACTIVE, toPassMark } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
@@ -18,9 +18,9 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
     const head = bytes.subarray(0, end < 0 ? bytes.length : end).toString("latin1");
     return /\r\ncontent-type: *text\/event-stream/i.test(head) ? "stream" : "answer";
   }
-  if (end < 0) return bytes.length > MOST_HEAD ? "answer" : undefined;
+  if (end < 0) return bytes.length > MAX_HEAD_BYTES ? "answer" : undefined;
   const lines = bytes.subarray(0, end).toString("latin1").split("\r\n");
-  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${signOf(token)}`) ? "elsewhere" : "answer";
+  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${toPassMark(token)}`) ? "elsewhere" : "answer";
 };
 
 /** The part that an answer of this kind names: whoever has it is to be asked. */
@@ -32,6 +32,6 @@ export const partNamedIn = (bytes: Buffer): number | undefined => {
 /** What a node answers to one that takes it for the active one, or for the one that has this part. */
 export const elsewhereAnswer = (token: string, part?: number): Buffer =>
   plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [
-    `${NODE_HEADER}: ${signOf(token)}`,
+    `${NODE_HEADER}: ${toPassMark(token)}`,
     ...(part === undefined ? [] : [`${PART_HEADER}: ${part}`]),
   ]);

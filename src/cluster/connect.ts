@@ -63,7 +63,7 @@ export const connectToNode = async (
 };
 
 /** The two parts of host:port; undefined for other texts. An IPv6 host is without its brackets. */
-export const placeOf = (address: string | undefined): NodePlace | undefined => {
+export const parsePlace = (address: string | undefined): NodePlace | undefined => {
   const [, hostname, port] = /^(.*):(\d+)$/.exec(address ?? "") ?? [];
   return hostname === undefined ? undefined : { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
 };

@@ -12,14 +12,14 @@ import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive, type OtherPlace } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
-import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, placeOf } from "./connect.ts";
+import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, parsePlace } from "./connect.ts";
 import { GoneNodes } from "./gone-nodes.ts";
-import { ALIVE, GO_ON, type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+import { ALIVE, GO_ON, type Head, MAX_HEAD_BYTES, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
 import { addressNamedBy, isAskedByNode } from "./passed-on.ts";
-import { certificateOf } from "./peer.ts";
+import { parseCertificate } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
@@ -99,7 +99,7 @@ export class Forwarder {
     this.#options = options;
     this.#digest = sha256(options.token);
     this.#goneNodes = new GoneNodes(options.clock);
-    this.#certificate = options.tls && certificateOf(options.tls.cert);
+    this.#certificate = options.tls && parseCertificate(options.tls.cert);
     const { hostname, port, tls } = options;
     // Bun's types do not know that a TCP listener may share its port.
     const address = { hostname, port, allowHalfOpen: true, reusePort: true };
@@ -204,7 +204,7 @@ export class Forwarder {
     const head = readHead(early);
     if (head === undefined) return;
     link.timer?.cancel();
-    if (head === "wrong" || early.length > EARLY_BYTES + MOST_HEAD) {
+    if (head === "wrong" || early.length > EARLY_BYTES + MAX_HEAD_BYTES) {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
@@ -309,11 +309,11 @@ export class Forwarder {
   /** The place to ask next: this node first, then whoever has the part that is named. */
   #route(named?: number): { place(): OtherPlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const options = this.#options;
-    if (!options.parts) return { place: () => (this.#isNext ? placeOf(options.own()) : this.#leader(options)) };
+    if (!options.parts) return { place: () => (this.#isNext ? parsePlace(options.own()) : this.#leader(options)) };
     const { parts } = options;
     const other = (part: number): OtherPlace | undefined => {
       const address = parts.placeOf(part);
-      const place = placeOf(address);
+      const place = parsePlace(address);
       const life = address && parts.lifeAt(address);
       return place && address ? { ...place, isGone: () => parts.lifeAt(address) !== life } : undefined;
     };
@@ -335,7 +335,7 @@ export class Forwarder {
   /** The active node, which is followed once another one is that. */
   #leader({ leader }: ActivePlaces): OtherPlace | undefined {
     const address = leader();
-    const place = placeOf(address);
+    const place = parsePlace(address);
     return place && { ...place, isGone: () => this.#isNext || ![address, undefined].includes(leader()) };
   }
 

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 
 const LOOK_MS = 250;
 /** Looks at which nothing more has come from a node that is gone: one that leaves in order is given the time to say the rest. Counted in looks of our own. */
-const MOST_SILENT = 3;
+const MAX_MISSED = 3;
 
 export type PassedOn = {
   /** Nothing waits for the node any more. */
@@ -49,7 +49,7 @@ export class GoneNodes {
     const isSilent = one.heard === seen.heard && !one.isHeldUp;
     seen.heard = one.heard;
     seen.silent = isSilent ? seen.silent + 1 : 0;
-    if (seen.silent < MOST_SILENT) return;
+    if (seen.silent < MAX_MISSED) return;
     this.#passed.delete(one);
     one.cut();
   }

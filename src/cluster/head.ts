@@ -4,7 +4,7 @@ import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
 /** Bytes of a head. More is nobody's request. */
-export const MOST_HEAD = 64 * 1024;
+export const MAX_HEAD_BYTES = 64 * 1024;
 
 const END = Buffer.from("\r\n\r\n");
 
@@ -34,8 +34,8 @@ export type Head = {
 /** The head that these bytes begin with; undefined while it is not whole, "wrong" when it is none. */
 export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   const at = bytes.indexOf(END);
-  if (at < 0) return bytes.length > MOST_HEAD ? "wrong" : undefined;
-  if (at > MOST_HEAD) return "wrong";
+  if (at < 0) return bytes.length > MAX_HEAD_BYTES ? "wrong" : undefined;
+  if (at > MAX_HEAD_BYTES) return "wrong";
   const [first = "", ...lines] = bytes.subarray(0, at).toString("latin1").split("\r\n");
   const [, method, path, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? [];
   // A line that is folded, or that holds a line end of its own, is read in different ways by different programs.

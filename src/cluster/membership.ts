@@ -16,7 +16,7 @@ import { checkAccess } from "#db/pg/inspect.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
-import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
+import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
@@ -97,11 +97,11 @@ export const joinCluster = async ({
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const tells = config.cluster_reads === "every";
-  const id = nameOf(config);
+  const id = toNodeName(config);
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   await checkAccess(url);
   await refuseOtherSpeech(readTls(config, clock.now()), { url, id, clock });
-  await checkUploads(bucketOf(config, clock), url);
+  await checkUploads(makeBucket(config, clock), url);
   const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });
   const { host, port } = config.address;
   const listen = (port: number, encryption: Encryption): Forwarder => {
@@ -202,5 +202,5 @@ const sharedEncryption = async (
 export const shownState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
 
 /** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */
-export const nameOf = ({ node_address, address: { port } }: Config): string =>
+export const toNodeName = ({ node_address, address: { port } }: Config): string =>
   address.print(node_address ?? { host: hostname(), port }) + (node_address || port !== 0 ? "" : `-${keyId()}`);

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
 import type { NodeListener } from "./connect.ts";
-import { MOST_CALLS } from "./node-asking.ts";
+import { MAX_CONCURRENT_CALLS } from "./node-asking.ts";
 import { doCall, fitting } from "./node-calls.ts";
 import { errorText } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
@@ -66,7 +66,7 @@ export class Answering {
 
   async #run(name: string, args: unknown): Promise<unknown> {
     if (this.#isLeaving) throw new NotBegun("The node is stopping.");
-    if (this.#underWay > MOST_CALLS) throw new AppError("overloaded", "The node has too much under way.");
+    if (this.#underWay > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
     const service = this.#options.service(name);
     // It comes later, or this node is of another version.
     if (!service) throw new NotBegun("The node does not do this.");

@@ -8,10 +8,10 @@ import { callText } from "./node-calls.ts";
 import { errorFrom } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
-import { MOST_WAITING, NodeWire } from "./node-wire.ts";
+import { MAX_BUFFERED_BYTES, NodeWire } from "./node-wire.ts";
 
 /** Calls under way on one link. */
-export const MOST_CALLS = 1024;
+export const MAX_CONCURRENT_CALLS = 1024;
 
 type Waiting = { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void };
 
@@ -43,7 +43,7 @@ export class Asking {
   /** Sent before this returns, so that calls arrive in the order in which they are made. */
   async call(service: string, args: unknown): Promise<unknown> {
     const body = callText(service, args);
-    if (this.#calls.size >= MOST_CALLS || this.#wire?.isFull || this.#earlySize > MOST_WAITING)
+    if (this.#calls.size >= MAX_CONCURRENT_CALLS || this.#wire?.isFull || this.#earlySize > MAX_BUFFERED_BYTES)
       throw new AppError("overloaded", "Too much waits for another node.");
     this.#last = (this.#last + 1) % 2 ** 32;
     const id = this.#last;

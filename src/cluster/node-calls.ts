@@ -1,8 +1,8 @@
 // A call as it is on the wire: what is asked for, and for whom it is done, so that the other node does it for the same.
 import { AppError } from "#base/errors.ts";
 import { type Origin, originNow, withOrigin } from "#base/origin.ts";
-import { asPartOf, requestsOf } from "#base/trace.ts";
-import { MOST_FRAME } from "./node-frames.ts";
+import { currentRequests, runAsPartOf } from "#base/trace.ts";
+import { MAX_FRAME_BYTES } from "./node-frames.ts";
 
 type Call = {
   readonly service: string;
@@ -14,7 +14,7 @@ type Call = {
 /** The text of a call that is made now. Throws AppError `too_large`. */
 export const callText = (service: string, args: unknown): string => {
   const origin = originNow()?.();
-  const requests = [...requestsOf()];
+  const requests = [...currentRequests()];
   const call: Call = { service, args, ...(origin && { origin }), ...(requests.length > 0 && { requests }) };
   return fitting(JSON.stringify(call));
 };
@@ -23,13 +23,13 @@ export const callText = (service: string, args: unknown): string => {
 export const doCall = <T>(text: string, run: (service: string, args: unknown) => Promise<T>): Promise<T> => {
   const { service, args, origin, requests } = JSON.parse(text) as Call;
   const work = () => withOrigin(origin && (() => origin), () => run(service, args));
-  return requests ? asPartOf(requests, work) : work();
+  return requests ? runAsPartOf(requests, work) : work();
 };
 
 /** Throws AppError `too_large` for what is too long for one frame. */
 export const fitting = (text: string): string => {
   // A character has three bytes at most.
-  if (text.length > MOST_FRAME / 3 && Buffer.byteLength(text) > MOST_FRAME)
+  if (text.length > MAX_FRAME_BYTES / 3 && Buffer.byteLength(text) > MAX_FRAME_BYTES)
     throw new AppError("too_large", "This is too much for one message between nodes.");
   return text;
 };

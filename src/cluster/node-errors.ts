@@ -15,9 +15,9 @@ type Said =
   | { readonly type: "internal" };
 
 /** The error as text for the wire; `doing` is named in the log when it is none that callers know. */
-export const errorText = (error: unknown, doing: string): string => JSON.stringify(saidOf(error, doing));
+export const errorText = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
 
-const saidOf = (error: unknown, doing: string): Said => {
+const toMessage = (error: unknown, doing: string): Said => {
   if (error instanceof WireError) return { type: "wire", message: error.message, failure: error.failure };
   if (error instanceof NotBegun) return { type: "not_begun", message: error.message };
   if (error instanceof CommitError) {

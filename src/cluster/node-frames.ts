@@ -1,7 +1,7 @@
 // What nodes say to each other on a link: frames of a length, a kind and a number, and bytes. Pure.
 
 /** Bytes of one frame. The largest message is a chat's, and smaller than that. */
-export const MOST_FRAME = 32 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
 const HEAD = 9;
 
 /** Numbers are said on the wire: they are never given a second meaning. */
@@ -24,8 +24,8 @@ export type Frame = { readonly kind: number; readonly id: number; readonly body:
 /** The kind of the frame that these bytes begin with; undefined while that has not come. */
 export const kindIn = (bytes: Buffer): number | undefined => bytes[4];
 
-/** One frame as bytes. Must not be longer than `MOST_FRAME`. */
-export const frameOf = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {
+/** One frame as bytes. Must not be longer than `MAX_FRAME_BYTES`. */
+export const toFrame = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   const bytes = Buffer.allocUnsafe(HEAD + length);
   bytes.writeUInt32BE(length, 0);
@@ -55,7 +55,7 @@ export class FrameReader {
     this.#need = HEAD;
     while (rest.length >= HEAD) {
       const length = rest.readUInt32BE(0);
-      if (length > MOST_FRAME) return "wrong";
+      if (length > MAX_FRAME_BYTES) return "wrong";
       this.#need = HEAD + length;
       if (rest.length < this.#need) break;
       frames.push({ kind: rest[4] as number, id: rest.readUInt32BE(5), body: rest.subarray(HEAD, this.#need) });

@@ -1,7 +1,7 @@
 // How a link between nodes begins: a request to what another node listens with, which only a node can make, and what that answers. Pure.
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
-import { MOST_HEAD } from "./head.ts";
+import { MAX_HEAD_BYTES } from "./head.ts";
 
 /** Nobody is answered here who has not the nodes' token. */
 export const LINK_PATH = "/.slipway/nodes";
@@ -44,6 +44,7 @@ export const linkOpened = (): Buffer => SWITCHED;
 /** What follows the answer that opens a link; undefined while that has not come whole. */
 export const opensLink = (bytes: Buffer): Buffer | "refused" | undefined => {
   const length = Math.min(bytes.length, SWITCHED.length);
-  if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MOST_HEAD) return "refused";
+  if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MAX_HEAD_BYTES)
+    return "refused";
   return bytes.length < SWITCHED.length ? undefined : bytes.subarray(SWITCHED.length);
 };

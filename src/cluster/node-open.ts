@@ -3,7 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
-import { connectToNode, type NodeListener, placeOf } from "./connect.ts";
+import { connectToNode, type NodeListener, parsePlace } from "./connect.ts";
 import { linkRequest, opensLink } from "./node-head.ts";
 
 /** How long a node may take to be reached. */
@@ -24,7 +24,7 @@ export const openLink = async (
   address: string,
   begin: (socket: Socket) => NodeListener,
 ): Promise<boolean> => {
-  const place = placeOf(address);
+  const place = parsePlace(address);
   if (!place) return false;
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   let beginning = Buffer.alloc(0);

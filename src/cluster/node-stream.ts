@@ -2,15 +2,15 @@
 // whether it has ended or broken. A side that does not read stops the other one from writing.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ChunkQueue } from "#src/wire/chunk-queue.ts";
-import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { type Duplex, readChunks } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { NodeListener } from "./connect.ts";
-import { type Frame, FrameReader, frameOf, KIND, type Kind } from "./node-frames.ts";
-import { ALIVE_MS, MOST_SILENT, type WireSocket } from "./node-wire.ts";
+import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
+import { ALIVE_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
 
 /** Bytes that wait for `read` before nothing more is taken from the other side. */
-const MOST_UNREAD = 256 * 1024;
+const MAX_UNREAD_BYTES = 256 * 1024;
 /** Bytes of one frame. */
 const PIECE = 64 * 1024;
 
@@ -90,7 +90,7 @@ export class NodeStream implements Duplex, NodeListener {
       else if (frame.kind === KIND.acknowledged) this.#isAcknowledged = true;
       else if (frame.kind !== KIND.alive) this.#heard(frame);
     }
-    if (this.#unread.unread > MOST_UNREAD && !this.#isPaused) {
+    if (this.#unread.unread > MAX_UNREAD_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       this.#socket.pause();
     }
@@ -117,7 +117,7 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 
   /** One after another, however many are called at once. */
@@ -129,7 +129,7 @@ export class NodeStream implements Duplex, NodeListener {
 
   /** Resolves when the socket has taken it. */
   async #say(kind: Kind, body: Uint8Array = new Uint8Array(0)): Promise<void> {
-    if (!this.#isOver) this.#send(frameOf(kind, 0, body));
+    if (!this.#isOver) this.#send(toFrame(kind, 0, body));
     while (this.#unsent && !this.#isOver) await this.#changed.wait();
     if (this.#isOver) throw this.#failure ?? new WireError("closed", "The connection is closed.");
   }
@@ -140,7 +140,7 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   #readOn(): void {
-    if (!this.#isPaused || this.#unread.unread > MOST_UNREAD / 2) return;
+    if (!this.#isPaused || this.#unread.unread > MAX_UNREAD_BYTES / 2) return;
     this.#isPaused = false;
     this.#socket.resume();
   }
@@ -148,12 +148,12 @@ export class NodeStream implements Duplex, NodeListener {
   #tick(): void {
     // Who reads nothing hears no sign of life either.
     if (this.#isPaused) this.#silent = 0;
-    if (this.#silent >= MOST_SILENT) {
+    if (this.#silent >= MAX_MISSED) {
       this.#fail(new WireError("timeout", "The other node does not answer."));
       return;
     }
     this.#silent += 1;
-    if (!this.#unsent) this.#send(frameOf(KIND.alive, 0));
+    if (!this.#unsent) this.#send(toFrame(KIND.alive, 0));
   }
 
   /** Who has ended closes only when the other side has said that it heard so: closing on bytes that it has not read would drop them. */

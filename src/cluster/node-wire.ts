@@ -3,15 +3,15 @@
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
-import { type Frame, FrameReader, frameOf, KIND, type Kind } from "./node-frames.ts";
+import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 
 export const ALIVE_MS = 1_000;
 /** Counted in ticks of our own: a process that stood still itself gives nobody up for that. */
-export const MOST_SILENT = 3;
+export const MAX_MISSED = 3;
 /** The same while nothing is read, because what was answered is not taken. */
-const MOST_STUCK = 30;
+const MAX_STALLED = 30;
 /** Bytes that wait for the other side, beside one frame; with more nothing is begun. */
-export const MOST_WAITING = 16 * 1024 * 1024;
+export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** Of answers. With more than that no more questions are read. */
 const HIGH = 1024 * 1024;
 
@@ -48,12 +48,12 @@ export class NodeWire implements NodeListener {
 
   /** So much waits that nothing new should be begun. */
   get isFull(): boolean {
-    return this.#size > MOST_WAITING;
+    return this.#size > MAX_BUFFERED_BYTES;
   }
 
   send(kind: Kind, id: number, body?: Uint8Array | string): void {
     if (this.#isOver) return;
-    const bytes = frameOf(kind, id, body);
+    const bytes = toFrame(kind, id, body);
     const taken = this.#size === 0 ? this.#write(bytes) : 0;
     if (taken === bytes.length) return;
     this.#waiting.push({ id, bytes: bytes.subarray(taken) });
@@ -112,7 +112,7 @@ export class NodeWire implements NodeListener {
   }
 
   #tick(): void {
-    if (this.#silent >= (this.#isPaused ? MOST_STUCK : MOST_SILENT)) {
+    if (this.#silent >= (this.#isPaused ? MAX_STALLED : MAX_MISSED)) {
       this.close();
       return;
     }

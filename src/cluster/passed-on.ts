@@ -31,7 +31,7 @@ export const NOT_ACTIVE = "This node is not the active one.";
  * By what a spare knows that a node has said so. A spare of a version before this passes it on to its client as a plain 503, so it is not the token
  * itself, nor can that be told from it.
  */
-export const signOf = (token: string): string => sha256(`elsewhere ${token}`);
+export const toPassMark = (token: string): string => sha256(`elsewhere ${token}`);
 
 /** For how long what is sent of a body is read. */
 const REST_MS = 100;
@@ -50,7 +50,7 @@ export const elsewhere = async (request: Request, token: string, clock: Clock, p
   // No longer than that, also where it comes steadily: the node that asks keeps no more than it can hold.
   await within(clock, REST_MS, readAway(request));
   const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
-  const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1", ...named };
+  const headers = { [NODE_HEADER]: toPassMark(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });
 };
 

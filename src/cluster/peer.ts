@@ -3,13 +3,13 @@
 import { X509Certificate } from "node:crypto";
 
 /** The certificate of this node, from PEM: of a chain the first, which is its own. */
-export const certificateOf = (pem: string): X509Certificate => new X509Certificate(pem);
+export const parseCertificate = (pem: string): X509Certificate => new X509Certificate(pem);
 
 /** `isTrusted`: its chain leads to an authority that this machine trusts. Another certificate of the same name is one that was renewed. */
 export const isNode = (peer: X509Certificate | undefined, isTrusted: boolean, own: X509Certificate): boolean => {
   if (!peer) return false;
   if (peer.fingerprint256 === own.fingerprint256) return true;
-  return isTrusted && namesOf(own).some((name) => peer.checkHost(name) !== undefined);
+  return isTrusted && listNames(own).some((name) => peer.checkHost(name) !== undefined);
 };
 
 /**
@@ -20,5 +20,5 @@ export const isGivenByAuthority = (problem: Error | null | undefined): boolean =
   !problem || (problem as { code?: string }).code === "ERR_TLS_CERT_ALTNAME_INVALID";
 
 /** Names, without stars, which `checkHost` does not take: `*.example.com` is asked for as `node.example.com`. */
-const namesOf = ({ subjectAltName = "" }: X509Certificate): string[] =>
+const listNames = ({ subjectAltName = "" }: X509Certificate): string[] =>
   subjectAltName.split(", ").flatMap((one) => (one.startsWith("DNS:") ? [one.slice(4).replace(/^\*/, "node")] : []));

@@ -3,11 +3,11 @@ import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
-import { connectToNode, type NodePlace, placeOf } from "./connect.ts";
+import { connectToNode, type NodePlace, parsePlace } from "./connect.ts";
 import { askedByNode } from "./passed-on.ts";
 
 const ANSWER_MS = 2_000;
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 export type Readiness = { readonly isReady: boolean; readonly message: string };
 
@@ -24,7 +24,7 @@ export type Asked = {
 };
 
 export const readinessOfSpare = async ({ clock, token, active, certificate, host }: Asked): Promise<Readiness> => {
-  const place = placeOf(active);
+  const place = parsePlace(active);
   if (!place) return { isReady: false, message: "No node of the cluster is active." };
   const answer = ask(place, certificate, host, token);
   if (!(await within(clock, ANSWER_MS, answer.said))) answer.giveUp();
@@ -47,7 +47,7 @@ const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: s
   const connected = connectToNode(place, certificate, {
     data: (bytes) => {
       text += bytes.toString("latin1");
-      if (text.length > MOST_BYTES) end();
+      if (text.length > MAX_BYTES) end();
     },
     ended: end,
     failed: end,

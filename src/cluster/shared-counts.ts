@@ -7,7 +7,7 @@ import type { NodeLinks } from "./node-link.ts";
 const SERVICE = "counts";
 const SAY_MS = 1_000;
 /** Keys of one count that are told, the largest ones: a limit is not met by one more. */
-const MOST_KEYS = 2_000;
+const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 
 /** Somebody who counts by keys within a window of time. */
@@ -70,7 +70,7 @@ export class SharedCounts {
     const heard = said.map(({ kind, left_ms, counts }) => ({
       kind,
       until: now + Math.min(left_ms, MINUTE_MS),
-      counts: new Map(counts.slice(0, MOST_KEYS)),
+      counts: new Map(counts.slice(0, MAX_KEYS)),
     }));
     this.#heard.set(from, heard);
   }
@@ -96,4 +96,4 @@ export class SharedCounts {
 }
 
 const largest = (counts: ReadonlyMap<string, number>): (readonly [string, number])[] =>
-  counts.size <= MOST_KEYS ? [...counts] : [...counts].sort(([, a], [, b]) => b - a).slice(0, MOST_KEYS);
+  counts.size <= MAX_KEYS ? [...counts] : [...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_KEYS);

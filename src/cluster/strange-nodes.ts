@@ -6,8 +6,8 @@ import { pause } from "#base/retry.ts";
 import { type Tls, TlsError } from "#base/tls.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { inspectPostgres } from "#db/pg/inspect.ts";
-import { type NodePlace, placeOf } from "./connect.ts";
-import { certificateOf, isGivenByAuthority, isNode } from "./peer.ts";
+import { type NodePlace, parsePlace } from "./connect.ts";
+import { isGivenByAuthority, isNode, parseCertificate } from "./peer.ts";
 
 /** A node that does not answer in time is looked at by nobody: it may be dead. */
 const ANSWER_MS = 3_000;
@@ -24,7 +24,7 @@ export const refuseOtherSpeech = async (own: Own | undefined, cluster: Cluster):
   if (unlike.length === 0) return;
   const [here, there] = own ? ["TLS", "plain HTTP"] : ["plain HTTP", "TLS"];
   throw new TlsError(
-    `this node speaks ${here}, and ${namesOf(unlike)} ${there}: give all nodes tls_cert_file and tls_key_file, or none of them. To change it, stop all nodes first`,
+    `this node speaks ${here}, and ${formatNames(unlike)} ${there}: give all nodes tls_cert_file and tls_key_file, or none of them. To change it, stop all nodes first`,
   );
 };
 
@@ -33,7 +33,7 @@ export const refuseStrangeNodes = async (own: Own, cluster: Cluster): Promise<vo
   const { clock } = cluster;
   const others = await livingBeside(cluster);
   if (others.length === 0) return;
-  const certificate = certificateOf(own.cert);
+  const certificate = parseCertificate(own.cert);
   const isTrusted = (await shownByItself(own, clock))?.isTrusted === true;
   const shown = await Promise.all(others.map((place) => shownAt(place, clock)));
   const strange = others.filter((_, n) => {
@@ -45,7 +45,7 @@ export const refuseStrangeNodes = async (own: Own, cluster: Cluster): Promise<vo
   });
   if (strange.length === 0) return;
   throw new TlsError(
-    `this node's certificate and that of ${namesOf(strange)} are not of one cluster: nodes need one certificate, or certificates for one name from an authority that each machine trusts`,
+    `this node's certificate and that of ${formatNames(strange)} are not of one cluster: nodes need one certificate, or certificates for one name from an authority that each machine trusts`,
   );
 };
 
@@ -59,10 +59,10 @@ const livingBeside = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
       throw error;
     },
   );
-  return found.flatMap(({ id: other, address }) => (other === id ? [] : (placeOf(address) ?? [])));
+  return found.flatMap(({ id: other, address }) => (other === id ? [] : (parsePlace(address) ?? [])));
 };
 
-const namesOf = (places: readonly NodePlace[]): string =>
+const formatNames = (places: readonly NodePlace[]): string =>
   places.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
 
 /** Whether an authority that this machine trusts has given this certificate is known only by showing it. */
@@ -87,7 +87,7 @@ const spokenAt = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain"
 };
 
 const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
-  answerOf<Shown>(place, clock, (tell) => ({
+  waitForAnswer<Shown>(place, clock, (tell) => ({
     tls: { rejectUnauthorized: false },
     handshake(socket, _, problem) {
       const certificate = socket.getPeerX509Certificate();
@@ -97,7 +97,7 @@ const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
 
 /** Whatever it says to this: it is HTTP. */
 const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
-  (await answerOf<true>(place, clock, (tell) => ({
+  (await waitForAnswer<true>(place, clock, (tell) => ({
     open: (socket) => void socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
     data: (_, bytes) => tell(bytes.subarray(0, 5).toString("latin1") === "HTTP/" || undefined),
   }))) === true;
@@ -105,7 +105,7 @@ const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
 type Asking = Bun.SocketHandler & { readonly tls?: { readonly rejectUnauthorized: false } };
 
 /** What a connection tells in time; undefined where it is closed or says nothing. */
-const answerOf = async <T>(
+const waitForAnswer = async <T>(
   { hostname, port }: NodePlace,
   clock: Clock,
   ask: (tell: (found: T | undefined) => void) => Asking,

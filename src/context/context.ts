@@ -51,7 +51,7 @@ import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
-import { providerOf } from "#src/git/provider.ts";
+import { toProvider } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Mailer } from "#src/notify/mail.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
@@ -73,7 +73,7 @@ import { openWorkspaces } from "./open-workspaces.ts";
 import { adopt, endForbidden, leave, prepareFirst, recoverActors } from "./own.ts";
 
 /** Bytes of an answer about a pull request. */
-const MOST_OF_DIFF = 4 * 1024 * 1024;
+const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 export type ContextOptions = {
   config: Config;
@@ -104,7 +104,7 @@ export type ContextOptions = {
 };
 
 /** Bytes of one answer of an MCP server. */
-const MOST_OF_MCP = 16 * 1024 * 1024;
+const MAX_MCP_BYTES = 16 * 1024 * 1024;
 
 type Agents = ReturnType<typeof openAgents>;
 type Workspaces = ReturnType<typeof openWorkspaces>;
@@ -251,14 +251,14 @@ export class Context implements ApiContext, AsyncDisposable {
     this.mailer = new Mailer(config);
     this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.pushOutbound });
     const reaches_private = onlyThisMachine(config);
-    this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MOST_OF_MCP, reaches_private });
+    this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MAX_MCP_BYTES, reaches_private });
     const client = new OAuthClient(this.outbound);
     this.links = new Links({
       store,
       clock,
       encryption,
       topics,
-      providers: config.external_auth.map(providerOf),
+      providers: config.external_auth.map(toProvider),
       client,
       elsewhere: far && farRefreshes(far, clock),
     });
@@ -288,7 +288,7 @@ export class Context implements ApiContext, AsyncDisposable {
       mcpLimits: { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout },
       mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,
-      outbound: new Outbound({ clock, allowed, max_bytes: MOST_OF_DIFF }),
+      outbound: new Outbound({ clock, allowed, max_bytes: MAX_DIFF_BYTES }),
       copy,
       elsewhere: elsewhere("chat"),
     });

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import type { Server } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { countOpenFiles, MAX_RESERVE, openFilesLimit, reserveOf } from "#base/system/open-files.ts";
+import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "#base/system/open-files.ts";
 import { takeAgain, takeNoMore } from "#base/system/same-port.ts";
 import { endConnection, setBacklog, type TcpConnection, tcpSocketsOn } from "#base/system/tcp-sockets.ts";
 
@@ -38,7 +38,7 @@ export class DescriptorGuard implements Disposable {
   private constructor(deps: DescriptorGuardDeps, limit: number, listener: number) {
     this.#deps = deps;
     this.#limit = limit;
-    this.#reserve = reserveOf(limit);
+    this.#reserve = getReserve(limit);
     this.#listener = listener;
     // One turn of the loop accepts everything that waits: that must fit in what is kept free.
     setBacklog(listener, this.#reserve >= MAX_RESERVE ? BACKLOG : Math.max(8, Math.floor(this.#reserve / 2)));

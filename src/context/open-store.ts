@@ -35,7 +35,7 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
     return { store: openLocalStore({ directory, cacheMb, now: clock.now(), fatal: stop }) };
   }
   // Loaded only here: one server needs none of it.
-  const { bucketOf, keptElsewhere } = await import("#db/pg/uploads.ts");
+  const { makeBucket: bucketOf, keptElsewhere } = await import("#db/pg/uploads.ts");
   const taken = membership ?? (await join({ config, clock, fatal: stop }));
   const store = taken.node.openStore();
   return { store, membership: taken, elsewhere: keptElsewhere(store, bucketOf(config, clock)) };

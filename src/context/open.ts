@@ -1,7 +1,7 @@
 // Opens the data directory and builds everything on it: what `serve` and tests begin with.
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { openKeyOf } from "#db/engine/sealed.ts";
+import { openKey } from "#db/engine/sealed.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { openStore } from "./open-store.ts";
 
@@ -13,7 +13,7 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
     ? { store: options.store, elsewhere: options.elsewhere, membership: options.membership }
     : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
-  const encryption = await openKeyOf(opened.store, { directory, digits, shared: opened.membership !== undefined });
+  const encryption = await openKey(opened.store, { directory, digits, shared: opened.membership !== undefined });
   const context = new Context(options, opened, encryption, metrics);
   try {
     await context.prepare();

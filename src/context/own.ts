@@ -12,7 +12,7 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
+import { FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { settleLostCalls } from "#domain/ai/ledger.ts";
@@ -75,7 +75,7 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
   const isFirst = parts.includes(FIRST_PART);
   if (isFirst) await prepareFirst(ctx);
   await ctx.connections.recoverParts(parts);
-  await recoverActors(ctx, someOf(parts));
+  await recoverActors(ctx, selectParts(parts));
   if (!isFirst) return;
   await endForbidden(ctx);
   // Its imports may take their time, and nobody waits for them here.

@@ -33,7 +33,7 @@ export const binFolder = (program: readonly string[] = ownProgram()): BinFolder 
     return {
       env: { CODER_SCRIPT_BIN_DIR: bin },
       pathWith: (path = USUAL) => `${path}${delimiter}${bin}`,
-      envOf: (name) => dataOf(folder, name),
+      envOf: (name) => makeVariables(folder, name),
       [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
     };
   } catch (error) {
@@ -42,7 +42,7 @@ export const binFolder = (program: readonly string[] = ownProgram()): BinFolder 
   }
 };
 
-const dataOf = (folder: string, name: string): Record<string, string> => {
+const makeVariables = (folder: string, name: string): Record<string, string> => {
   const data = join(folder, "data", name);
   try {
     mkdirSync(data, { recursive: true });

@@ -12,7 +12,7 @@ import { AgentSession } from "./connection/agent-session.ts";
 import { type AgentApi, Connection, Stopped } from "./connection/connection.ts";
 import { awaitClaim } from "./connection/reinit.ts";
 import { Reports } from "./connection/reports.ts";
-import { folderOf } from "./environment.ts";
+import { resolveFolder } from "./environment.ts";
 import { type OrphanOptions, orphaned } from "./orphan.ts";
 import { Lifecycle } from "./scripts/lifecycle.ts";
 import { Logs } from "./scripts/logs.ts";
@@ -152,7 +152,7 @@ const introduce = async (
   env: DaemonOptions["env"],
   abort: AbortSignal,
 ): Promise<void> => {
-  const directory = folderOf(manifest.directory, env);
+  const directory = resolveFolder(manifest.directory, env);
   try {
     mkdirSync(directory, { recursive: true });
   } catch (error) {

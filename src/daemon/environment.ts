@@ -40,7 +40,7 @@ export const scriptEnvironment = (options: {
     ...token,
     ...whoAndWhere(manifest, url, "SLIPWAY"),
     ...whoAndWhere(manifest, url, "CODER"),
-    [AGENT_MARK]: idOf(manifest.agentId),
+    [AGENT_MARK]: toId(manifest.agentId),
   };
 };
 
@@ -48,17 +48,17 @@ export const scriptEnvironment = (options: {
 const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
   [prefix]: "true",
   [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,
-  [`${prefix}_WORKSPACE_ID`]: idOf(manifest.workspaceId),
+  [`${prefix}_WORKSPACE_ID`]: toId(manifest.workspaceId),
   [`${prefix}_WORKSPACE_AGENT_NAME`]: manifest.agentName,
   [`${prefix}_WORKSPACE_OWNER_NAME`]: manifest.ownerUsername,
   [`${prefix}_AGENT_URL`]: url.href,
 });
 
 /** The absolute folder a text of the template names: `~` and variables filled in, relative to the home folder; empty is the home. */
-export const folderOf = (text: string, env: Given): string => placeOf(text, env, env.HOME || homedir());
+export const resolveFolder = (text: string, env: Given): string => resolvePlace(text, env, env.HOME || homedir());
 
 /** The same for a path relative to `base`. */
-export const placeOf = (text: string, env: Given, base: string): string => {
+export const resolvePlace = (text: string, env: Given, base: string): string => {
   const home = env.HOME || homedir();
   const expanded = expand(text === "~" || text.startsWith("~/") ? home + text.slice(1) : text, env);
   return isAbsolute(expanded) ? expanded : join(base, expanded);
@@ -74,4 +74,4 @@ const expand = (text: string, env: Given): string =>
     (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,
   );
 
-export const idOf = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");
+export const toId = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");

@@ -1,6 +1,6 @@
 // Does what has a name once, for callers that may have been cut off from the answer: the same name gets the same answer. Bounded.
 
-const MOST_KEPT = 256;
+const MAX_KEPT = 256;
 
 export class Once<T> {
   readonly #answers = new Map<string, Promise<T>>();
@@ -13,7 +13,7 @@ export class Once<T> {
     this.#answers.set(name, answer);
     answer.catch(() => this.#answers.delete(name));
     for (const oldest of this.#answers.keys()) {
-      if (this.#answers.size <= MOST_KEPT) break;
+      if (this.#answers.size <= MAX_KEPT) break;
       this.#answers.delete(oldest);
     }
     return answer;

@@ -23,10 +23,10 @@ export const orphaned = async (
   { paths, timeout }: OrphanOptions,
   { clock, signal, isConnected }: OrphanDeps,
 ): Promise<Orphaned | undefined> => {
-  const known = new Map(paths.map((path) => [path, identityOf(path)]));
+  const known = new Map(paths.map((path) => [path, readIdentity(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
-    const gone = paths.find((path) => identityOf(path) !== known.get(path));
+    const gone = paths.find((path) => readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
@@ -37,7 +37,7 @@ export const orphaned = async (
 };
 
 /** A folder that was made anew under the same name is another one; a file of a token may be replaced. */
-const identityOf = (path: string): string => {
+const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return "none";
   return stat.isDirectory() ? `folder ${stat.ino}` : "file";

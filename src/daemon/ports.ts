@@ -39,7 +39,7 @@ export class ListeningPorts {
     }
     const known = new Map([...sockets.keys()].map((inode) => [inode, this.#names.get(inode)]));
     const unknown = new Set([...sockets.keys()].filter((inode) => !this.#names.has(inode)));
-    for (const { pid, inode } of ownersOf(unknown, uid)) {
+    for (const { pid, inode } of findOwners(unknown, uid)) {
       if (!known.get(inode) && !isForeign(pid, agent_id)) known.set(inode, read(`/proc/${pid}/comm`).trim());
     }
     this.#names = known;
@@ -70,10 +70,10 @@ export const listenersIn = (table: string): Listener[] =>
     });
 
 /** Which processes of the user hold these sockets; a socket may have several. */
-function* ownersOf(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
+function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
   if (sockets.size === 0) return;
   for (const name of names("/proc")) {
-    if (!/^\d+$/.test(name) || ownerOf(`/proc/${name}`) !== uid) continue;
+    if (!/^\d+$/.test(name) || readOwner(`/proc/${name}`) !== uid) continue;
     for (const fd of names(`/proc/${name}/fd`)) {
       const inode = /^socket:\[(\d+)\]$/.exec(target(`/proc/${name}/fd/${fd}`))?.[1];
       if (inode !== undefined && sockets.has(inode)) yield { pid: Number(name), inode };
@@ -100,4 +100,4 @@ const quietly = <T>(look: () => T, otherwise: T): T => {
 const read = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
 const names = (folder: string): string[] => quietly(() => readdirSync(folder), []);
 const target = (link: string): string => quietly(() => readlinkSync(link), "");
-const ownerOf = (path: string): number => quietly(() => statSync(path).uid, -1);
+const readOwner = (path: string): number => quietly(() => statSync(path).uid, -1);

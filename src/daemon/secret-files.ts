@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type Environment, idOf, placeOf, stateFolder } from "./environment.ts";
+import { type Environment, resolvePlace, stateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
@@ -44,11 +44,11 @@ export const writeSecretFiles = (
   env: Given,
   { isStart = true }: { isStart?: boolean } = {},
 ): void => {
-  const record = new SecretRecord(stateFolder(env), idOf(workspaceId));
+  const record = new SecretRecord(stateFolder(env), toId(workspaceId));
   const wanted = new Map(
     secrets
       .filter(({ filePath }) => filePath !== "")
-      .map(({ filePath, value }) => [placeOf(filePath, env, "/"), value]),
+      .map(({ filePath, value }) => [resolvePlace(filePath, env, "/"), value]),
   );
   for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path);
   const due = [...wanted].filter(([path, value]) => isStart || !record.isWritten(path, value));

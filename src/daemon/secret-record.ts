@@ -16,7 +16,7 @@ const Content = t.Object({
 const Kept = t.Object({ files: t.Record(t.String(), Content) });
 type Content = Static<typeof Content>;
 
-const digestOf = (salt: string, bytes: Uint8Array): string =>
+const computeDigest = (salt: string, bytes: Uint8Array): string =>
   createHash("sha256").update(salt).update(bytes).digest("hex");
 
 export class SecretRecord {
@@ -36,20 +36,20 @@ export class SecretRecord {
   /** Whether these bytes are what was written there. */
   isWritten(path: string, bytes: Uint8Array): boolean {
     const known = this.#files.get(path);
-    return known?.digests.includes(digestOf(known.salt, bytes)) === true;
+    return known?.digests.includes(computeDigest(known.salt, bytes)) === true;
   }
 
   /** Before the bytes are written: from now on both these and those before them are ours. */
   begin(path: string, bytes: Uint8Array): void {
     if (this.isWritten(path, bytes)) return;
     const known = this.#files.get(path) ?? { salt: linkToken(), digests: [] };
-    this.#files.set(path, { ...known, digests: [...known.digests, digestOf(known.salt, bytes)] });
+    this.#files.set(path, { ...known, digests: [...known.digests, computeDigest(known.salt, bytes)] });
   }
 
   /** They are written: what stood there before is ours no more. */
   end(path: string, bytes: Uint8Array): void {
     const known = this.#files.get(path);
-    if (known) this.#files.set(path, { ...known, digests: [digestOf(known.salt, bytes)] });
+    if (known) this.#files.set(path, { ...known, digests: [computeDigest(known.salt, bytes)] });
   }
 
   forget(path: string): void {

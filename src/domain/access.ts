@@ -91,7 +91,7 @@ export const mayResetPassword = (caller: UserCaller, target: UserTarget): boolea
     Object.values(target.organizations).every((roles) => roles.length === 0));
 
 /** Keys of another user are that user, so only the owner handles them. */
-export const mayManageKeysOf = (caller: UserCaller, userId: string): boolean =>
+export const mayManageKeys = (caller: UserCaller, userId: string): boolean =>
   caller.user_id === userId || isOwner(caller);
 
 /** Site roles are given by the owner alone; a user-admin makes members (facts/platform 3.8). */

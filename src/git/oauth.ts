@@ -96,7 +96,7 @@ export class OAuthClient {
     if (!provider.device_code_url) throw new Error(`${provider.id} has no device flow`);
     const scope: Record<string, string> = provider.scopes.length > 0 ? { scope: provider.scopes.join(" ") } : {};
     const answer = await this.#post(provider.device_code_url, { client_id: provider.client_id, ...scope });
-    const { device_code, user_code, verification_uri, verification_url, expires_in, interval } = fieldsOf(answer);
+    const { device_code, user_code, verification_uri, verification_url, expires_in, interval } = parseFields(answer);
     const page = String(verification_uri ?? verification_url ?? "");
     const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
     if (!isToken(device_code) || !isToken(user_code) || user_code.length > 64 || !isPage) throw nonsense();
@@ -130,7 +130,7 @@ export class OAuthClient {
   async revoke(provider: Provider, access_token: string): Promise<void> {
     if (!provider.revocation) throw new ProviderError("denied", "The provider has no way to take a token back.");
     const { url, way } = provider.revocation;
-    const basic = basicOf(provider);
+    const basic = toBasicAuth(provider);
     const request: OutboundRequest =
       way === "github"
         ? {
@@ -152,7 +152,7 @@ export class OAuthClient {
 
   async #tokens(provider: Provider, fields: Record<string, string>): Promise<Tokens> {
     const answer = await this.#post(provider.token_url, { ...fields, ...secretIn(provider) }, provider);
-    const { access_token, refresh_token = "", token_type: _, expires_in, ...token_extra } = fieldsOf(answer);
+    const { access_token, refresh_token = "", token_type: _, expires_in, ...token_extra } = parseFields(answer);
     if (!isToken(access_token) || (refresh_token !== "" && !isToken(refresh_token))) throw nonsense();
     const isSmall = JSON.stringify(token_extra).length <= MAX_EXTRA;
     return { access_token, refresh_token, expires_in: seconds(expires_in), token_extra: isSmall ? token_extra : {} };
@@ -161,7 +161,7 @@ export class OAuthClient {
   /** A form and its JSON answer. A refusal is `denied` with the provider's code, whatever the status says (GitHub says 200). */
   async #post(url: URL, fields: Record<string, string>, provider?: Provider): Promise<OutboundAnswer> {
     const answer = await this.#send(url, formRequest(fields, provider));
-    const { error } = looselyFieldsOf(answer);
+    const { error } = parseFieldsLoosely(answer);
     if (typeof error === "string" && CODE.test(error) && answer.status < 500) {
       throw new ProviderError("denied", `The provider refused (${error}).`, error);
     }
@@ -191,7 +191,7 @@ const seconds = (value: unknown): number | undefined => {
   return number > 0 && number <= MAX_LIFE_S ? number : undefined;
 };
 
-const looselyFieldsOf = ({ text, headers }: OutboundAnswer): Record<string, unknown> => {
+const parseFieldsLoosely = ({ text, headers }: OutboundAnswer): Record<string, unknown> => {
   if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
     return Object.fromEntries(new URLSearchParams(text));
   }
@@ -203,8 +203,8 @@ const looselyFieldsOf = ({ text, headers }: OutboundAnswer): Record<string, unkn
   }
 };
 
-const fieldsOf = (answer: OutboundAnswer): Record<string, unknown> => {
-  const fields = looselyFieldsOf(answer);
+const parseFields = (answer: OutboundAnswer): Record<string, unknown> => {
+  const fields = parseFieldsLoosely(answer);
   if (Object.keys(fields).length === 0) throw nonsense();
   return fields;
 };
@@ -215,7 +215,7 @@ const secretIn = ({ credentials, client_id, client_secret }: Provider): Record<s
 };
 
 /** RFC 6749, 2.3.1: both parts are form-encoded first. */
-const basicOf = ({ client_id, client_secret }: Provider): string => {
+const toBasicAuth = ({ client_id, client_secret }: Provider): string => {
   const encoded = [client_id, client_secret].map((part) => new URLSearchParams({ "": part }).toString().slice(1));
   return `Basic ${Buffer.from(encoded.join(":")).toString("base64")}`;
 };
@@ -226,19 +226,19 @@ const formRequest = (fields: Record<string, string>, provider?: Provider): Outbo
     accept: "application/json",
     "content-type": "application/x-www-form-urlencoded",
     ...(provider?.credentials === "header" && provider.client_secret !== ""
-      ? { authorization: basicOf(provider) }
+      ? { authorization: toBasicAuth(provider) }
       : {}),
   },
   body: new URLSearchParams(fields).toString(),
 });
 
 const idIn = (answer: OutboundAnswer): number | undefined => {
-  const { id } = looselyFieldsOf(answer);
+  const { id } = parseFieldsLoosely(answer);
   return Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : undefined;
 };
 
 const accountIn = (answer: OutboundAnswer): Account | undefined => {
-  const fields = looselyFieldsOf(answer);
+  const fields = parseFieldsLoosely(answer);
   const text = (...names: string[]): string => {
     const found = names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
     return typeof found === "string" ? found.slice(0, 256) : "";

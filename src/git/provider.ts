@@ -93,7 +93,7 @@ const KNOWN: Readonly<Record<ProviderType, Known>> = {
 };
 
 /** The entry with what its type knows. */
-export const providerOf = (given: ProviderSetting): Provider => {
+export const toProvider = (given: ProviderSetting): Provider => {
   const known = KNOWN[given.type];
   const base = (given.base_url ?? known.base).replace(/\/+$/, "");
   const url = (own: string | undefined, path: string | undefined): URL | undefined => {
@@ -113,10 +113,10 @@ export const providerOf = (given: ProviderSetting): Provider => {
     auth_url: url(given.auth_url, known.auth),
     token_url,
     validate_url: url(given.validate_url, github ? `${github}/user` : known.validate),
-    revocation: revocationOf(given, github, url(given.revoke_url, known.revoke)),
+    revocation: findRevocation(given, github, url(given.revoke_url, known.revoke)),
     device_code_url: url(given.device_code_url, known.device),
     scopes: given.scopes ?? known.scopes,
-    pattern: patternOf(given, base),
+    pattern: findPattern(given, base),
     display_name: given.display_name ?? (known.name || given.id),
     display_icon: given.display_icon ?? "",
     device_flow: given.device_flow ?? false,
@@ -128,7 +128,7 @@ export const providerOf = (given: ProviderSetting): Provider => {
 const githubApi = ({ base_url }: ProviderSetting, base: string): string =>
   base_url === undefined || base === "https://github.com" ? "https://api.github.com" : `${base}/api/v3`;
 
-const revocationOf = (
+const findRevocation = (
   given: ProviderSetting,
   github: string | undefined,
   url: URL | undefined,
@@ -139,7 +139,7 @@ const revocationOf = (
 };
 
 /** The operator's pattern, else every URL of the service's host. */
-const patternOf = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
+const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
   if (regex !== undefined) return new RegExp(regex);
   if (base === "") return undefined;
   const host = new URL(base).host.replaceAll(/[.[\]]/g, "\\$&");

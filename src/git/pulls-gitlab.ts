@@ -6,7 +6,7 @@ import { PullError, type PullHttp } from "./pulls-http.ts";
 
 const PAGE = 100;
 /** Files beyond these are not counted and not shown. */
-const MOST_PAGES = 3;
+const MAX_PAGES = 3;
 
 type Change = { readonly old_path: string; readonly new_path: string; readonly diff: string };
 
@@ -14,7 +14,7 @@ export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
   const place = `/projects/${encodeURIComponent(project)}`;
   const changesOf = async (at: string): Promise<Change[]> => {
     const all: Change[] = [];
-    for (let page = 1; page <= MOST_PAGES; page += 1) {
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
       const some = changesIn(await http.json(`${at}/diffs?per_page=${PAGE}&page=${page}`));
       all.push(...some);
       if (some.length < PAGE) break;
@@ -51,13 +51,13 @@ export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
         changes_requested,
       };
     },
-    diff: async (number) => textOf(await changesOf(`${place}/merge_requests/${number}`)),
+    diff: async (number) => formatDiff(await changesOf(`${place}/merge_requests/${number}`)),
     async branchDiff(branch) {
       const from = await http.get("project", place, (json) => textIn(objectIn(json).default_branch));
       if (from === "") throw new PullError("failed", "The git host names no default branch.");
       const query = new URLSearchParams({ from, to: branch });
       const json = await http.json(`${place}/repository/compare?${query}`);
-      return textOf(changesIn(objectIn(json).diffs));
+      return formatDiff(changesIn(objectIn(json).diffs));
     },
   };
 };
@@ -83,7 +83,7 @@ const mergeRequestIn = (json: unknown) => {
 };
 
 const changesIn = (json: unknown): Change[] =>
-  (Array.isArray(json) ? json : []).slice(0, PAGE * MOST_PAGES).map((one) => {
+  (Array.isArray(json) ? json : []).slice(0, PAGE * MAX_PAGES).map((one) => {
     const { old_path, new_path, diff } = objectIn(one);
     return { old_path: textIn(old_path), new_path: textIn(new_path), diff: typeof diff === "string" ? diff : "" };
   });
@@ -97,7 +97,7 @@ const linesIn = (changes: readonly Change[]): { additions: number; deletions: nu
   return { additions, deletions };
 };
 
-const textOf = (changes: readonly Change[]): string =>
+const formatDiff = (changes: readonly Change[]): string =>
   changes
     .map(({ old_path, new_path, diff }) => {
       const names = `diff --git a/${old_path} b/${new_path}\n`;

@@ -33,7 +33,7 @@ export type PullHttpOptions = {
 
 /** Where a host that limits us does not say for how long. */
 const LIMITED_MS = 60_000;
-const LONGEST_LIMIT_MS = 24 * 3_600_000;
+const MAX_RATE_LIMIT_MS = 24 * 3_600_000;
 
 export class PullHttp {
   readonly #options: PullHttpOptions;
@@ -57,7 +57,7 @@ export class PullHttp {
       this.#kept[name] = known;
       return known.value as T;
     }
-    const value = read(jsonOf(answer.text), answer.headers);
+    const value = read(parseJson(answer.text), answer.headers);
     const mark = answer.headers.get("etag") ?? "";
     if (mark !== "" && mark.length <= 512) this.#kept[name] = { path, etag: mark, value };
     return value;
@@ -65,7 +65,7 @@ export class PullHttp {
 
   /** The same without keeping it. */
   async json(path: string): Promise<unknown> {
-    return jsonOf(await this.text(path, "application/json"));
+    return parseJson(await this.text(path, "application/json"));
   }
 
   /** The body as it is. */
@@ -88,16 +88,16 @@ export class PullHttp {
     }
     const now = this.#options.clock.now();
     if (answer.status === 200 || (answer.status === 304 && etag !== "")) {
-      if (numberIn(answer, REMAINING) === 0) rest(resetOf(answer, now));
+      if (numberIn(answer, REMAINING) === 0) rest(findResetTime(answer, now));
       return answer;
     }
-    const refusal = refusalOf(answer, now);
+    const refusal = toPullError(answer, now);
     if (refusal.kind === "limited") rest(refusal.until);
     throw refusal;
   }
 }
 
-const jsonOf = (text: string): unknown => {
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -108,14 +108,14 @@ const jsonOf = (text: string): unknown => {
 const REMAINING = ["x-ratelimit-remaining", "ratelimit-remaining"];
 const RESET = ["x-ratelimit-reset", "ratelimit-reset"];
 
-const refusalOf = (answer: OutboundAnswer, now: number): PullError => {
+const toPullError = (answer: OutboundAnswer, now: number): PullError => {
   const { status, text } = answer;
   const isSpent = numberIn(answer, REMAINING) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
   if (status === 429 || (status === 403 && isSpent)) {
     return new PullError(
       "limited",
       `The git host answers no more questions for now (${status}).`,
-      resetOf(answer, now),
+      findResetTime(answer, now),
     );
   }
   if (status === 401 || status === 403) return new PullError("denied", `The git host does not allow it (${status}).`);
@@ -124,7 +124,7 @@ const refusalOf = (answer: OutboundAnswer, now: number): PullError => {
 };
 
 /** When it may be asked again, by what it says or else soon; never further away than a day. */
-const resetOf = (answer: OutboundAnswer, now: number): number => {
+const findResetTime = (answer: OutboundAnswer, now: number): number => {
   const after = answer.headers.get("retry-after");
   const seconds = numberIn(answer, ["retry-after"]);
   const date = after === null ? Number.NaN : Date.parse(after);
@@ -137,7 +137,7 @@ const resetOf = (answer: OutboundAnswer, now: number): number => {
         : reset !== undefined
           ? reset * 1_000
           : now + LIMITED_MS;
-  return Math.min(Math.max(until, now + 1_000), now + LONGEST_LIMIT_MS);
+  return Math.min(Math.max(until, now + 1_000), now + MAX_RATE_LIMIT_MS);
 };
 
 const numberIn = ({ headers }: OutboundAnswer, names: readonly string[]): number | undefined => {

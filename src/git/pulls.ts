@@ -32,7 +32,7 @@ const KINDS: Partial<Record<Provider["type"], Kind>> = {
 };
 
 /** How this provider's host is asked about pull requests; undefined for kinds of hosts we do not know. */
-export const pullHostOf = (provider: Pick<Provider, "type" | "base_url">) => {
+export const findPullHost = (provider: Pick<Provider, "type" | "base_url">) => {
   const kind = KINDS[provider.type];
   if (!kind || provider.base_url === "") return undefined;
   return { api: kind.api(provider.base_url), headers: kind.headers, pulls: kind.pulls };

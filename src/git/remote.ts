@@ -6,7 +6,7 @@ const SCP = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/;
 const NAME = /^[\w.][\w.-]*$/;
 
 /** `https://host/team/repo.git`, `ssh://git@host:22/team/repo` or `git@host:team/repo.git`; undefined for anything else. */
-export const remoteOf = (address: string): Remote | undefined => {
+export const parseRemote = (address: string): Remote | undefined => {
   if (address.length > 2_048) return undefined;
   const scp = SCP.exec(address);
   if (scp) return checked(scp[1] ?? "", scp[2] ?? "");

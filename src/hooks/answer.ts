@@ -6,14 +6,14 @@ import { repeatedKey } from "./strict-json.ts";
 type Members = Readonly<Record<string, unknown>>;
 
 /** The answer of these bytes. None, or an empty object, says nothing. */
-export const answerOf = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
+export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
   if (bytes.length === 0) return NOTHING;
   const members = objectIn(bytes);
   only(members, ["permission", "model_context", "user_message"], "the answer");
   return {
-    ...("permission" in members ? { permission: permissionOf(event, members.permission) } : {}),
-    ...("model_context" in members ? { model_context: textOf(members, "model_context") } : {}),
-    ...("user_message" in members ? { user_message: textOf(members, "user_message") } : {}),
+    ...("permission" in members ? { permission: parsePermission(event, members.permission) } : {}),
+    ...("model_context" in members ? { model_context: readText(members, "model_context") } : {}),
+    ...("user_message" in members ? { user_message: readText(members, "user_message") } : {}),
   };
 };
 
@@ -31,13 +31,13 @@ const objectIn = (bytes: Uint8Array): Members => {
   throw new AnswerProblem("the answer is no object");
 };
 
-const permissionOf = (event: HookEvent, value: unknown): Permission => {
+const parsePermission = (event: HookEvent, value: unknown): Permission => {
   if (event !== "user_prompt_submit" && event !== "pre_tool_use") {
     throw new AnswerProblem("there is nothing to permit on this event");
   }
   if (!isObject(value)) throw new AnswerProblem("permission is no object");
   only(value, ["decision", "reason", "input_override"], "permission");
-  const reason = "reason" in value ? { reason: textOf(value, "reason") } : {};
+  const reason = "reason" in value ? { reason: readText(value, "reason") } : {};
   const hasOverride = "input_override" in value;
   if (value.decision === "deny") {
     if (hasOverride) throw new AnswerProblem("what is denied has no other input");
@@ -45,10 +45,10 @@ const permissionOf = (event: HookEvent, value: unknown): Permission => {
   }
   if (value.decision !== "allow") throw new AnswerProblem("the decision is neither allow nor deny");
   if (!hasOverride && event === "pre_tool_use") throw new AnswerProblem("allow needs input_override");
-  return { decision: "allow", ...reason, ...(hasOverride ? { input_override: overrideOf(event, value) } : {}) };
+  return { decision: "allow", ...reason, ...(hasOverride ? { input_override: parseOverride(event, value) } : {}) };
 };
 
-const overrideOf = (event: HookEvent, { input_override: value }: Members): Readonly<Record<string, unknown>> => {
+const parseOverride = (event: HookEvent, { input_override: value }: Members): Readonly<Record<string, unknown>> => {
   if (!isObject(value)) throw new AnswerProblem("input_override is no object");
   if (Buffer.byteLength(JSON.stringify(value)) > CAPS.input_override) {
     throw new AnswerProblem("input_override is too long");
@@ -60,7 +60,7 @@ const overrideOf = (event: HookEvent, { input_override: value }: Members): Reado
   return value;
 };
 
-const textOf = (members: Members, name: "reason" | "model_context" | "user_message"): string => {
+const readText = (members: Members, name: "reason" | "model_context" | "user_message"): string => {
   const value = members[name];
   if (typeof value !== "string") throw new AnswerProblem(`${name} is no text`);
   if (Buffer.byteLength(value) > CAPS[name]) throw new AnswerProblem(`${name} is too long`);

@@ -2,7 +2,7 @@
 // else goes wrong fails the dispatch. The address is the administrator's own, so it is not looked at beyond what the setting allows.
 import type { Clock } from "#base/clock.ts";
 import { beginOutside } from "#base/network/request-part.ts";
-import { answerOf } from "./answer.ts";
+import { parseAnswer } from "./answer.ts";
 import {
   AnswerProblem,
   EVENT_HEADER,
@@ -15,7 +15,7 @@ import {
 import type { Dispatch } from "./sign.ts";
 
 /** Bytes of an answer that are read: what the caps of its members take when every letter is escaped. */
-const MOST_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES = 2 * 1024 * 1024;
 
 export type Consumer = {
   readonly url: string;
@@ -38,7 +38,7 @@ export class ExchangeError extends Error {
 }
 
 /** The bytes of a request; the model's input stands in them as the model wrote it. */
-export const bodyOf = ({ event, meta, data, tool_input }: HookRequest, dispatch_id: string): Uint8Array => {
+export const encodeBody = ({ event, meta, data, tool_input }: HookRequest, dispatch_id: string): Uint8Array => {
   const head = { dispatch_id, schema_version: SCHEMA_VERSION, ...meta };
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
   if (tool_input !== undefined) members.push(`"tool_input":${tool_input}`);
@@ -72,13 +72,13 @@ export const exchange = async (
   const ends = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
   try {
     const response = await connected(url, { method: "POST", headers, body, redirect: "manual", signal: ends }, ends);
-    const bytes = await bytesOf(response);
+    const bytes = await readBytes(response);
     if (!response.ok) throw new ExchangeError("http_error", `the consumer answered ${response.status}`);
     const proof = { issuer, body: bytes, now: clock.now() };
     await checkSignature(response.headers.get(SIGNATURE_HEADER), secrets, dispatch, proof).catch((error) => {
-      throw new ExchangeError("signature_invalid", wordsOf(error));
+      throw new ExchangeError("signature_invalid", formatError(error));
     });
-    const answer = answerOf(event, bytes);
+    const answer = parseAnswer(event, bytes);
     const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
     if (override && !accepts(override)) throw new AnswerProblem("input_override means different things");
     return { answer, body: bytes };
@@ -87,7 +87,7 @@ export const exchange = async (
     if (late.signal.aborted) throw new ExchangeError("timeout", `no answer in ${timeout_ms} ms`);
     if (error instanceof ExchangeError) throw error;
     if (error instanceof AnswerProblem) throw new ExchangeError("protocol_error", error.message);
-    throw new ExchangeError("connection_failed", wordsOf(error));
+    throw new ExchangeError("connection_failed", formatError(error));
   } finally {
     timer.cancel();
   }
@@ -105,15 +105,15 @@ const connected = async (url: string, init: RequestInit, ends: AbortSignal): Pro
   }
 };
 
-const bytesOf = async (response: Response): Promise<Uint8Array> => {
+const readBytes = async (response: Response): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > MOST_BYTES) throw new AnswerProblem("the answer is too long");
+    if (size > MAX_BYTES) throw new AnswerProblem("the answer is too long");
     chunks.push(chunk);
   }
   return new Uint8Array(Buffer.concat(chunks));
 };
 
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -3,11 +3,10 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { bodyOf, type Consumer, ExchangeError, exchange } from "./exchange.ts";
+import { type Consumer, ExchangeError, encodeBody, exchange } from "./exchange.ts";
 import { merged, replaced } from "./merge.ts";
 import { type PlaceLimits, Places, type Pool } from "./places.ts";
 import {
-  decisionOf,
   type FailureClass,
   type HookAnswer,
   type HookDecision,
@@ -15,6 +14,7 @@ import {
   HookFailure,
   type HookRequest,
   NOTHING,
+  toDecision,
 } from "./protocol.ts";
 
 /** off: nobody is told. observe: told, and nothing is changed or held up. enforce: what is answered holds. */
@@ -148,7 +148,7 @@ export class Hooks {
     const { event, meta, data } = request;
     const created_at = clock.now();
     const begun = clock.monotonic();
-    const body = bodyOf(request, dispatch_id);
+    const body = encodeBody(request, dispatch_id);
     const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
       this.keep({
         id: dispatch_id,
@@ -161,12 +161,12 @@ export class Hooks {
         mode: this.mode === "observe" ? "observe" : "enforce",
         tool_name: typeof data.tool_name === "string" ? data.tool_name : null,
         duration_ms: Math.round(clock.monotonic() - begun),
-        request: recordsContents ? textOf(body) : null,
-        response: recordsContents && answer ? textOf(answer) : null,
+        request: recordsContents ? decodeText(body) : null,
+        response: recordsContents && answer ? decodeText(answer) : null,
       });
     try {
       const { answer, body: bytes } = await this.#exchange({ request, dispatch_id, body }, signal);
-      await end(decisionOf(answer), bytes);
+      await end(toDecision(answer), bytes);
       return answer;
     } catch (error) {
       if (error instanceof HookFailure) throw error;
@@ -200,7 +200,7 @@ export class Hooks {
 /** Bytes of contents that the ledger keeps of one side. */
 const KEPT_BYTES = 65_536;
 
-const textOf = (bytes: Uint8Array): string => {
+const decodeText = (bytes: Uint8Array): string => {
   const text = new TextDecoder().decode(bytes.subarray(0, KEPT_BYTES));
   return bytes.length > KEPT_BYTES ? `${text}… (${bytes.length} bytes)` : text;
 };

@@ -1,7 +1,7 @@
 // Tries a consumer without any chat: one signed event whose answer counts for nothing. Used by `slipway doctor`.
 import type { Clock } from "#base/clock.ts";
 import { NIL_UUID, uuid } from "#base/ids.ts";
-import { bodyOf, type Consumer, ExchangeError, exchange } from "./exchange.ts";
+import { type Consumer, ExchangeError, encodeBody, exchange } from "./exchange.ts";
 import type { HookRequest } from "./protocol.ts";
 
 const STOP: HookRequest = { event: "stop", meta: { chat_id: NIL_UUID, owner_id: NIL_UUID }, data: {} };
@@ -9,7 +9,7 @@ const STOP: HookRequest = { event: "stop", meta: { chat_id: NIL_UUID, owner_id: 
 /** Undefined when it answers as it must, else why not, in words. */
 export const probeConsumer = async (clock: Clock, consumer: Consumer): Promise<string | undefined> => {
   const dispatch_id = uuid();
-  const sent = { request: STOP, dispatch_id, body: bodyOf(STOP, dispatch_id) };
+  const sent = { request: STOP, dispatch_id, body: encodeBody(STOP, dispatch_id) };
   try {
     await exchange({ clock, consumer, issuer: NIL_UUID }, sent);
     return undefined;

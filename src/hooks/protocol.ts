@@ -104,7 +104,7 @@ export class AnswerProblem extends Error {
   override readonly name = "AnswerProblem";
 }
 
-export const decisionOf = ({ permission }: HookAnswer): HookDecision => {
+export const toDecision = ({ permission }: HookAnswer): HookDecision => {
   if (permission === undefined) return "none";
   if (permission.decision === "deny") return "deny";
   return permission.input_override === undefined ? "allow" : "rewrite";

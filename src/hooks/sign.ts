@@ -17,7 +17,7 @@ export type Dispatch = {
 const LIFETIME_S = 120;
 const BACKDATED_S = 30;
 
-const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret);
+const toKey = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 
 /** `issuer` is whoever signs; `now` in milliseconds since 1970. */
 export const signed = (
@@ -35,7 +35,7 @@ export const signed = (
     .setIssuedAt(iat)
     .setNotBefore(iat - BACKDATED_S)
     .setExpirationTime(iat + LIFETIME_S)
-    .sign(keyOf(secret));
+    .sign(toKey(secret));
 };
 
 /** Throws `AnswerProblem` unless one of the secrets has signed this answer to this dispatch. `issuer` is ours: nobody may send it back. */
@@ -46,7 +46,7 @@ export const checkSignature = async (
   { issuer, body, now }: { readonly issuer: string; readonly body: Uint8Array; readonly now: number },
 ): Promise<void> => {
   if (!token) throw new AnswerProblem("the answer is not signed");
-  const claims = await claimsOf(token, secrets, { subject, audience, currentDate: new Date(now) });
+  const claims = await verifyClaims(token, secrets, { subject, audience, currentDate: new Date(now) });
   const { jti, iss, iat, aud } = claims;
   const ok =
     jti === dispatch_id &&
@@ -60,14 +60,14 @@ export const checkSignature = async (
   if (!ok) throw new AnswerProblem("the signature is for something else");
 };
 
-const claimsOf = async (
+const verifyClaims = async (
   token: string,
   secrets: readonly string[],
   wanted: { subject: string; audience: string; currentDate: Date },
 ) => {
   for (const secret of secrets) {
     const rules = { ...wanted, algorithms: ["HS256"], requiredClaims: ["iss", "iat", "nbf", "exp", "jti"] };
-    const verified = await jwtVerify(token, keyOf(secret), rules).catch(() => undefined);
+    const verified = await jwtVerify(token, toKey(secret), rules).catch(() => undefined);
     if (verified) return verified.payload;
   }
   throw new AnswerProblem("the signature is wrong");

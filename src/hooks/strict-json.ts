@@ -46,16 +46,16 @@ type Schema = {
 export const miscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;
-  if (Array.isArray(value)) return firstOf(value.map((one) => () => miscasedKey(items, one)));
+  if (Array.isArray(value)) return findFirst(value.map((one) => () => miscasedKey(items, one)));
   const known = new Map(Object.keys(properties).map((name) => [name.toLowerCase(), name]));
   const keys = Object.keys(value);
   const wrong = keys.find((key) => (known.get(key.toLowerCase()) ?? key) !== key);
   if (wrong !== undefined) return wrong;
   const inner = keys.map((key) => () => miscasedKey(properties[key], (value as Record<string, unknown>)[key]));
-  return firstOf([...inner, ...anyOf.map((one) => () => miscasedKey(one, value))]);
+  return findFirst([...inner, ...anyOf.map((one) => () => miscasedKey(one, value))]);
 };
 
-const firstOf = (all: readonly (() => string | undefined)[]): string | undefined => {
+const findFirst = (all: readonly (() => string | undefined)[]): string | undefined => {
   for (const look of all) {
     const found = look();
     if (found !== undefined) return found;

@@ -11,7 +11,7 @@ const COMMON_NAME = "2.5.4.3";
 const SIGNED_DATA = "1.2.840.113549.1.7.2";
 /** SHA-256, SHA-384, SHA-512. */
 const DIGESTS = ["2.16.840.1.101.3.4.2.1", "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"];
-const MOST_ENCLOSED = 8;
+const MAX_CERTIFICATES = 8;
 // The package has not heard of the newest members of the platform's type, and needs none of them.
 const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto }) as unknown as NonNullable<
   Parameters<SignedData["verify"]>[1]
@@ -26,18 +26,18 @@ export const verifyCloudB = async (files: IdentityFiles, signature: string, now:
     throw new IdentityError("the message must have its content inside and one signer");
   }
   if (!DIGESTS.includes(signer.digestAlgorithm.algorithmId)) throw new IdentityError("the message uses a weak digest");
-  const certificate = await signerOf(message);
+  const certificate = await findSigner(message);
   if (!isCloud(certificate)) throw new IdentityError("the signer does not bear a name of that cloud");
   const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
   // A real message encloses two or three; strangers must not make the search long.
-  if (enclosed.length > MOST_ENCLOSED) throw new IdentityError("the message encloses too many certificates");
+  if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message encloses too many certificates");
   const roots = files.roots.all();
   const others = [...enclosed, ...files.intermediates.all()];
   if (!leadsToRoot(toNode(certificate), { roots, others }, now)) {
     throw new IdentityError("the signer does not lead to a trusted root");
   }
   const document = parsed(Buffer.from(content).toString("utf8"));
-  if (expiryOf(document) < now) throw new IdentityError("the document is past its time");
+  if (parseExpiry(document) < now) throw new IdentityError("the document is past its time");
   return textIn(document, "vmId");
 };
 
@@ -54,7 +54,7 @@ const readMessage = (bytes: Buffer): SignedData => {
 };
 
 /** The enclosed certificate whose key has signed the content. */
-const signerOf = async (message: SignedData): Promise<Certificate> => {
+const findSigner = async (message: SignedData): Promise<Certificate> => {
   try {
     const options = { signer: 0, checkChain: false, extendedMode: true } as const;
     const { signatureVerified, signerCertificate } = await message.verify(options, engine);
@@ -84,7 +84,7 @@ const parsed = (text: string): unknown => {
 };
 
 /** `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, in milliseconds since 1970; for ever when the document has none. */
-const expiryOf = (document: unknown): number => {
+const parseExpiry = (document: unknown): number => {
   if (typeof document !== "object" || document === null || !("timeStamp" in document)) return Number.POSITIVE_INFINITY;
   const text = textIn(document, "timeStamp", "expiresOn");
   const match = /^(\d\d)\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/.exec(text);

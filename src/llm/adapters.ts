@@ -26,7 +26,7 @@ export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-co
 export type Adapter = { readonly model: (form: { readonly streamOptions: boolean }) => LanguageModelV4 };
 
 /** Throws for `demo`, which needs no adapter. */
-export const adapterOf = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
+export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = input.fetch as typeof globalThis.fetch;
   const sound = soundChunks(input.fetch);

@@ -1,7 +1,7 @@
 // One part of a provider's answer, read as the events of model.ts. Pure but for the names of open calls.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { argumentsOf } from "./arguments.ts";
-import { finishOf } from "./finish-reasons.ts";
+import { parseArguments } from "./arguments.ts";
+import { toFinish } from "./finish-reasons.ts";
 import type { ModelEvent, ModelUsage, ProviderMetadata } from "./model.ts";
 import { keptWith, shownResult } from "./provider-tools.ts";
 import type { RequestTools } from "./request/tools.ts";
@@ -24,7 +24,7 @@ export class AnswerEvents {
 
   *read(part: LanguageModelV4StreamPart): Iterable<ModelEvent> {
     const { provider, context_limit, tools } = this.#of;
-    const metadata = metadataOf(part);
+    const metadata = toMetadata(part);
     switch (part.type) {
       case "text-delta":
         if (part.delta !== "" || metadata.metadata) yield { type: "text", delta: part.delta, ...metadata };
@@ -48,7 +48,7 @@ export class AnswerEvents {
         if (!this.#open.has(part.id)) return;
         return yield { type: "tool_call_delta", id: part.id, name: this.#open.get(part.id) ?? "", delta: part.delta };
       case "tool-call":
-        return yield this.#callOf(part);
+        return yield this.#toCall(part);
       case "tool-result": {
         const { toolCallId: id, toolName: name, result, isError: is_error = false } = part;
         const kept = keptWith(metadata.metadata, { provider, result });
@@ -61,16 +61,16 @@ export class AnswerEvents {
       case "error":
         throw part.error;
       case "finish":
-        yield { type: "usage", usage: usageOf(part.usage, context_limit) };
-        return yield finishOf(part.finishReason);
+        yield { type: "usage", usage: toUsage(part.usage, context_limit) };
+        return yield toFinish(part.finishReason);
     }
   }
 
-  #callOf(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ModelEvent {
+  #toCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ModelEvent {
     const { provider, tools } = this.#of;
-    const { metadata } = metadataOf(part);
+    const { metadata } = toMetadata(part);
     const { toolCallId: id, toolName, input } = part;
-    const said = argumentsOf(input);
+    const said = parseArguments(input);
     if (part.providerExecuted) {
       const kept = keptWith(metadata, { provider });
       return { type: "tool_call", id, name: toolName, args: said, provider_executed: true, metadata: kept };
@@ -82,14 +82,14 @@ export class AnswerEvents {
   }
 }
 
-const metadataOf = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
+const toMetadata = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
   "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0
     ? { metadata: part.providerMetadata as ProviderMetadata }
     : {};
 
 type Usage = Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"];
 
-const usageOf = ({ inputTokens, outputTokens }: Usage, context_limit: number): ModelUsage => {
+const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): ModelUsage => {
   const counted = {
     input_tokens: uncached(inputTokens),
     output_tokens: outputTokens.total,

@@ -7,7 +7,7 @@ import { asEventStream, isMembers, type LineReader, type Members, membersIn, sou
 export const soundEvents = (fetch: GuardedFetch): GuardedFetch =>
   soundFetch(fetch, {
     reader: () => new EventReader(),
-    streamOfWhole: (response) => asEventStream(response, eventsOf),
+    streamOfWhole: (response) => asEventStream(response, toEvents),
   });
 
 /** One stream, line by line. */
@@ -143,7 +143,7 @@ const soundBlock = (block: Members, id: string): Members => {
 };
 
 /** A whole answer of a server that does not know `stream: true`. */
-const eventsOf = (whole: Members): readonly Members[] | undefined => {
+const toEvents = (whole: Members): readonly Members[] | undefined => {
   if (whole.type === "error" || isMembers(whole.error)) return [{ type: "error", error: whole.error }];
   const { content, stop_reason, stop_sequence = null, usage, ...message } = whole;
   if (!Array.isArray(content)) return undefined;

@@ -5,7 +5,7 @@
 /**
  * The value; an object without arguments for no text. Text that is no JSON comes as `{input: text}`: the call is answered with an error and the model sees why.
  */
-export const argumentsOf = (text: string): unknown => {
+export const parseArguments = (text: string): unknown => {
   if (text.trim() === "") return {};
   const once = parsed(text);
   // Some models write their JSON as JSON again.

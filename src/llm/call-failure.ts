@@ -1,6 +1,6 @@
 // Whatever is thrown while a provider answers, as a `ModelError`: classified, with the provider's words as its detail and without any
 // secret. Pure.
-import { classify, reasonOf, retryAfter } from "./classify.ts";
+import { classify, findReason, retryAfter } from "./classify.ts";
 import type { ConfiguredProvider } from "./configured-model.ts";
 import { ModelError } from "./model.ts";
 import { saidOnce } from "./said.ts";
@@ -9,9 +9,9 @@ import { withoutSecrets } from "./secrets.ts";
 type Of = { readonly provider: ConfiguredProvider; readonly key: string; readonly now: () => number };
 
 /** Returns what callers may know of a failure. */
-export const modelErrorOf = (error: unknown, { provider, key, now }: Of): ModelError => {
+export const toModelError = (error: unknown, { provider, key, now }: Of): ModelError => {
   if (error instanceof ModelError) return error;
-  const { status, headers, words, detail } = signalsOf(error);
+  const { status, headers, words, detail } = findSignals(error);
   const ended_early = /without a finish reason/.test(words);
   const signal = { status, text: words, ended_early };
   const { kind, retryable } = classify(signal);
@@ -21,7 +21,7 @@ export const modelErrorOf = (error: unknown, { provider, key, now }: Of): ModelE
     display_name: provider.display_name,
     status_code: status,
     retry_after_ms: retryAfter(headers, now()),
-    reason: reasonOf(signal),
+    reason: findReason(signal),
   });
 };
 
@@ -39,7 +39,7 @@ type Thrown = {
  * The packages throw errors of their own, plain objects from inside a stream, and what the network throws. `words` is all that was said,
  * to tell the kind by; `detail` says it once, for people.
  */
-export const signalsOf = (error: unknown) => {
+export const findSignals = (error: unknown) => {
   const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as Thrown;
   const isPlain = !(error instanceof Error) && typeof error === "object";
   const cause = thrown.cause as Thrown | undefined;

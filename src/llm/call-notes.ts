@@ -5,7 +5,7 @@ import type { ProviderMetadata } from "./model.ts";
 const KEY = "slipway_call";
 const MOST = 500;
 
-export const noteOf = (sentences: readonly string[]): string => sentences.join(" ").slice(0, MOST);
+export const formatNote = (sentences: readonly string[]): string => sentences.join(" ").slice(0, MOST);
 
 export const withNote = (metadata: ProviderMetadata | undefined, note: string): ProviderMetadata => ({
   ...metadata,

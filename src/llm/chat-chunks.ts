@@ -8,7 +8,7 @@ import { asEventStream, isMembers, type LineReader, type Members, membersIn, sou
 export const soundChunks = (fetch: GuardedFetch): GuardedFetch =>
   soundFetch(fetch, {
     reader: () => new ChunkReader(),
-    streamOfWhole: (response) => asEventStream(response, eventsOf),
+    streamOfWhole: (response) => asEventStream(response, toEvents),
   });
 
 /** Only what one of these finds is looked into. Inside of texts quotes are escaped, so none of them matches there. */
@@ -89,7 +89,7 @@ const soundUsage = (usage: Members): Members =>
   );
 
 /** A whole answer of a server that does not know `stream: true`. An error in its place is told like one in the middle of a stream. */
-const eventsOf = (whole: Members): readonly (Members | string)[] | undefined => {
+const toEvents = (whole: Members): readonly (Members | string)[] | undefined => {
   if (whole.error !== undefined && whole.error !== null) return [{ error: whole.error }, "[DONE]"];
   const [choice] = Array.isArray(whole.choices) ? whole.choices : [];
   if (!isMembers(choice) || !isMembers(choice.message)) return undefined;

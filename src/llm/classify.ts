@@ -125,7 +125,7 @@ const hasStatus = (statuses: Rule["statuses"], status: number | undefined): bool
 };
 
 /** What else is to be told of a failure of this kind; undefined when nothing is. */
-export const reasonOf = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
+export const findReason = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
   const { kind } = classify({ status, text, ended_early });
   if (kind === "config") return status === 413 || TOO_LONG.test(text) ? "too_long" : undefined;
   if (kind !== "timeout" || status !== undefined) return undefined;

@@ -5,16 +5,16 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
-import { type Adapter, adapterOf, needsKey } from "./adapters.ts";
+import { type Adapter, loadAdapter, needsKey } from "./adapters.ts";
 import { type Attachments, noAttachments } from "./attachments.ts";
 import { chatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
-import { type GuardedFetch, guardedFetch, type MayReach, refusalOf } from "./fetch.ts";
+import { findRefusal, type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
-import { priceOf } from "./prices.ts";
+import { findPrice } from "./prices.ts";
 import { usesResponses } from "./request/request.ts";
-import { streamOf } from "./stream.ts";
+import { streamModel } from "./stream.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class ConfiguredModels implements LanguageModels {
   /** Why no model could be asked at this base URL; undefined when it could. */
   async refusalOf(base_url: string): Promise<string | undefined> {
     const { clock, mayReach: may } = this.#deps;
-    return base_url === "" ? undefined : refusalOf(new URL(base_url), { clock, may });
+    return base_url === "" ? undefined : findRefusal(new URL(base_url), { clock, may });
   }
 
   /** Everything there is from now on; models without their provider are left out. Calls that run go on as they began. */
@@ -72,7 +72,7 @@ export class ConfiguredModels implements LanguageModels {
   resolve(id: string | null): ModelInfo | undefined {
     if (this.#found.size === 0) return id === null || id === DEMO.id ? DEMO : undefined;
     const found = id === null ? this.#usableDefault() : this.#found.get(id);
-    if (!found || problemOf(found)) return undefined;
+    if (!found || findProblem(found)) return undefined;
     const { config, provider } = found;
     // The demo model sums nothing up.
     if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
@@ -88,21 +88,21 @@ export class ConfiguredModels implements LanguageModels {
 
   price(id: string): ModelPrice | undefined {
     const found = this.#found.get(id);
-    return found && priceOf(found.provider.provider, found.config.model, found.config.model_config.cost);
+    return found && findPrice(found.provider.provider, found.config.model, found.config.model_config.cost);
   }
 
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const found = this.#found.get(request.model_id);
     if (this.#found.size === 0 && request.model_id === DEMO.id) return yield* this.#demo.stream(request);
     if (!found) throw request.model_id === DEMO.id ? this.#whyNone() : new ModelError("config", "", { reason: "gone" });
-    const problem = problemOf(found);
+    const problem = findProblem(found);
     if (problem) throw problem;
     if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
     const { clock, attachments = noAttachments } = this.#deps;
-    const key = keyOf(found.provider);
+    const key = toKey(found.provider);
     const adapter = await this.#adapter(found, key);
     const onRefused = (features: readonly ModelFeature[]): void => this.#onRefused(found.config.id, features);
-    yield* streamOf({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
+    yield* streamModel({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
   }
 
   #adapter({ config, provider }: Found, key: string): Promise<Adapter> {
@@ -111,7 +111,7 @@ export class ConfiguredModels implements LanguageModels {
     const { base_url } = provider;
     const { model } = config;
     const useResponses = usesResponses(config);
-    const made = adapterOf(provider.provider, { base_url, key, model, useResponses, fetch: this.#fetch });
+    const made = loadAdapter(provider.provider, { base_url, key, model, useResponses, fetch: this.#fetch });
     this.#adapters.set(config.id, made);
     return made;
   }
@@ -119,19 +119,19 @@ export class ConfiguredModels implements LanguageModels {
   /** The default, or while that cannot be used the first that can. */
   #usableDefault(): Found | undefined {
     const all = [...this.#found.values()];
-    const usable = all.filter((found) => problemOf(found) === undefined);
+    const usable = all.filter((found) => findProblem(found) === undefined);
     return usable.find(({ config }) => config.is_default) ?? usable[0];
   }
 
   /** Why a chat has no model, told by what is wrong with the default one. */
   #whyNone(): ModelError {
     const found = [...this.#found.values()].find(({ config }) => config.is_default);
-    return (found && problemOf(found)) ?? new ModelError("config", "There is no model that can be used.");
+    return (found && findProblem(found)) ?? new ModelError("config", "There is no model that can be used.");
   }
 }
 
 /** What keeps a model from being used; undefined when nothing does. */
-const problemOf = ({ config, provider }: Found): ModelError | undefined => {
+const findProblem = ({ config, provider }: Found): ModelError | undefined => {
   const { provider: kind, display_name } = provider;
   const named = { provider: kind, display_name };
   if (!provider.enabled) return new ModelError("provider_disabled", "", named);
@@ -142,7 +142,7 @@ const problemOf = ({ config, provider }: Found): ModelError | undefined => {
   return needsKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
 };
 
-const keyOf = (provider: ConfiguredProvider): string => {
+const toKey = (provider: ConfiguredProvider): string => {
   try {
     return provider.key();
   } catch (error) {

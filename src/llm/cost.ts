@@ -9,7 +9,7 @@ const TOKENS = 1_000_000n;
  * The cost of a call in micros, rounded half up once for the whole call; null without a price. `input_tokens` holds no cached ones, and
  * `output_tokens` holds those of the reasoning. Exact: the sum of products does not fit into a double.
  */
-export const costOf = (usage: ModelUsage, price: ModelCost | undefined): number | null => {
+export const computeCost = (usage: ModelUsage, price: ModelCost | undefined): number | null => {
   if (!price) return null;
   const { input, output, cache_read = input, cache_write = input } = price;
   const { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0 } = usage;

@@ -38,16 +38,16 @@ export class DemoModels implements LanguageModels {
     let out = 0;
     for await (const event of this.#answer(request, prompt)) {
       if (event.type === "text" || event.type === "reasoning") out += 1;
-      if (event.type === "finish") yield { type: "usage", usage: usageOf(request, out) };
+      if (event.type === "finish") yield { type: "usage", usage: toUsage(request, out) };
       yield event;
     }
   }
 
   async *#answer(request: ModelRequest, prompt: string): AsyncIterable<ModelEvent> {
     const results = request.messages.at(-1)?.role === "tool";
-    const directive = results ? undefined : directiveOf(prompt);
+    const directive = results ? undefined : parseDirective(prompt);
     const { word = "", rest = "" } = directive ?? {};
-    const task = directiveOf(prompt);
+    const task = parseDirective(prompt);
     const call = task?.word === "agent" ? agentCall(task.rest, request) : undefined;
     if (call) {
       yield call;
@@ -113,7 +113,7 @@ export class DemoModels implements LanguageModels {
 }
 
 const toolLine = (line: string): string[] => {
-  const directive = directiveOf(line);
+  const directive = parseDirective(line);
   return directive?.word === "tool" ? [directive.rest] : [];
 };
 
@@ -123,7 +123,7 @@ const NO_COMMAND = 'Say what to run, such as "run: ls -la".';
 
 const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|run|agent|slow|say):[ \t]*([\s\S]*)$/i;
 
-const directiveOf = (text: string): { word: string; rest: string } | undefined => {
+const parseDirective = (text: string): { word: string; rest: string } | undefined => {
   const match = DIRECTIVE.exec(text);
   return match ? { word: (match[1] as string).toLowerCase(), rest: (match[2] as string).trim() } : undefined;
 };
@@ -186,7 +186,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-const usageOf = ({ messages }: ModelRequest, output_tokens: number) => {
+const toUsage = ({ messages }: ModelRequest, output_tokens: number) => {
   const input_tokens = messages
     .flatMap(({ content }) => content)
     .reduce((sum, { text = "" }) => sum + text.split(/\s+/).length, 0);

@@ -7,7 +7,7 @@ import { ModelError } from "./model.ts";
 
 const DETAIL_LIMIT = 500;
 /** A provider that wants to be left alone for longer ends the turn: nobody waits for it unseen (rule MO-11). */
-export const LONGEST_WAIT_MS = 300_000;
+export const MAX_WAIT_MS = 300_000;
 
 /** A sentence about a provider, which is named as it stands in the middle of one. */
 type Sentence = (provider: string) => string;
@@ -49,13 +49,13 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
 type Provider = { readonly provider: string; readonly provider_name?: string };
 
 /** Any thrown value as a chat error; unknown ones are `generic` and say nothing of their insides. `now` in milliseconds since 1970. */
-export const chatErrorOf = (error: unknown, { provider, provider_name = "" }: Provider, now: number): ChatError => {
+export const toChatError = (error: unknown, { provider, provider_name = "" }: Provider, now: number): ChatError => {
   if (!(error instanceof ModelError)) {
     return { kind: "generic", message: sentence(MESSAGES.generic, provider_name || provider), retryable: false };
   }
   const { retryable, status_code, retry_after_ms } = error;
   const by = error.provider || provider;
-  const isLongWait = retryable && retry_after_ms > LONGEST_WAIT_MS;
+  const isLongWait = retryable && retry_after_ms > MAX_WAIT_MS;
   const kind = isLongWait ? "rate_limit" : error.kind;
   const words = error.reason ? REASONS[error.reason] : MESSAGES[kind];
   const message = sentence(isLongWait ? MESSAGES.rate_limit : words, error.display_name || provider_name || by);

@@ -43,7 +43,7 @@ const LOOKUP_MS = 3_000;
  * Why no model could be asked at this URL as things are; undefined when it could, or when its name leads nowhere now: it may tomorrow. For
  * whoever keeps the URL for later.
  */
-export const refusalOf = async (
+export const findRefusal = async (
   url: URL,
   { clock, may, resolve = resolveByDns }: { readonly clock: Clock; readonly may: MayReach; readonly resolve?: Resolve },
 ): Promise<string | undefined> => {

@@ -57,8 +57,8 @@ const BY_WORD: ReadonlyMap<string, Reason> = new Map(
 );
 
 /** Returns the end of the answer. Throws `ModelError` when the server failed, and when it gave no reason. */
-export const finishOf = ({ unified, raw }: LanguageModelV4FinishReason): Extract<ModelEvent, { type: "finish" }> => {
-  const reason = reasonOf(unified, raw?.toLowerCase());
+export const toFinish = ({ unified, raw }: LanguageModelV4FinishReason): Extract<ModelEvent, { type: "finish" }> => {
+  const reason = toReason(unified, raw?.toLowerCase());
   if (reason === "failed") {
     throw new ModelError("timeout", `The answer ended with "${raw ?? unified}".`, { reason: "broke_off" });
   }
@@ -66,7 +66,7 @@ export const finishOf = ({ unified, raw }: LanguageModelV4FinishReason): Extract
   return { type: "finish", reason };
 };
 
-const reasonOf = (unified: LanguageModelV4FinishReason["unified"], raw: string | undefined): Reason => {
+const toReason = (unified: LanguageModelV4FinishReason["unified"], raw: string | undefined): Reason => {
   const known = raw === undefined ? undefined : BY_WORD.get(raw);
   if (known === "stop" && unified === "tool-calls") return "tool_calls";
   if (known !== undefined) return known;

@@ -2,7 +2,7 @@
 // Mended once, when the call comes in, so that whoever decides about a call sees what will be run, and told to the model with the result.
 // Where the intent is not plain nothing is touched and the call is refused as before (rule TO-7). Pure; used by turns.
 
-import { noteOf, withNote } from "./call-notes.ts";
+import { formatNote, withNote } from "./call-notes.ts";
 import type { ModelEvent, ToolDefinition } from "./model.ts";
 
 type Schema = {
@@ -22,7 +22,7 @@ export const mended = (event: ModelEvent, tools: readonly ToolDefinition[]): Mod
   if (event.type !== "tool_call" || event.provider_executed) return event;
   const schema = tools.find(({ name }) => name === event.name)?.input_schema;
   const { args, notes } = mendedArgs(schema, event.args);
-  return notes.length === 0 ? event : { ...event, args, metadata: withNote(event.metadata, noteOf(notes)) };
+  return notes.length === 0 ? event : { ...event, args, metadata: withNote(event.metadata, formatNote(notes)) };
 };
 
 /** Arguments that fit this JSON schema better, and a sentence for each thing that was changed. */
@@ -43,10 +43,10 @@ const isCutOff = ({ properties = {} }: Schema, args: unknown): boolean =>
 const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const typesOf = ({ type }: Schema): readonly string[] =>
+const listTypes = ({ type }: Schema): readonly string[] =>
   type === undefined ? [] : typeof type === "string" ? [type] : type;
 
-const isOf = (type: string, value: unknown): boolean => {
+const hasType = (type: string, value: unknown): boolean => {
   switch (type) {
     case "integer":
       return Number.isInteger(value);
@@ -64,11 +64,11 @@ const isOf = (type: string, value: unknown): boolean => {
 const fitted = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
   if (depth > DEEPEST) return value;
   if (schema.anyOf) return fittedToOne(schema.anyOf, value, path, notes, depth);
-  const types = typesOf(schema);
-  const isRight = types.length === 0 || types.some((type) => isOf(type, value));
+  const types = listTypes(schema);
+  const isRight = types.length === 0 || types.some((type) => hasType(type, value));
   const made = isRight ? value : types.map((type) => converted(type, schema, value)).find((one) => one !== undefined);
   if (made === undefined) return value;
-  if (!isRight) notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${nameOf(made)}.`);
+  if (!isRight) notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${getTypeName(made)}.`);
   if (Array.isArray(made) && schema.items) {
     const { items } = schema;
     return made.map((one, at) => fitted(items, one, `${path}.${at}`, notes, depth + 1));
@@ -78,11 +78,11 @@ const fitted = (schema: Schema, value: unknown, path: string, notes: string[], d
 
 /** As it is where it fits one of them; else as the only one that it can be made to fit. */
 const fittedToOne = (all: readonly Schema[], value: unknown, path: string, notes: string[], depth: number): unknown => {
-  const right = all.filter((one) => typesOf(one).some((type) => isOf(type, value)));
+  const right = all.filter((one) => listTypes(one).some((type) => hasType(type, value)));
   const [only] =
     right.length > 0
       ? right
-      : all.filter((one) => typesOf(one).some((type) => converted(type, one, value) !== undefined));
+      : all.filter((one) => listTypes(one).some((type) => converted(type, one, value) !== undefined));
   return only && (right.length === 1 || right.length === 0) ? fitted(only, value, path, notes, depth + 1) : value;
 };
 
@@ -101,8 +101,8 @@ const converted = (type: string, { items }: Schema, value: unknown): unknown => 
     case "object":
     case "array": {
       const inside = text === undefined ? undefined : parsed(text);
-      if (inside !== undefined && isOf(type, inside)) return inside;
-      const isOne = type === "array" && items !== undefined && typesOf(items).some((one) => isOf(one, value));
+      if (inside !== undefined && hasType(type, inside)) return inside;
+      const isOne = type === "array" && items !== undefined && listTypes(items).some((one) => hasType(one, value));
       return isOne ? [value] : undefined;
     }
     default:
@@ -145,9 +145,9 @@ const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): bo
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
 
 const takesNull = (schema: Schema): boolean =>
-  typesOf(schema).includes("null") || typesOf(schema).length === 0 || (schema.anyOf ?? []).some(takesNull);
+  listTypes(schema).includes("null") || listTypes(schema).length === 0 || (schema.anyOf ?? []).some(takesNull);
 
-const nameOf = (value: unknown): string => {
+const getTypeName = (value: unknown): string => {
   if (Array.isArray(value)) return "a list";
   return typeof value === "object"
     ? "an object"

@@ -4,13 +4,13 @@ import { log } from "#base/log.ts";
 import type { Attachment } from "./attachments.ts";
 
 /** Pixels of the longest side that every provider takes, also beside many other pictures. */
-const LONGEST_SIDE = 2_000;
+const MAX_SIDE = 2_000;
 /** Scaled to that, what is larger: what providers do themselves with anything above it, and bill no less for. */
 const SCALED_SIDE = 1_568;
 /** Bytes, which are a third more as text; the strictest provider takes 5 MiB of that. */
-const MOST_BYTES = 3_932_160;
+const MAX_BYTES = 3_932_160;
 /** More than that is not decoded. */
-const MOST_PIXELS = 100_000_000;
+const MAX_PIXELS = 100_000_000;
 const QUALITY = 85;
 const KEPT = 16;
 
@@ -39,14 +39,14 @@ export const fitted = async (id: string, file: Attachment): Promise<Shown> => {
 };
 
 const scaledDown = async (file: Attachment): Promise<Shown> => {
-  const image = () => new Bun.Image(file.bytes, { maxPixels: MOST_PIXELS });
+  const image = () => new Bun.Image(file.bytes, { maxPixels: MAX_PIXELS });
   const { width, height } = await image().metadata();
   const longest = Math.max(width, height);
-  if (longest <= LONGEST_SIDE && file.bytes.byteLength <= MOST_BYTES) return { file };
+  if (longest <= MAX_SIDE && file.bytes.byteLength <= MAX_BYTES) return { file };
   const side = Math.min(longest, SCALED_SIDE);
   const smaller = () => image().resize(side, side, { fit: "inside", withoutEnlargement: true });
   const png = file.media_type === "image/png" ? await smaller().png().bytes() : undefined;
-  const isPng = png !== undefined && png.byteLength <= MOST_BYTES;
+  const isPng = png !== undefined && png.byteLength <= MAX_BYTES;
   const bytes = isPng ? png : await smaller().jpeg({ quality: QUALITY }).bytes();
   const now = await new Bun.Image(bytes).metadata();
   return {

@@ -55,7 +55,7 @@ export const listPrice = (provider: ProviderKind, model: string): ModelPrice | u
 };
 
 /** What a model costs now: as an administrator has entered it, else as the list says; undefined when nobody knows. */
-export const priceOf = (
+export const findPrice = (
   provider: ProviderKind,
   model: string,
   entered: ModelCost | undefined,

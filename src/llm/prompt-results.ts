@@ -36,7 +36,7 @@ export const newestFiles = (messages: readonly PromptMessage[]): ReadonlyMap<Mes
 /** A result with the files that are shown of it. */
 type Answer = { readonly part: ResultPart; readonly shown: readonly Shown[] };
 
-export const answersOf = async (
+export const loadAnswers = async (
   content: readonly MessagePart[],
   attachments: Attachments,
   newest: ReadonlyMap<MessagePart, readonly string[]>,
@@ -49,12 +49,12 @@ export const answersOf = async (
       const file = await attachments(id);
       if (file) shown.push(await fitted(id, file));
     }
-    answers.push({ part: partOf(one), shown });
+    answers.push({ part: toPart(one), shown });
   }
   return answers;
 };
 
-const partOf = ({ tool_call_id = "", tool_name = "", result = null, is_error }: MessagePart): ResultPart => {
+const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: MessagePart): ResultPart => {
   const value = result as Json;
   const output: Output =
     typeof value === "string"
@@ -83,7 +83,7 @@ export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[]
     if (shown.length > 0 && isInside) return withFiles(part, shown);
     return isLess ? withWords(part, [UNSEEN]) : part;
   });
-  const behind = isInside ? [] : answers.flatMap(behindOf);
+  const behind = isInside ? [] : answers.flatMap(toAttachedParts);
   const last = prompt.at(-1);
   const before = last?.role === "user" ? prompt.at(-2) : last;
   // Results of one step come as one message each: what is shown of the earlier ones stands behind all of them.
@@ -114,7 +114,7 @@ export const addUser = (prompt: LanguageModelV4Prompt, content: UserPart[]): voi
   else prompt.push({ role: "user", content });
 };
 
-const behindOf = ({ part, shown }: Answer): UserPart[] =>
+const toAttachedParts = ({ part, shown }: Answer): UserPart[] =>
   shown.flatMap(({ file, note }): UserPart[] => [
     {
       type: "text",
@@ -129,7 +129,7 @@ const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
   output: {
     type: "content",
     value: [
-      { type: "text", text: wordsOf(part) },
+      { type: "text", text: formatResult(part) },
       ...shown.flatMap(({ file, note }) => [
         ...(note ? [{ type: "text" as const, text: note }] : []),
         {
@@ -145,9 +145,9 @@ const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
 
 const withWords = (part: ResultPart, words: readonly string[]): ToolPart => ({
   ...part,
-  output: { type: "text", value: [wordsOf(part), ...words].join("\n") },
+  output: { type: "text", value: [formatResult(part), ...words].join("\n") },
 });
 
-const wordsOf = ({ output }: ResultPart): string => JSON.stringify("value" in output ? output.value : null);
+const formatResult = ({ output }: ResultPart): string => JSON.stringify("value" in output ? output.value : null);
 
 export const UNSEEN = "[The picture or document is not shown: this model takes only text.]";

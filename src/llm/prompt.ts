@@ -10,7 +10,7 @@ import { fitted } from "./pictures.ts";
 import {
   addAnswers,
   addUser,
-  answersOf,
+  loadAnswers,
   newestFiles,
   type Output,
   type Pictures,
@@ -44,7 +44,7 @@ export type PromptForm = {
 const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed", signatures: true };
 
 /** The history in the providers' common form, in order. */
-export const promptOf = async (
+export const buildPrompt = async (
   messages: readonly PromptMessage[],
   attachments: Attachments,
   options: Partial<PromptForm> = {},
@@ -56,14 +56,14 @@ export const promptOf = async (
   const executed = executedCalls(messages);
   for (const message of messages) {
     const { role, content } = message;
-    if (role === "system") prompt.push({ role, content: content.flatMap(textOf).join("\n") });
+    if (role === "system") prompt.push({ role, content: content.flatMap(toTexts).join("\n") });
     else if (role === "user") addUser(prompt, await userParts(content, attachments, form));
     else if (role === "assistant") {
       const parts = assistantParts(content, form, executed);
-      const thoughts = thinking?.has(message) ? thoughtsOf(content, form) : [];
+      const thoughts = thinking?.has(message) ? toThoughts(content, form) : [];
       const isSigned = form.thoughts === "signed" && form.signatures;
       prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNoThought)] });
-    } else addAnswers(prompt, await answersOf(content, attachments, newest), form);
+    } else addAnswers(prompt, await loadAnswers(content, attachments, newest), form);
   }
   return prompt.filter(({ content }) => content.length > 0);
 };
@@ -90,7 +90,7 @@ const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessag
 const isNoThought = ({ type }: AssistantPart): boolean => type !== "reasoning";
 
 /** What was thought, in words and whoever has thought it. */
-const thoughtsOf = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
+const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
   const text = content.map((part) => (part.type === "reasoning" ? (part.text ?? "") : "")).join("");
   if (text !== "") return [{ type: "reasoning", text }];
   const isOwed = thoughts === "all_tools" && content.some(({ type }) => type === "tool-call");
@@ -105,7 +105,7 @@ const userParts = async (
   const parts: UserPart[] = [];
   for (const part of content) {
     if (part.type === "file") parts.push(...(await fileParts(part, attachments, form)));
-    else parts.push(...textOf(part).map((text) => ({ type: "text" as const, text })));
+    else parts.push(...toTexts(part).map((text) => ({ type: "text" as const, text })));
   }
   return parts;
 };
@@ -129,7 +129,7 @@ const fileParts = async (part: MessagePart, attachments: Attachments, form: Prom
 };
 
 /** What a part says in words; nothing when it says nothing to a model. */
-const textOf = (part: MessagePart): string[] => {
+const toTexts = (part: MessagePart): string[] => {
   switch (part.type) {
     case "text":
     case "hook-context":

@@ -15,7 +15,7 @@ const OURS: ReadonlySet<string> = new Set([
 export const withoutOurs = (options: Options): Options =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !OURS.has(name)));
 
-const listOf = (value: unknown): string[] | undefined => {
+const toList = (value: unknown): string[] | undefined => {
   const words = Array.isArray(value) ? value.filter((one): one is string => typeof one === "string" && one !== "") : [];
   return words.length > 0 ? words : undefined;
 };
@@ -30,8 +30,8 @@ export const providerTools = (
   { model, hasTools }: { readonly model: string; readonly hasTools: boolean },
 ): Tools => {
   if (options.web_search_enabled !== true) return [];
-  const allowedDomains = listOf(options.allowed_domains);
-  const blockedDomains = allowedDomains ? undefined : listOf(options.blocked_domains);
+  const allowedDomains = toList(options.allowed_domains);
+  const blockedDomains = allowedDomains ? undefined : toList(options.blocked_domains);
   const domains = { ...(allowedDomains ? { allowedDomains } : {}), ...(blockedDomains ? { blockedDomains } : {}) };
   switch (kind) {
     case "anthropic":

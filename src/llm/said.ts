@@ -5,7 +5,7 @@
 export const saidOnce = (texts: readonly string[]): string => {
   const said: string[] = [];
   for (const text of texts) {
-    for (const one of plainOf(text)) {
+    for (const one of parsePlain(text)) {
       if (!said.some((before) => before.toLowerCase().includes(one.toLowerCase()))) said.push(one);
     }
   }
@@ -13,12 +13,12 @@ export const saidOnce = (texts: readonly string[]): string => {
 };
 
 /** The sentence and the code inside of an error in JSON; any other text as it is. */
-const plainOf = (text: string): readonly string[] => {
+const parsePlain = (text: string): readonly string[] => {
   const error = errorIn(text);
   const message = error?.message;
   if (typeof message !== "string" || message === "") return [text];
   const code = [error?.code, error?.type].find((one) => typeof one === "string" && one !== "");
-  return [...plainOf(message), ...(code === undefined ? [] : [`(${code})`])];
+  return [...parsePlain(message), ...(code === undefined ? [] : [`(${code})`])];
 };
 
 type Said = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };

@@ -40,7 +40,7 @@ const asksForStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body);
 
 /** More than that in one line is passed on as it is. */
-const LONGEST_LINE = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /** Not `.`: it ends at U+2028 and U+2029, which may stand in a text as they are. */
 const DATA = /^data:[^\r\n]*/gm;
@@ -53,7 +53,7 @@ const lines = (reader: LineReader): TransformStream<string, string> => {
       const end = whole.lastIndexOf("\n") + 1;
       rest = whole.slice(end);
       if (end > 0) out.enqueue(readLines(whole.slice(0, end), reader));
-      if (rest.length <= LONGEST_LINE) return;
+      if (rest.length <= MAX_LINE_BYTES) return;
       out.enqueue(rest);
       rest = "";
     },
@@ -87,7 +87,7 @@ export const membersIn = (text: string): Members | undefined => {
 };
 
 /** More than that is no answer of a model, in characters. */
-const LONGEST_ANSWER = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Returns the answer as the events it stands for; as it came where `eventsOf` finds nothing that a model says. */
 export const asEventStream = async (
@@ -95,7 +95,7 @@ export const asEventStream = async (
   eventsOf: (whole: Members) => readonly (Members | string)[] | undefined,
 ): Promise<Response> => {
   const text = await response.text();
-  const whole = text.length > LONGEST_ANSWER ? undefined : membersIn(text);
+  const whole = text.length > MAX_ANSWER_BYTES ? undefined : membersIn(text);
   const events = whole && eventsOf(whole);
   if (events === undefined) return new Response(text, { status: response.status, headers: response.headers });
   const data = events.map((event) => (typeof event === "string" ? event : JSON.stringify(event)));

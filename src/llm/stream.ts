@@ -6,7 +6,7 @@ import type { Adapter } from "./adapters.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import type { Attachments } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";
-import { modelErrorOf, signalsOf } from "./call-failure.ts";
+import { findSignals, toModelError } from "./call-failure.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { fallbackFor, type Manner, mannerFor } from "./fallbacks.ts";
 import { ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
@@ -25,7 +25,7 @@ export type Call = {
 };
 
 /** Throws `ModelError`, also when the provider did not say that its answer is complete, or refused without a word. */
-export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerator<ModelEvent> {
+export async function* streamModel(call: Call, request: ModelRequest): AsyncGenerator<ModelEvent> {
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   try {
@@ -42,7 +42,7 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
       if (done) throw new Error(ENDED_EARLY);
       if (broken.isOne(part)) continue;
       for (const event of tags ? tagged(tags, events.read(part)) : events.read(part)) {
-        if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw refusalOf(call);
+        if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw makeRefusal(call);
         spoke ||= event.type !== "usage" && event.type !== "finish";
         yield event;
         if (event.type === "finish") return;
@@ -50,7 +50,7 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
     }
   } catch (error) {
     if (request.signal.aborted) throw request.signal.reason;
-    throw modelErrorOf(error, call);
+    throw toModelError(error, call);
   } finally {
     gone.abort();
   }
@@ -79,7 +79,7 @@ const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal)
       return { stream: started.stream, tools: formed.tools };
     } catch (error) {
       const { options, sent } = formed;
-      const next = fallbackFor(manner, { ...signalsOf(error), prompt: options.prompt, sent });
+      const next = fallbackFor(manner, { ...findSignals(error), prompt: options.prompt, sent });
       if (!next || left === 0 || signal.aborted) throw error;
       manner = { ...manner, ...next.change };
       if (next.isForGood) lasting = { ...lasting, ...next.change };
@@ -98,5 +98,5 @@ function* tagged(tags: ThinkTags, events: Iterable<ModelEvent>): Iterable<ModelE
 
 const ENDED_EARLY = "The stream ended early.";
 
-const refusalOf = ({ provider: { provider, display_name } }: Call): ModelError =>
+const makeRefusal = ({ provider: { provider, display_name } }: Call): ModelError =>
   new ModelError("content_filter", "", { provider, display_name });

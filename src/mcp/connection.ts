@@ -6,7 +6,7 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
-import { contentOf, type McpAnswer } from "./content.ts";
+import { type McpAnswer, toAnswer } from "./content.ts";
 import { McpError, toMcpError } from "./failure.ts";
 import { listTools } from "./tool-list.ts";
 
@@ -74,7 +74,7 @@ export class McpConnection {
     } catch (error) {
       const failure = late.signal.aborted
         ? new McpError(`did not answer within ${connect_ms / 1_000} s`)
-        : toMcpError(error, await reasonOf(clock, transport));
+        : toMcpError(error, await waitForReason(clock, transport));
       void client?.close().catch(() => {});
       throw failure;
     } finally {
@@ -140,7 +140,7 @@ export class McpConnection {
             void this.#clock.after(STREAM_END_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
         },
       );
-      const answer = contentOf(await before(signal, Promise.race([asked, brokenOff.promise])));
+      const answer = toAnswer(await before(signal, Promise.race([asked, brokenOff.promise])));
       this.#silent = 0;
       return answer;
     } catch (error) {
@@ -157,7 +157,7 @@ export class McpConnection {
   /** A connection that fails calls is not open, whatever its transport says. */
   async #failed(error: unknown, limit_ms: number): Promise<McpError> {
     const had = this.#transport.sessionId !== undefined;
-    const failure = toMcpError(error, await reasonOf(this.#clock, this.#transport), { hadSession: had, limit_ms });
+    const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), { hadSession: had, limit_ms });
     if (failure.kind === "silent") this.#silent += 1;
     if (failure.kind === "lost" || failure.kind === "broken" || this.#silent >= MAX_SILENT_CALLS) this.#isOpen = false;
     return failure;
@@ -206,7 +206,7 @@ type Ending = { readonly reason?: () => Promise<string | undefined> };
 /** A program that is about to end has a moment to say why. */
 const REASON_MS = 1_000;
 
-const reasonOf = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
+const waitForReason = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
   transport?.reason && Promise.race([transport.reason(), pause(clock, REASON_MS).then(() => undefined)]);
 
 const TRUSTING: jsonSchemaValidator = {

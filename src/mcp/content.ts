@@ -12,11 +12,11 @@ export type McpAnswer = {
 
 /** Types that models can be shown. */
 export const SHOWN_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
-const MOST_FILES = 8;
+const MAX_FILES = 8;
 /** Characters of base64, of all files of an answer. */
-const MOST_DATA = 10_485_760;
+const MAX_DATA_BYTES = 10_485_760;
 
-const MOST_TEXT = 1_048_576;
+const MAX_TEXT_LENGTH = 1_048_576;
 
 type Block = {
   readonly type: string;
@@ -33,15 +33,15 @@ type Block = {
   };
 };
 
-export const contentOf = (answer: {
+export const toAnswer = (answer: {
   readonly content?: readonly unknown[] | undefined;
   readonly structuredContent?: unknown;
   readonly isError?: boolean | undefined;
 }): McpAnswer => {
   const output = (answer.content ?? [])
-    .map((block) => textOf(block as Block))
+    .map((block) => toText(block as Block))
     .join("\n")
-    .slice(0, MOST_TEXT);
+    .slice(0, MAX_TEXT_LENGTH);
   const is_error = answer.isError === true;
   const { structuredContent } = answer;
   const files = filesIn(answer.content ?? []);
@@ -59,18 +59,18 @@ export const contentOf = (answer: {
 
 const filesIn = (content: readonly unknown[]): McpFile[] => {
   const files: McpFile[] = [];
-  let left = MOST_DATA;
+  let left = MAX_DATA_BYTES;
   for (const { type, data, mimeType, resource } of content as Block[]) {
     const [bytes, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
     if (typeof bytes !== "string" || typeof media_type !== "string" || !SHOWN_TYPES.includes(media_type)) continue;
     left -= bytes.length;
-    if (left < 0 || files.length === MOST_FILES) break;
+    if (left < 0 || files.length === MAX_FILES) break;
     files.push({ media_type, data: bytes });
   }
   return files;
 };
 
-const textOf = ({ type, text, data, mimeType, uri, name, resource }: Block): string => {
+const toText = ({ type, text, data, mimeType, uri, name, resource }: Block): string => {
   if (type === "text" && typeof text === "string") return text;
   if (type === "resource" && typeof resource?.text === "string") return resource.text;
   if (type === "resource") return `[resource ${String(resource?.uri ?? "")} ${String(resource?.mimeType ?? "")}]`;

@@ -40,7 +40,7 @@ export const toMcpError = (error: unknown, reason: string | undefined, how: How 
   if (reason !== undefined) return new McpError(short(reason));
   if (error instanceof McpError) return error;
   const { status, text } = answerIn(error);
-  const code = codeOf(error);
+  const code = getCode(error);
   const message = error instanceof Error ? error.message : String(error);
   if (status !== undefined) {
     const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_WORDS.test(text));
@@ -65,7 +65,7 @@ const NETWORK: readonly (readonly [name: string, words: string])[] = [
   ["ETIMEDOUT", "its address does not answer"],
 ];
 
-const codeOf = (error: unknown): unknown =>
+const getCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
 
 /** One line, without addresses that may carry a secret. */

@@ -10,7 +10,7 @@ export type Program = {
   end(): Promise<void> | void;
 };
 
-const MOST_LINE = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 export class LineTransport implements Transport {
   onclose?: () => void;
@@ -56,7 +56,7 @@ export class LineTransport implements Transport {
   push(bytes: Uint8Array): void {
     const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > MOST_LINE) {
+    if (this.#rest.length > MAX_LINE_BYTES) {
       this.onerror?.(new Error("a message is too long"));
       void this.close();
       return;

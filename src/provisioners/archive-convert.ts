@@ -6,7 +6,7 @@ import type { Source } from "./archive-entry.ts";
 const CHUNK = 256 * 1024;
 
 /** The zip as a stream. Throws ArchiveError at once when the tar archive is refused. */
-export const zipOf = async (path: string): Promise<ReadableStream<Uint8Array>> => {
+export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array>> => {
   const opened = Promise.withResolvers<void>();
   const stream = new TransformStream<Uint8Array, Uint8Array>(undefined, { highWaterMark: 1 }, { highWaterMark: 4 });
   const writer = stream.writable.getWriter();

@@ -27,11 +27,11 @@ export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
     if (kind === "L" || kind === "x") {
       if (size > EXTRA_LIMIT) throw new ArchiveError("a header of the tar archive is too long");
       const extra = await source.read(start, size);
-      next = { ...next, ...(kind === "L" ? { path: textAt(extra, 0, extra.length) } : paxOf(extra)) };
+      next = { ...next, ...(kind === "L" ? { path: textAt(extra, 0, extra.length) } : parsePax(extra)) };
       continue;
     }
     if (kind === "g" || kind === "K") continue;
-    const name = safeName(next.path ?? nameOf(header));
+    const name = safeName(next.path ?? readName(header));
     next = {};
     const isFile = kind === "0" || kind === "\0" || kind === "7";
     if (isFile && name !== undefined) entries.push(entryAt(source, name, start, size, numberAt(header, 100, 8)));
@@ -56,7 +56,7 @@ const textAt = (bytes: Uint8Array, at: number, length: number): string => {
   return decoder.decode(end < 0 ? field : field.subarray(0, end));
 };
 
-const nameOf = (header: Uint8Array): string => {
+const readName = (header: Uint8Array): string => {
   const name = textAt(header, 0, 100);
   const isUstar = textAt(header, 257, 6) === "ustar";
   const prefix = isUstar ? textAt(header, 345, 155) : "";
@@ -83,7 +83,7 @@ const sumIsRight = (header: Uint8Array): boolean => {
 };
 
 /** `<length> <key>=<value>\n` records. */
-const paxOf = (bytes: Uint8Array): { path?: string; size?: number } => {
+const parsePax = (bytes: Uint8Array): { path?: string; size?: number } => {
   const found: { path?: string; size?: number } = {};
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(32, at);

@@ -38,7 +38,7 @@ export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
     };
     count(record.size);
     const name = safeName(raw);
-    if (name !== undefined && !raw.endsWith("/") && isRegular(record)) entries.push(entryOf(source, name, record));
+    if (name !== undefined && !raw.endsWith("/") && isRegular(record)) entries.push(toEntry(source, name, record));
     at = end;
   }
   return entries;
@@ -81,7 +81,7 @@ const readDirectory = async (source: Source): Promise<{ bytes: Uint8Array; count
   throw new ArchiveError("the file is not a zip archive");
 };
 
-const entryOf = (source: Source, name: string, record: Header): ArchiveEntry => {
+const toEntry = (source: Source, name: string, record: Header): ArchiveEntry => {
   const { flags, method, packed, size } = record;
   if ((flags & 1) !== 0) throw new ArchiveError(`${name} is encrypted`);
   if (method !== 0 && method !== 8) throw new ArchiveError(`${name} is compressed in a way that is not supported`);

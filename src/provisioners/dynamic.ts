@@ -4,7 +4,7 @@
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { parameterFor } from "./conditions.ts";
-import { checkValue, defaultOf, formTypeOf, typeOf } from "./parameters.ts";
+import { checkValue, formatDefault, getFormType, getType } from "./parameters.ts";
 
 const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
   severity: "error",
@@ -23,7 +23,7 @@ export const evaluate = (
   for (const whole of manifest.parameters ?? []) {
     const parameter = parameterFor(whole, values);
     if (!parameter) continue;
-    const value = Object.hasOwn(inputs, whole.name) ? inputs[whole.name] : defaultOf(parameter);
+    const value = Object.hasOwn(inputs, whole.name) ? inputs[whole.name] : formatDefault(parameter);
     const reason = value === undefined ? undefined : checkValue(parameter, value);
     const diagnostics =
       value === undefined
@@ -55,11 +55,11 @@ const show = (
     name: parameter.name,
     display_name: parameter.display_name ?? "",
     description: parameter.description ?? "",
-    type: typeOf(parameter),
-    form_type: formTypeOf(parameter),
+    type: getType(parameter),
+    form_type: getFormType(parameter),
     styling: parameter.styling ?? {},
     mutable: parameter.mutable ?? false,
-    default_value: text(defaultOf(parameter)),
+    default_value: text(formatDefault(parameter)),
     icon: parameter.icon ?? "",
     options: (parameter.options ?? []).map((option) => ({
       name: option.name,

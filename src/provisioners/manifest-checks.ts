@@ -7,7 +7,7 @@ import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
-import { checkValue, defaultOf, typeOf } from "./parameters.ts";
+import { checkValue, formatDefault, getType } from "./parameters.ts";
 import { compilePattern } from "./pattern.ts";
 import { environmentName, knownNames, placeholdersIn } from "./placeholders.ts";
 
@@ -54,7 +54,7 @@ const checkParameters = ({ parameters = [] }: Manifest): Finding[] => [
 const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => {
   const findings: Finding[] = [];
   const { validation, options, form_type } = parameter;
-  const type = typeOf(parameter);
+  const type = getType(parameter);
   const find = (key: string, reason: string): void => void findings.push({ pointer: `${at}${key}`, reason });
   if (form_type !== undefined && !FORM_TYPES[type]?.includes(form_type)) {
     find("/form_type", `a parameter of type ${type} takes ${FORM_TYPES[type]?.join(", ")}`);
@@ -83,7 +83,7 @@ const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => 
     const reason = checkValue({ ...parameter, options: undefined }, option.value);
     if (reason && type !== "list(string)") find(`/options/${i}/value`, reason);
   }
-  const given = defaultOf(parameter);
+  const given = formatDefault(parameter);
   const reason = given === undefined ? undefined : checkValue(parameter, given);
   if (reason) find("/default", reason);
   return findings;
@@ -104,7 +104,7 @@ const checkVariables = ({ variables = [] }: Manifest): Finding[] => [
     "variable",
   ),
   ...variables.flatMap((variable, i) => {
-    const given = defaultOf(variable);
+    const given = formatDefault(variable);
     const reason = given === undefined ? undefined : checkValue({ name: variable.name, type: variable.type }, given);
     return reason ? [{ pointer: `/variables/${i}/default`, reason }] : [];
   }),

@@ -17,17 +17,17 @@ const OPTIONS_SHOWN = 20;
 const SHOWN_LIMIT = 80;
 
 /** The type of a parameter or variable; `string` when none is given. */
-export const typeOf = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
+export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
   parameter.type ?? "string";
 
 /** The default as text; undefined when there is none, which means that a value is required. */
-export const defaultOf = (one: { default?: string | number | boolean }): string | undefined =>
+export const formatDefault = (one: { default?: string | number | boolean }): string | undefined =>
   one.default === undefined ? undefined : String(one.default);
 
 /** How a form asks for it. */
-export const formTypeOf = (parameter: ManifestParameter): string => {
+export const getFormType = (parameter: ManifestParameter): string => {
   if (parameter.form_type) return parameter.form_type;
-  const type = typeOf(parameter);
+  const type = getType(parameter);
   if (type === "list(string)") return parameter.options ? "multi-select" : "tag-select";
   if (parameter.options) return "radio";
   return type === "bool" ? "checkbox" : "input";
@@ -47,28 +47,28 @@ const WHOLE = /^-?\d+$/;
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** What a rule for numbers is about: whole ones of 64 bits, as the provider of Terraform reads them (facts/terraform 4.7). */
-const wholeOf = (value: string | undefined): bigint | undefined => {
+const parseWhole = (value: string | undefined): bigint | undefined => {
   if (value === undefined || value.length > NUMBER_LIMIT || !WHOLE.test(value)) return undefined;
   const number = BigInt(value);
   return number >= LEAST && number <= MOST ? number : undefined;
 };
 
 const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
-  switch (typeOf(parameter)) {
+  switch (getType(parameter)) {
     case "number":
       if (value.length > NUMBER_LIMIT) return `must be a number of at most ${NUMBER_LIMIT} characters`;
       if (!NUMBER.test(value)) return "must be a number in digits, such as 5 or -0.5";
-      return parameter.validation && wholeOf(value) === undefined ? "must be a whole number" : undefined;
+      return parameter.validation && parseWhole(value) === undefined ? "must be a whole number" : undefined;
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
     case "list(string)":
-      return listOf(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} texts`;
+      return parseList(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} texts`;
     case "string":
       return undefined;
   }
 };
 
-const listOf = (value: string): string[] | undefined => {
+const parseList = (value: string): string[] | undefined => {
   try {
     const list: unknown = JSON.parse(value);
     const good = Array.isArray(list) && list.length <= LIST_LIMIT && list.every((one) => typeof one === "string");
@@ -82,8 +82,8 @@ const checkOptions = (parameter: ManifestParameter, value: string): string | und
   if (!parameter.options) return undefined;
   const allowed = new Set(parameter.options.map((option) => option.value));
   // An option may be a whole list: one of several is chosen then.
-  const isOne = typeOf(parameter) !== "list(string)" || allowed.has(value);
-  const chosen = isOne ? [value] : (listOf(value) ?? []);
+  const isOne = getType(parameter) !== "list(string)" || allowed.has(value);
+  const chosen = isOne ? [value] : (parseList(value) ?? []);
   return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${shortList([...allowed])}`;
 };
 
@@ -106,7 +106,7 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
       return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
-  const number = wholeOf(value);
+  const number = parseWhole(value);
   if (number === undefined) return undefined;
   const fill = (text: string): string =>
     (validation.error ?? text)
@@ -115,7 +115,7 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
       .replaceAll("{value}", value);
   if (min !== undefined && number < min) return fill(`must be at least ${min}`);
   if (max !== undefined && number > max) return fill(`must be at most ${max}`);
-  const before = wholeOf(previous);
+  const before = parseWhole(previous);
   if (monotonic === undefined || before === undefined) return undefined;
   const wrongWay = monotonic === "increasing" ? number < before : number > before;
   return wrongWay ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}` : undefined;
@@ -155,7 +155,7 @@ export const resolveParameters = ({ manifest, given, previous, preset }: Paramet
     // What is not asked has no value, whatever a form may still send for it.
     if (!parameter) continue;
     const before = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
-    const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? defaultOf(parameter);
+    const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? formatDefault(parameter);
     const fixed = before !== undefined && !parameter.mutable && value !== before;
     const reason =
       value === undefined
@@ -185,7 +185,7 @@ export const resolveVariables = (
   const missing: string[] = [];
   const invalid: Validation[] = [];
   for (const variable of variables) {
-    const value = Object.hasOwn(given, variable.name) ? given[variable.name] : defaultOf(variable);
+    const value = Object.hasOwn(given, variable.name) ? given[variable.name] : formatDefault(variable);
     if (value === undefined) {
       missing.push(variable.name);
       continue;

@@ -8,8 +8,8 @@ import type {
   TemplateParameter,
   TemplateVariable,
 } from "#schema/templates/template-version.ts";
-import { prebuildsOf } from "#schema/workspaces/prebuilds.ts";
-import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
+import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
+import { formatDefault, getFormType, getType } from "./parameters.ts";
 import { presetId } from "./presets.ts";
 
 /** The id of something that has only a name, within a version; a UUID of version 8. */
@@ -26,7 +26,7 @@ export const presentPresets = (manifest: Manifest, version_id: string): Preset[]
     description: preset.description ?? "",
     icon: preset.icon ?? "",
     default: preset.default ?? false,
-    desired_prebuild_instances: preset.prebuilds === undefined ? null : prebuildsOf(preset).instances,
+    desired_prebuild_instances: preset.prebuilds === undefined ? null : resolvePrebuilds(preset).instances,
     parameters: Object.entries(preset.parameters).map(([name, value]) => ({ name, value: String(value) })),
   }));
 
@@ -40,10 +40,10 @@ const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
     display_name: parameter.display_name ?? "",
     description: parameter.description ?? "",
     description_plaintext: plainText(parameter.description ?? ""),
-    type: typeOf(parameter),
-    form_type: formTypeOf(parameter),
+    type: getType(parameter),
+    form_type: getFormType(parameter),
     mutable: parameter.mutable ?? false,
-    default_value: defaultOf(parameter) ?? "",
+    default_value: formatDefault(parameter) ?? "",
     icon: parameter.icon ?? "",
     options: (parameter.options ?? []).map(({ name, value, description = "", icon = "" }) => ({
       name,
@@ -73,7 +73,7 @@ const plainText = (markdown: string): string =>
 export const presentVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
   (manifest.variables ?? []).map((variable) => {
     const sensitive = variable.sensitive ?? false;
-    const fallback = defaultOf(variable);
+    const fallback = formatDefault(variable);
     const given = Object.hasOwn(values, variable.name) ? values[variable.name] : undefined;
     return {
       name: variable.name,

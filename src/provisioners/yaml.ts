@@ -26,13 +26,13 @@ export const parseYaml = (text: string): unknown => {
   try {
     value = Bun.YAML.parse(text);
   } catch (error) {
-    throw new YamlError(lineOfMistake(text), `is not valid YAML: ${reasonOf(error)}`);
+    throw new YamlError(lineOfMistake(text), `is not valid YAML: ${formatReason(error)}`);
   }
   checkSize(value);
   return value;
 };
 
-const reasonOf = (error: unknown): string => {
+const formatReason = (error: unknown): string => {
   if (error instanceof RangeError) return "it is nested too deeply";
   const { message } = error as Error;
   return message.replace(/^YAML Parse error: /, "").replace(/^./, (first) => first.toLowerCase());

@@ -17,7 +17,7 @@ export type Example = {
 };
 
 // The same bytes each time, so that the same content is one file.
-const archiveOf = (files: Readonly<Record<string, string>>): Uint8Array =>
+const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])), {
     mtime: new Date(1980, 0, 1),
   });
@@ -30,7 +30,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
       display_name: "Local",
       description: "A process on the server's own machine, in a folder of its own.",
       markdown: localReadme,
-      archive: () => archiveOf({ "template.yaml": localManifest, "README.md": localReadme }),
+      archive: () => makeArchive({ "template.yaml": localManifest, "README.md": localReadme }),
     },
   ],
   [
@@ -39,7 +39,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
       display_name: "Docker",
       description: "A Debian container with git and a home that is kept while it is stopped.",
       markdown: dockerReadme,
-      archive: () => archiveOf({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
+      archive: () => makeArchive({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
     },
   ],
 ]);

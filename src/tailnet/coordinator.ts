@@ -36,7 +36,7 @@ export class Coordinator {
     this.#lost.delete(peer.id);
     before?.overwrite();
     this.beside?.joined(peer, before);
-    peer.show(this.#partnersOf(peer.id));
+    peer.show(this.#iteratePartners(peer.id));
     return peer;
   }
 
@@ -72,7 +72,7 @@ export class Coordinator {
   holderAt(id: string, address: string): PeerHolder | undefined {
     const wanted = singleAddress(`${address}/128`);
     if (wanted === undefined) return undefined;
-    const found = [...this.#partnersOf(id)].filter(({ known }) =>
+    const found = [...this.#iteratePartners(id)].filter(({ known }) =>
       known?.node.addresses.some((one) => singleAddress(one) === wanted),
     );
     return found.length === 1 ? found[0]?.holder : undefined;
@@ -88,7 +88,7 @@ export class Coordinator {
     if (this.#peers.get(peer.id) !== peer) return;
     for (const tell of this.#listeners) tell(peer.id);
     this.beside?.nodeChanged(peer);
-    for (const partner of this.#partnersOf(peer.id)) partner.show([peer]);
+    for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }
 
   /** Answers why not, when there are too many. The other end need not be there yet. */
@@ -129,7 +129,7 @@ export class Coordinator {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
-    const partners = [...this.#partnersOf(peer.id)];
+    const partners = [...this.#iteratePartners(peer.id)];
     if (kind === Kind.LOST && peer.isWatched)
       this.#lost.set(
         peer.id,
@@ -178,7 +178,7 @@ export class Coordinator {
     }
   }
 
-  *#partnersOf(id: string): Generator<Peer> {
+  *#iteratePartners(id: string): Generator<Peer> {
     const out = this.#from.get(id) ?? NOBODY;
     for (const one of out) {
       const peer = this.#peers.get(one);

@@ -78,7 +78,7 @@ export interface Frame {
   payload: Uint8Array;
 }
 
-const limitOf = (type: number): number => (type === FRAME.client_info ? MAX_CLIENT_INFO : MAX_FRAME);
+const getLimit = (type: number): number => (type === FRAME.client_info ? MAX_CLIENT_INFO : MAX_FRAME);
 
 /** Puts frames together again. Holds at most one frame that is not whole. */
 export class FrameReader {
@@ -118,7 +118,7 @@ export class FrameReader {
     let taken = this.#take(bytes, HEADER_BYTES);
     if (this.#held < HEADER_BYTES) return taken;
     const header = this.#rest as Uint8Array;
-    taken += this.#take(bytes.subarray(taken), HEADER_BYTES + lengthOf(header, 0));
+    taken += this.#take(bytes.subarray(taken), HEADER_BYTES + readLength(header, 0));
     return taken;
   }
 
@@ -140,16 +140,16 @@ export class FrameReader {
 
 const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefined => {
   if (end - at < HEADER_BYTES) return undefined;
-  const length = lengthOf(bytes, at);
+  const length = readLength(bytes, at);
   const from = at + HEADER_BYTES;
   return end - from < length ? undefined : { type: bytes[at] as number, payload: bytes.subarray(from, from + length) };
 };
 
 /** The length in the header at `at`. Throws FrameError when it is above the limit of the frame's type. */
-const lengthOf = (bytes: Uint8Array, at: number): number => {
+const readLength = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
   const byte = (place: number): number => bytes[at + place] as number;
   const length = ((byte(1) << 24) | (byte(2) << 16) | (byte(3) << 8) | byte(4)) >>> 0;
-  if (length > limitOf(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
+  if (length > getLimit(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
   return length;
 };

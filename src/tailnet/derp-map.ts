@@ -30,8 +30,8 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
         {
           name: NODE_NAME,
           regionId: BigInt(RELAY_REGION),
-          hostName: hostOf(accessUrl),
-          derpPort: portOf(accessUrl),
+          hostName: getHost(accessUrl),
+          derpPort: getPort(accessUrl),
           stunPort: NO_STUN,
           forceHttp: isPlain(accessUrl),
         },
@@ -55,9 +55,9 @@ export const derpMapJson = (accessUrl: URL): DerpMap => ({
         {
           canPort80: false,
           certName: "",
-          derpport: portOf(accessUrl),
+          derpport: getPort(accessUrl),
           forceHTTP: isPlain(accessUrl),
-          hostName: hostOf(accessUrl),
+          hostName: getHost(accessUrl),
           insecureForTests: false,
           ipv4: "",
           ipv6: "",
@@ -73,6 +73,6 @@ export const derpMapJson = (accessUrl: URL): DerpMap => ({
 });
 
 const isPlain = (url: URL): boolean => url.protocol === "http:";
-const portOf = (url: URL): number => Number(url.port || (isPlain(url) ? 80 : 443));
+const getPort = (url: URL): number => Number(url.port || (isPlain(url) ? 80 : 443));
 /** Without the brackets that an IPv6 address has in a URL. */
-const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");
+const getHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");

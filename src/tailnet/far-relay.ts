@@ -9,10 +9,10 @@ import type { Relay } from "./relay.ts";
 const KEY_BYTES = 32;
 const SAY_MS = 2_000;
 /** Packets in one message, and messages under way to one node. */
-const MOST_BYTES = 512 * 1024;
-const MOST_UNDER_WAY = 4;
+const MAX_BUFFERED_BYTES = 512 * 1024;
+const MAX_CONCURRENT = 4;
 /** Keys of one node. */
-const MOST_KEYS = 1_000;
+const MAX_KEYS = 1_000;
 
 /** What one relay says to another: keys that it has, and packets, each behind the keys of sender and receiver, in base64. */
 export type RelayWords = { readonly keys: readonly string[]; readonly packets: readonly string[] };
@@ -62,7 +62,7 @@ export class FarRelay {
   /** What the relay of another node has said. */
   hear(node: string, { keys, packets }: RelayWords): void {
     for (const [key, of] of this.#nodes) if (of === node) this.#nodes.delete(key);
-    for (const key of keys.slice(0, MOST_KEYS)) this.#nodes.set(key, node);
+    for (const key of keys.slice(0, MAX_KEYS)) this.#nodes.set(key, node);
     for (const text of packets) {
       const bytes = Buffer.from(text, "base64");
       if (bytes.length < 2 * KEY_BYTES) continue;
@@ -86,9 +86,9 @@ export class FarRelay {
       this.#ways.delete(id);
       return;
     }
-    while (way.underWay < MOST_UNDER_WAY) {
+    while (way.underWay < MAX_CONCURRENT) {
       const packets: string[] = [];
-      for (let bytes = 0; bytes < MOST_BYTES; ) {
+      for (let bytes = 0; bytes < MAX_BUFFERED_BYTES; ) {
         const packet = way.queue.take();
         if (!packet) break;
         bytes += packet.byteLength;
@@ -106,7 +106,7 @@ export class FarRelay {
   async #say(node: OtherNode, packets: readonly string[]): Promise<void> {
     const { parts, relay, say } = this.#deps;
     try {
-      await say(node, { keys: parts.isFirst ? [] : relay.keys.slice(0, MOST_KEYS), packets });
+      await say(node, { keys: parts.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
     } catch {
       this.lost += packets.length;
     }

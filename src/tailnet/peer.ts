@@ -182,7 +182,7 @@ export class Peer {
       this.#options.changed?.(node);
     }
     if (addTunnel) {
-      const id = idOf(addTunnel.id);
+      const id = parseId(addTunnel.id);
       if (id === undefined) return "a tunnel to no valid id";
       const refusal =
         (await rules.refuseTunnel(id)) ?? (this.#over ? undefined : this.#coordinator.addTunnel(this, id));
@@ -190,7 +190,7 @@ export class Peer {
       if (this.#over) return undefined;
     }
     if (removeTunnel) {
-      const id = idOf(removeTunnel.id);
+      const id = parseId(removeTunnel.id);
       if (id === undefined) return "a tunnel to no valid id";
       this.#coordinator.removeTunnel(this, id);
     }
@@ -199,7 +199,7 @@ export class Peer {
       return undefined;
     }
     if (readyForHandshake.length > 0 && !rules.mayBeReady) return "only agents send ready_for_handshake";
-    for (const { id: raw } of readyForHandshake) this.#readyFor(idOf(raw));
+    for (const { id: raw } of readyForHandshake) this.#readyFor(parseId(raw));
     return undefined;
   }
 
@@ -216,4 +216,4 @@ export class Peer {
   }
 }
 
-const idOf = (bytes: Uint8Array): string | undefined => (bytes.byteLength === 16 ? uuidFromBytes(bytes) : undefined);
+const parseId = (bytes: Uint8Array): string | undefined => (bytes.byteLength === 16 ? uuidFromBytes(bytes) : undefined);

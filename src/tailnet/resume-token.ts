@@ -13,7 +13,7 @@ export type ResumeToken = { token: string; refresh_in_seconds: number; expires_a
 export const makeResumeToken = (encryption: Encryption, peer_id: string, holder: string, now: number): ResumeToken => {
   const expires_at = now + LIFETIME_MS;
   return {
-    token: encryption.seal(`${peer_id} ${expires_at}`, contextOf(holder)),
+    token: encryption.seal(`${peer_id} ${expires_at}`, toSealContext(holder)),
     refresh_in_seconds: REFRESH_SECONDS,
     expires_at,
   };
@@ -27,7 +27,7 @@ export const peerOfResumeToken = (
   now: number,
 ): string | undefined => {
   try {
-    const [id = "", expires_at = ""] = encryption.open(token, contextOf(holder)).split(" ");
+    const [id = "", expires_at = ""] = encryption.open(token, toSealContext(holder)).split(" ");
     return isUuid(id) && Number(expires_at) > now ? id : undefined;
   } catch (error) {
     if (error instanceof UnsealError) return undefined;
@@ -35,4 +35,4 @@ export const peerOfResumeToken = (
   }
 };
 
-const contextOf = (holder: string): string => `tailnet_resume:${holder}`;
+const toSealContext = (holder: string): string => `tailnet_resume:${holder}`;

@@ -55,15 +55,15 @@ export type ToolsOf = {
 export type Available = keyof typeof AVAILABLE;
 
 /** What the table says of a tool, or of a kind of tools, in such a chat; a name it does not know is never to be used. */
-export const useOf = (name: string, { mode, has_workspace }: ToolsOf): Use => {
+export const lookUpUse = (name: string, { mode, has_workspace }: ToolsOf): Use => {
   const row: Row | undefined = Object.hasOwn(AVAILABLE, name) ? AVAILABLE[name as Available] : undefined;
   if (!row || (row[0] === "workspace" && !has_workspace)) return "no";
   return row[1 + CHAT_MODES.indexOf(mode)] as Use;
 };
 
 /** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
-export const limitOf = (name: string, args: unknown, of: ToolsOf): string | undefined => {
-  const use = useOf(name, of);
+export const findLimit = (name: string, args: unknown, of: ToolsOf): string | undefined => {
+  const use = lookUpUse(name, of);
   const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
   if (use === "plan_file") {
     const paths = [...(path === undefined ? [] : [path]), ...files.map((file) => file.path)];
@@ -78,4 +78,4 @@ export const limitOf = (name: string, args: unknown, of: ToolsOf): string | unde
 };
 
 /** The one file that a chat may write while it plans: in the home folder, so that no repository shows it. */
-export const planPathOf = (chat_id: string): string => `~/.slipway/plans/${chat_id}.md`;
+export const toPlanPath = (chat_id: string): string => `~/.slipway/plans/${chat_id}.md`;

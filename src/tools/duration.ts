@@ -16,7 +16,7 @@ export const unitNote = (name: string, text: string | undefined): ToolResult => 
 };
 
 /** Milliseconds, at most `limit_ms`. Throws `ToolError` for anything else than a duration. */
-export const durationOf = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
+export const parseDuration = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
   if (text === undefined || text.trim() === "") return otherwise_ms;
   const plain = text.trim().toLowerCase();
   if (BARE.test(plain)) return Math.min(Math.round(Number(plain) * 1_000), limit_ms);

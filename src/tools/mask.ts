@@ -2,7 +2,7 @@
 // owner, tokens of linked accounts, keys of model providers (rule TO-21). What is known as a text is hidden in the usual
 // encodings, too; what is known by its digest alone only as it is. Pure.
 import { sha256 } from "#base/ids.ts";
-import { spellingsOf } from "#base/secrets/spellings.ts";
+import { listSpellings } from "#base/secrets/spellings.ts";
 import type { ToolResult } from "./result.ts";
 
 /** Secrets by what the server has of them: texts, or only digests (SHA-256, hex). */
@@ -19,12 +19,12 @@ export const HIDDEN = "[hidden]";
 /** Shorter ones stand in any text by chance. */
 const LEAST = 8;
 /** Texts that are looked for, and characters of each: what one call may cost is bounded. */
-const MOST_TEXTS = 200;
-const MOST_LENGTH = 16_384;
+const MAX_TEXTS = 200;
+const MAX_LENGTH = 16_384;
 /** Longer ones are looked for as they are only: each line of their base64 would be a text of its own. */
-const MOST_ENCODED = 1_024;
+const MAX_ENCODED = 1_024;
 /** Texts with all encodings. */
-const MOST_SPELLINGS = 4_000;
+const MAX_SPELLINGS = 4_000;
 const KEY_ID = 10;
 const KEY_SECRET = 22;
 const KEY = KEY_ID + 1 + KEY_SECRET;
@@ -37,12 +37,12 @@ export class SecretMask {
 
   constructor(secrets: KnownSecrets) {
     this.#secrets = secrets;
-    const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MOST_LENGTH);
+    const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MAX_LENGTH);
     // A secret may hold another: the longer one goes first.
-    const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MOST_TEXTS);
-    const encoded = plain.filter(({ length }) => length <= MOST_ENCODED).flatMap(spellingsOf);
+    const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MAX_TEXTS);
+    const encoded = plain.filter(({ length }) => length <= MAX_ENCODED).flatMap(listSpellings);
     const all = new Set([...plain, ...encoded.filter(({ length }) => length >= LEAST)]);
-    this.#texts = [...all].slice(0, MOST_SPELLINGS).sort((a, b) => b.length - a.length);
+    this.#texts = [...all].slice(0, MAX_SPELLINGS).sort((a, b) => b.length - a.length);
   }
 
   /** The same text with every secret replaced by `[hidden]`. */

@@ -25,7 +25,7 @@ const DEFAULTS: Readonly<Record<Exclude<PermissionMode, "plan">, Default>> = {
 };
 
 /** The mode of a chat. What asks or refuses more than any mode is `ask`. */
-export const permissionModeOf = ({ permissions, plan_mode }: Stored): PermissionMode => {
+export const toPermissionMode = ({ permissions, plan_mode }: Stored): PermissionMode => {
   if (plan_mode !== null) return "plan";
   const fallback = permissions?.default ?? "allow";
   return fallback === "allow" || fallback === "accept_edits" ? fallback : "ask";
@@ -35,13 +35,13 @@ export const permissionModeOf = ({ permissions, plan_mode }: Stored): Permission
 export const withPermissionMode = (mode: PermissionMode, now: Stored): Stored => {
   if (mode === "plan") return { permissions: now.permissions, plan_mode: "plan" };
   const base = { permissions: now.permissions, plan_mode: null };
-  if (permissionModeOf(base) === mode) return base;
+  if (toPermissionMode(base) === mode) return base;
   return { permissions: { default: DEFAULTS[mode], rules: now.permissions?.rules ?? [] }, plan_mode: null };
 };
 
 /** The same, with approval for whatever changes something where they ask for less. */
 export const askingPermissions = (permissions: ChatPermissions | null): ChatPermissions =>
-  permissions !== null && permissionModeOf({ permissions, plan_mode: null }) === "ask"
+  permissions !== null && toPermissionMode({ permissions, plan_mode: null }) === "ask"
     ? permissions
     : { default: "ask_changes", rules: permissions?.rules ?? [] };
 

@@ -78,7 +78,7 @@ export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.l
  * to the first argument; the whole command where that is an option, or an argument makes it write. Returns none when a command is not plain, and for a refusal of several commands, since
  * each of them alone may be fine.
  */
-export const rulesOf = (
+export const makeRules = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
   action: PermissionAction,
   command?: string,

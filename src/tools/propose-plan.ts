@@ -5,9 +5,9 @@ import type { FileLines } from "#schema/agents/agent-files.ts";
 import description from "./propose-plan.txt" with { type: "text" };
 import { ToolError, tool } from "./tool.ts";
 
-const MOST_BYTES = 32_768;
+const MAX_BYTES = 32_768;
 /** More lines than bytes there cannot be. */
-const ALL_LINES = String(MOST_BYTES + 1);
+const ALL_LINES = String(MAX_BYTES + 1);
 const media_type = "text/markdown";
 
 export const proposePlan = tool({
@@ -24,8 +24,8 @@ export const proposePlan = tool({
     const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
     if (read.media_type !== undefined) throw new ToolError(`The plan must be text; this is ${read.media_type}.`);
     const bytes = new TextEncoder().encode(read.content);
-    if (Math.max(bytes.byteLength, read.file_size) > MOST_BYTES) {
-      throw new ToolError(`The plan has ${read.file_size} bytes; ${MOST_BYTES} are the most. Make it shorter.`);
+    if (Math.max(bytes.byteLength, read.file_size) > MAX_BYTES) {
+      throw new ToolError(`The plan has ${read.file_size} bytes; ${MAX_BYTES} are the most. Make it shorter.`);
     }
     if (read.content.trim() === "") throw new ToolError("The plan is empty: write it first.");
     const name = path.slice(path.lastIndexOf("/") + 1);

@@ -1,7 +1,7 @@
 // The tools there are, and which of them a chat has: decided by the table of available.ts and checked again when one is called.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
-import { type ToolsOf, useOf } from "./available.ts";
+import { lookUpUse, type ToolsOf } from "./available.ts";
 import { computer } from "./computer.ts";
 import { attachFile } from "./files/attach-file.ts";
 import { editFiles } from "./files/edit-files.ts";
@@ -54,4 +54,5 @@ export const onlyReads = (name: string): boolean => BY_NAME.get(name)?.only_read
 export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
 /** The tools of such a chat, in a steady order. */
-export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] => ALL.filter(({ name }) => useOf(name, of) !== "no");
+export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] =>
+  ALL.filter(({ name }) => lookUpUse(name, of) !== "no");

@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { limitOf, useOf } from "./available.ts";
+import { findLimit, lookUpUse } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
 import type { ToolResult } from "./result.ts";
@@ -11,12 +11,12 @@ import { type Tool, type ToolContext, ToolError } from "./tool.ts";
 
 /** Bytes of one result: three for each token of a third of the model's context, so that a few fit in (facts/chats 5.3). */
 export const resultLimit = (context_limit: number): number =>
-  context_limit <= 0 ? UNKNOWN_LIMIT : Math.min(MOST_BYTES, Math.max(LEAST_BYTES, context_limit));
+  context_limit <= 0 ? UNKNOWN_LIMIT : Math.min(MAX_BYTES, Math.max(MIN_BYTES, context_limit));
 
 const UNKNOWN_LIMIT = 65_536;
-const LEAST_BYTES = 16_384;
+const MIN_BYTES = 16_384;
 /** Larger results would hold up whoever stores and follows them, however much a model can read. */
-const MOST_BYTES = 262_144;
+const MAX_BYTES = 262_144;
 const ERRORS_SHOWN = 5;
 
 export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boolean };
@@ -38,7 +38,7 @@ export const runTool = async (
   const given = args ?? {};
   const problem = argumentsProblem(found, given);
   if (problem !== undefined) return failed(problem);
-  const limit = limitOf(tool_name, given, chat);
+  const limit = findLimit(tool_name, given, chat);
   if (limit !== undefined) return failed(limit);
   try {
     return {
@@ -52,7 +52,7 @@ export const runTool = async (
     if (signal.aborted) throw signal.reason;
     const { mask } = context;
     if (error instanceof ToolError) return failed(mask.text(error.message), mask.result(error.more));
-    if (error instanceof AppError && error.kind !== "internal") return failed(mask.text(wordsOf(error)));
+    if (error instanceof AppError && error.kind !== "internal") return failed(mask.text(formatError(error)));
     log("chats").error("the tool {tool_name} broke: {error}", { tool_name, error });
     return failed("The tool failed for a reason of its own. Try another way.");
   }
@@ -70,7 +70,7 @@ export const argumentsProblem = ({ input_schema }: Pick<Tool, "input_schema">, a
 
 /** With what may be written, where what is run may not write everything. */
 const heldBack = (context: ToolContext, tool_name: string, chat: ToolsOf): ToolContext =>
-  useOf(tool_name, chat) === "read_only"
+  lookUpUse(tool_name, chat) === "read_only"
     ? { ...context, writable_only: chat.mode === "plan" ? [chat.plan_path] : [] }
     : context;
 
@@ -83,7 +83,7 @@ const isCutOff = (args: unknown): boolean =>
 const CUT_OFF =
   "The arguments do not fit. They are no whole JSON: probably they were cut off at the limit of the answer. Nothing was done. Call again with less in one call.";
 
-const wordsOf = ({ message, detail, validations }: AppError): string =>
+const formatError = ({ message, detail, validations }: AppError): string =>
   [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");
 
 const failed = (error: string, more: ToolResult = {}): ToolAnswer => ({

@@ -9,7 +9,7 @@ import { docsPages } from "./docs.ts";
 import { earlyScript, importedBy } from "./early.ts";
 import type { WebFile } from "./files.ts";
 import { terminalFonts } from "./fonts.ts";
-import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
+import { hashesOfInline, installable, loadPictures, type Pictures, PREFIX, text } from "./installable.ts";
 import { PAGES } from "./pages.ts";
 import { plainPage } from "./plain-page.ts";
 
@@ -61,7 +61,7 @@ const app = async (): Promise<WebFile[]> => {
   if (!main) throw new Error("the web app has no entry");
   const sheet = await styles("app/styles");
   const css = hashed("app", "css", sheet);
-  const pictures = await picturesOf("app/pictures");
+  const pictures = await loadPictures("app/pictures");
   const chunks = importedBy(main, scripts).map(({ name }) => name);
   const html = await shell({ main: main.name, css, chunks, pictures, early: await earlyScript(main, scripts) });
   return [

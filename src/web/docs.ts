@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Glob } from "bun";
 import { sha256 } from "#base/ids.ts";
-import { slugsOf } from "./app/pages/docs/slugs.ts";
+import { makeSlugs } from "./app/pages/docs/slugs.ts";
 import type { WebFile } from "./files.ts";
 
 const DOCS = join(import.meta.dirname, "../../docs");
@@ -20,7 +20,7 @@ export type DocsPage = {
 const readable = (markdown: string): string =>
   markdown.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/^!\[[^\]]*\]\([^)]*\)\n*/gm, "");
 
-const headingsOf = (markdown: string): string[] => {
+const listHeadings = (markdown: string): string[] => {
   const outside = markdown.replace(/^```[\s\S]*?^```/gm, "");
   return [...outside.matchAll(/^#{1,4} +(.+)$/gm)].map(([, text = ""]) => text.replace(/[`*]/g, ""));
 };
@@ -32,8 +32,8 @@ export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[]
       const text = readable(await Bun.file(join(DOCS, path)).text());
       const name = path.replace(/\.md$/, "");
       const file = `docs-${name}-${sha256(text).slice(0, 10)}.md`;
-      const [title = name, ...headings] = headingsOf(text);
-      const ids = slugsOf([title, ...headings]).slice(1);
+      const [title = name, ...headings] = listHeadings(text);
+      const ids = makeSlugs([title, ...headings]).slice(1);
       const page = { name, title, file, headings: headings.map((text, at) => ({ id: ids[at] ?? "", text })) };
       return { page, file: { name: file, type: "text/markdown", body: new TextEncoder().encode(text) } };
     }),

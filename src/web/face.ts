@@ -25,7 +25,7 @@ const manifest = (json: string, { name }: Face): string =>
   JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
 
 /** Where the picture comes from, when it is not from here. */
-const originOf = (logo: string): string | undefined => (/^https?:/.test(logo) ? new URL(logo).origin : undefined);
+const parseOrigin = (logo: string): string | undefined => (/^https?:/.test(logo) ? new URL(logo).origin : undefined);
 
 /** Gives pages and manifest the face of the deployment; `read` tells it. What was made is kept as long as the face stays. */
 export const wearing = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
@@ -41,7 +41,7 @@ export const wearing = (read: () => Promise<Face>): ((file: ServedFile) => Promi
       const text = new TextDecoder().decode(file.body);
       const body = new TextEncoder().encode(isManifest ? manifest(text, face) : page(text, face));
       const { etag: _etag, twins: _twins, ...rest } = file;
-      const worn: WebFile = { ...rest, body, pictures: originOf(face.logo) };
+      const worn: WebFile = { ...rest, body, pictures: parseOrigin(face.logo) };
       known = withTwins(worn, "fast");
       if (made.size >= KEPT) made.clear();
       made.set(key, known);

@@ -27,7 +27,7 @@ export type Pictures = {
   inline(name: string): string;
 };
 
-export const picturesOf = async (folder: string): Promise<Pictures> => {
+export const loadPictures = async (folder: string): Promise<Pictures> => {
   const made = await Promise.all(
     readdirSync(join(HERE, folder)).map(async (name) => {
       const body = await Bun.file(join(HERE, folder, name)).bytes();

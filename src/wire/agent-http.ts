@@ -7,7 +7,7 @@ import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } fro
 import { WireError } from "./wire-error.ts";
 
 const IDLE_MS = 30_000;
-const MOST_IDLE = 4;
+const MAX_IDLE = 4;
 
 export type AgentRequest = Omit<HttpRequest, "body"> & {
   body?: HttpRequest["body"];
@@ -42,7 +42,7 @@ export class AgentHttp {
 
   async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     const asked = prepared(request);
-    const target = targetOf(agent_id, request);
+    const target = toTarget(agent_id, request);
     // Where sending twice would do it twice, no connection is taken that may have died unseen; the agent's own API keeps them open.
     const isSafe = target.port === AGENT_PORT.http || (asked.body === undefined && SAFE.has(asked.method));
     const known = isSafe ? this.#take(target.key) : undefined;
@@ -61,7 +61,7 @@ export class AgentHttp {
   /** Asks for another protocol, on a connection of its own. */
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
     beginOutside();
-    const connection = await this.#dial(targetOf(agent_id, request), request.signal);
+    const connection = await this.#dial(toTarget(agent_id, request), request.signal);
     return connection.upgrade(prepared(request));
   }
 
@@ -87,7 +87,7 @@ export class AgentHttp {
   #keep(key: string, connection: HttpConnection): void {
     if (!connection.reusable) return;
     const idle = this.#idle.get(key) ?? [];
-    if (idle.length >= MOST_IDLE) {
+    if (idle.length >= MAX_IDLE) {
       connection.close();
       return;
     }
@@ -111,7 +111,7 @@ const SAFE = new Set(["GET", "HEAD"]);
 /** `key` names the idle connections that lead there. */
 type Target = { agent_id: string; port: number; tls: boolean; key: string };
 
-const targetOf = (agent_id: string, { port = AGENT_PORT.http, tls = false }: AgentRequest): Target => ({
+const toTarget = (agent_id: string, { port = AGENT_PORT.http, tls = false }: AgentRequest): Target => ({
   agent_id,
   port,
   tls,

@@ -1,7 +1,7 @@
 // One byte stream over a socket that carries messages: Bun's ServerWebSocket, a client WebSocket (websocket.ts) or an
 // in-memory pair. The owner of the socket feeds `push`, `drain` and `end`; yamux reads and writes. Refuses text messages and
 // a peer that outruns the reader, and stops writing while the socket is full. [WI-1] [WI-2] [WI-3]
-import { chunksOf } from "./duplex.ts";
+import { readChunks } from "./duplex.ts";
 import { Wakeup } from "./wakeup.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -141,7 +141,7 @@ export class ByteStream {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 
   get #blocked(): boolean {

@@ -16,7 +16,7 @@ export interface Duplex extends AsyncIterable<Uint8Array> {
 }
 
 /** Iterates over the chunks of anything that can be read. */
-export async function* chunksOf(source: Pick<Duplex, "read">): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* readChunks(source: Pick<Duplex, "read">): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
     const chunk = await source.read();
     if (chunk === undefined) return;

@@ -1,7 +1,7 @@
 // HTTP/1.1 from the client's side over any two-way channel: requests one after the other, answers as they come, and upgrades. What the
 // server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
 import type { Duplex } from "./duplex.ts";
-import { type BodyFraming, encodeHead, framingOf, type HttpHead, parseHead } from "./http-head.ts";
+import { type BodyFraming, encodeHead, type HttpHead, parseHead, toFraming } from "./http-head.ts";
 import { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -182,7 +182,7 @@ export class HttpConnection {
   }
 
   #response({ method }: HttpRequest, head: HttpHead): HttpResponse {
-    const framing = framingOf(method, head);
+    const framing = toFraming(method, head);
     const empty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
     if (empty) this.#finish(head, true);
     return new HttpResponse(head, empty ? nothing() : this.#body(framing, head));

@@ -33,11 +33,11 @@ export const encodeHead = (
   if (!hasHost) lines.push("host: workspace");
   if (length === undefined) lines.push("transfer-encoding: chunked");
   else if (length > 0 || method !== "GET") lines.push(`content-length: ${length}`);
-  return bytesOf(`${lines.join("\r\n")}\r\n\r\n`);
+  return toRawBytes(`${lines.join("\r\n")}\r\n\r\n`);
 };
 
 /** Returns the bytes that a head was read from: headers that came over HTTP have one character for each byte. */
-const bytesOf = (head: string): Uint8Array =>
+const toRawBytes = (head: string): Uint8Array =>
   /^[\0-\xff]*$/.test(head) ? Buffer.from(head, "latin1") : new TextEncoder().encode(head);
 
 /** Reads what stands before the empty line. Throws WireError `protocol`. */
@@ -58,7 +58,7 @@ export const parseHead = (text: string): HttpHead => {
 };
 
 /** Throws WireError `protocol` when the answer says two things about its length. */
-export const framingOf = (method: string, { status, headers }: HttpHead): BodyFraming => {
+export const toFraming = (method: string, { status, headers }: HttpHead): BodyFraming => {
   if (method === "HEAD" || status === 204 || status === 304 || status < 200) return { kind: "none" };
   const coding = headers.get("transfer-encoding");
   const length = headers.get("content-length");

@@ -1,6 +1,6 @@
 // A two-way channel whose next bytes can be looked at before somebody else reads on: for headers in front of raw bytes, such as the
 // target of a tunnelled stream or the head of an HTTP answer. Refuses heads that do not end within a bound.
-import { chunksOf, type Duplex } from "./duplex.ts";
+import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
 export class Lookahead implements Duplex {
@@ -94,7 +94,7 @@ export class Lookahead implements Duplex {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 }
 

@@ -1,6 +1,6 @@
 // A connection as a Node stream, which is what ssh2 and TLS speak over. Reads only while somebody takes, writes only while the peer takes.
 import { Duplex as NodeDuplex } from "node:stream";
-import { chunksOf, type Duplex } from "./duplex.ts";
+import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other goes on. */
@@ -75,7 +75,7 @@ export const duplexOfNode = (stream: NodeDuplex): Duplex => {
       failure ??= new WireError("reset", reason);
       stream.destroy(new Error(reason));
     },
-    [Symbol.asyncIterator]: () => chunksOf(duplex),
+    [Symbol.asyncIterator]: () => readChunks(duplex),
   };
   return duplex;
 };

@@ -2,14 +2,14 @@
 import { type Duration, type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 
 /** Milliseconds since 1970; undefined when the time is absent or no number of ours. */
-export const msOf = (time: Timestamp | undefined): number | undefined => {
+export const toMs = (time: Timestamp | undefined): number | undefined => {
   if (!time) return undefined;
   const ms = timestampMs(time);
   return Number.isSafeInteger(ms) ? ms : undefined;
 };
 
 /** Milliseconds since 1970 as a protocol time. */
-export const timeOf = (ms: number): Timestamp => timestampFromMs(ms);
+export const toTimestamp = (ms: number): Timestamp => timestampFromMs(ms);
 
 /** Whole seconds as a protocol duration. */
 export const seconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: BigInt(count), nanos: 0 });

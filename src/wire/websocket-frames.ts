@@ -110,7 +110,7 @@ const control = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
 };
 
 const encode = (message: WebSocketMessage): Uint8Array => {
-  const body = bodyOf(message);
+  const body = toBytes(message);
   const wide = body.byteLength < 126 ? 0 : body.byteLength < 65_536 ? 2 : 8;
   // Two bytes, the length, and a mask of zeros.
   const frame = new Uint8Array(2 + wide + 4 + body.byteLength);
@@ -123,7 +123,7 @@ const encode = (message: WebSocketMessage): Uint8Array => {
   return frame;
 };
 
-const bodyOf = (message: WebSocketMessage): Uint8Array => {
+const toBytes = (message: WebSocketMessage): Uint8Array => {
   if (message.kind === "text") return new TextEncoder().encode(message.text);
   if (message.kind !== "close") return message.bytes;
   if (message.code === NO_CODE) return new Uint8Array(0);

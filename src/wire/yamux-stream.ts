@@ -2,7 +2,7 @@
 // `Duplex` by everybody else. Refuses payload beyond the window it granted. [WI-5] [WI-6] [WI-7]
 import type { Timer } from "#base/clock.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
-import { chunksOf, type Duplex } from "./duplex.ts";
+import { type Duplex, readChunks } from "./duplex.ts";
 import { Wakeup } from "./wakeup.ts";
 import { WireError } from "./wire-error.ts";
 import { FLAG, INITIAL_WINDOW } from "./yamux-frame.ts";
@@ -89,7 +89,7 @@ export class YamuxStream implements Duplex {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 
   /** Session: a data frame of this size begins. Throws WireError `protocol` when it may not. */

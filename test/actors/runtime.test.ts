@@ -6,7 +6,7 @@ import { Actor } from "#actors/runtime/actor.ts";
 import { Directory, IDLE_MS } from "#actors/runtime/directory.ts";
 import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/runtime/mailbox.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
-import { type AppError, kindOf } from "#base/errors.ts";
+import { type AppError, toErrorKind } from "#base/errors.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -22,7 +22,7 @@ test("[AC-1] messages run one at a time, in order; one more than the bound is re
   const seen: number[] = [];
   const running = mailbox.run(() => gate.promise);
   const waiting = Array.from({ length: MAILBOX_LIMIT }, (_, i) => mailbox.run(async () => void seen.push(i)));
-  const refused = await mailbox.run(async () => {}).catch(kindOf);
+  const refused = await mailbox.run(async () => {}).catch(toErrorKind);
   expect(refused).toBe("overloaded");
   gate.resolve();
   await Promise.all([running, ...waiting]);

@@ -3,7 +3,7 @@
 import { join, relative } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { NAME } from "#schema/named.ts";
-import { schemasOf } from "#src/api/http/answers/answer-validators.ts";
+import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { createApp } from "#src/server.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -75,7 +75,7 @@ type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema };
 
 const routeType = (hooks: Hooks, exported: Exported, used: Set<string>): string => {
   const { body, query } = hooks;
-  const answers = Object.entries(schemasOf(hooks)).filter(([status]) => status.startsWith("2"));
+  const answers = Object.entries(listSchemas(hooks)).filter(([status]) => status.startsWith("2"));
   const answer = [...new Set(answers.map(([, schema]) => typeOf(schema, exported, used)))].join(" | ") || "unknown";
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
   const bytes = declaredBy(hooks).accepts ? "Bytes" : "undefined";

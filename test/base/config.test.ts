@@ -1,7 +1,7 @@
 // The settings: one table, four origins, and a start that refuses what it does not understand.
 import { describe, expect, test } from "bun:test";
 import { exampleFile, settingsHelp, settingsListing, shownSettings } from "#base/config/describe.ts";
-import { flagOf } from "#base/config/setting.ts";
+import { toFlag } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import {
   accessUrl,
@@ -73,8 +73,8 @@ describe("where a value comes from", () => {
 
   test("[CF-2] a switch may stand alone or carry its value", () => {
     const key = "allow_local_provisioner_off_loopback";
-    expect(load([flagOf(key)]).config[key]).toBe(true);
-    expect(load([`${flagOf(key)}=false`]).config[key]).toBe(false);
+    expect(load([toFlag(key)]).config[key]).toBe(true);
+    expect(load([`${toFlag(key)}=false`]).config[key]).toBe(false);
     expect(load([], { SLIPWAY_ALLOW_LOCAL_PROVISIONER_OFF_LOOPBACK: "true" }).config[key]).toBe(true);
   });
 });
@@ -170,7 +170,7 @@ describe("what is printed from the table", () => {
     const help = settingsHelp(SERVER_SETTINGS);
     const example = exampleFile(SERVER_SETTINGS);
     for (const key of Object.keys(SERVER_SETTINGS)) {
-      expect(help).toContain(flagOf(key));
+      expect(help).toContain(toFlag(key));
       expect(help).toContain(`SLIPWAY_${key.toUpperCase()}`);
       if (key !== "config") expect(example).toContain(`\n#${key}:`);
     }

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ChatPrinter } from "#src/cli/client/chat/printer.ts";
-import { MarkReader, marksOf } from "#src/cli/client/workspaces/shell-command.ts";
+import { MarkReader, parseMarks } from "#src/cli/client/workspaces/shell-command.ts";
 import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -126,7 +126,7 @@ test("[CV-9][CV-10] keys and marks are told from what only looks like them, howe
   const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");
   expect(pressed.at(-1)?.leave).toBe(true);
-  const marks = marksOf("00000000-0000-4000-8000-000000000001");
+  const marks = parseMarks("00000000-0000-4000-8000-000000000001");
   const bytes = new TextEncoder().encode(
     `a\u001e${marks.ready}b\u001e0000${marks.taken}\u00e9${marks.exit}x${marks.exit}255${marks.end}c${marks.exit}1`,
   );

@@ -4,7 +4,7 @@ import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { PortShare } from "#schema/workspaces/port-share.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
+import { parseSchedule } from "#src/cli/client/schedule/clock-words.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -67,7 +67,7 @@ describe("a workspace", () => {
   }, 120_000);
 
   test("[CV-23] times of a day are read as they are written in different places", () => {
-    const read = (line: string): string => scheduleOf(words(line), "UTC");
+    const read = (line: string): string => parseSchedule(words(line), "UTC");
     expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
     expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
     expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
@@ -80,7 +80,7 @@ describe("a workspace", () => {
     expect(() => read("9 Mon-Tue-Wed")).toThrow("more than two days");
     expect(read("7:05 Monday-Thursday,sat America/New_York")).toBe("CRON_TZ=America/New_York 5 7 * * 1-4,6");
     expect(read("7:05 Asia/Tokyo")).toBe("CRON_TZ=Asia/Tokyo 5 7 * * *");
-    expect(scheduleOf(["CRON_TZ=UTC 0 7 * * 1"], "Asia/Tokyo")).toBe("CRON_TZ=UTC 0 7 * * 1");
+    expect(parseSchedule(["CRON_TZ=UTC 0 7 * * 1"], "Asia/Tokyo")).toBe("CRON_TZ=UTC 0 7 * * 1");
     for (const bad of ["", "9:60", "0am", "13pm", "9 Mon UTC more", "soon"]) expect(() => read(bad)).toThrow();
   });
 

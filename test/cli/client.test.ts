@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { codeOf, stepAt } from "#src/authentication/totp.ts";
+import { computeCode, stepAt } from "#src/authentication/totp.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -58,7 +58,7 @@ describe("signing in", () => {
     const begun = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
     const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
       enrolment: begun.enrolment,
-      code: codeOf(begun.secret, stepAt(Date.now())),
+      code: computeCode(begun.secret, stepAt(Date.now())),
     });
     await using terminal = world.onTerminal(`slipway login ${world.server.url.origin} --email ${account.email}`, env);
     await terminal.until("Password: ");

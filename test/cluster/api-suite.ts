@@ -11,14 +11,14 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const README = fileURLToPath(new URL("README.md", import.meta.url));
 /** Files of one process: they share the database that all of theirs are copies of. */
 const TOGETHER = 6;
-const LIMIT_MS = 10 * 60_000;
+const TIMEOUT_MS = 10 * 60_000;
 /** What stands before and behind the table. */
 const TABLE =
   process.env.SLIPWAY_TEST_NODES === "active"
     ? { begins: "<!-- result on active nodes: ", ends: "<!-- end of result on active nodes -->" }
     : { begins: "<!-- result: ", ends: "<!-- end of result -->" };
 /** Failures of a file that are named; of the rest it is said how many there are. */
-const MOST_NAMED = 5;
+const MAX_LISTED = 5;
 const ROW = /^\| `([\w/.-]+)` \|/;
 
 if (!needs.postgres.found) {
@@ -48,7 +48,7 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
     cwd: ROOT,
     env: { ...process.env, SLIPWAY_TEST_DATABASE: "postgres" },
     stdio: ["ignore", "inherit", "inherit"],
-    timeout: LIMIT_MS,
+    timeout: TIMEOUT_MS,
   });
   await child.exited;
   const cases = (() => {
@@ -81,8 +81,8 @@ async function note(results: readonly Result[]): Promise<void> {
 function rowOf(file: string, cases: readonly TestCase[]): string {
   const of = (outcome: TestCase["outcome"]) => cases.filter((one) => one.outcome === outcome);
   const failed = of("failed").map(({ title }) => title.replaceAll("|", "/").slice(0, 110));
-  const more = failed.length > MOST_NAMED ? [`and ${failed.length - MOST_NAMED} more`] : [];
-  const named = [...failed.slice(0, MOST_NAMED), ...more].join("; ");
+  const more = failed.length > MAX_LISTED ? [`and ${failed.length - MAX_LISTED} more`] : [];
+  const named = [...failed.slice(0, MAX_LISTED), ...more].join("; ");
   const passed = of("passed").length;
   const day = new Date().toISOString().slice(0, 10);
   const counts = cases.length > 0 ? `${passed} of ${passed + failed.length}` : "did not end";

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { variablesOf } from "#base/config/secret-files.ts";
-import { envOf } from "#base/config/setting.ts";
+import { listVariables } from "#base/config/secret-files.ts";
+import { toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
 import { runHere } from "#test/cli/run-verb.ts";
@@ -240,12 +240,12 @@ describe("the unit", () => {
 });
 
 test("[CL-18] every setting that the manual and deploy/ name exists", () => {
-  const known = new Set(variablesOf(SERVER_SETTINGS));
+  const known = new Set(listVariables(SERVER_SETTINGS));
   const texts = [
     page("docs/cluster.md"),
     ...[...new Bun.Glob("deploy/**").scanSync({ cwd: ROOT })].map(page),
     // As in the chart's values.
-    ...Object.keys(EVERYTHING.settings as Tree).map((name) => envOf(name)),
+    ...Object.keys(EVERYTHING.settings as Tree).map((name) => toVariableName(name)),
   ];
   const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);

@@ -3,7 +3,7 @@
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { findPrimary } from "#db/pg/find-primary.ts";
-import { hostsOf } from "#db/pg/hosts.ts";
+import { splitHosts } from "#db/pg/hosts.ts";
 import { inspectPostgres } from "#db/pg/inspect.ts";
 import { isStandbyMissing } from "#db/pg/lease.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
@@ -77,7 +77,7 @@ testNeeding(
     await load.end();
     expect(judge(load.told, await rowsIn(pair.standby.url()))).toEqual([]);
     await pair.primary.start();
-    expect((await findPrimary(hostsOf(pair.url))).host).toBe(pair.standby.url());
+    expect((await findPrimary(splitHosts(pair.url))).host).toBe(pair.standby.url());
     const old = new SQL(pair.primary.url(), { max: 1 });
     let isAnswered = false;
     void old.unsafe("insert into settings (key, value) values ('lost', '')").then(

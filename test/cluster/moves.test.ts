@@ -6,7 +6,7 @@ import {
   handOver,
   joinParts,
   keepParts,
-  partsGuardOf,
+  makePartsGuard,
   plannedMoves,
   renewParts,
   takeOver,
@@ -40,7 +40,7 @@ const open = async () => {
     connection.release();
     await sql.close();
   });
-  const join = async (name: string, guardFor = partsGuardOf): Promise<Node> => {
+  const join = async (name: string, guardFor = makePartsGuard): Promise<Node> => {
     const epoch = await joinParts(connection, name, LEASE_MS);
     const fatal: Error[] = [];
     const primary = new Primary(url);
@@ -182,7 +182,7 @@ testNeeding(
 );
 
 /** Nodes that all write for all parts as fast as they can while parts go round; what is wrong in the end. */
-const goRound = async (guardFor: typeof partsGuardOf): Promise<string[]> => {
+const goRound = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
   const { connection, join, writersOf } = await open();
   const random = randomFrom(SEED);
   const nodes = [await join("a", guardFor), await join("b", guardFor), await join("c", guardFor)];
@@ -229,10 +229,10 @@ testNeeding(
   [needs.postgres],
   `[CP-6] [CP-3] while parts go round among three nodes that write, nobody writes for a part of another; without the guard the oracle sees it (seed ${SEED})`,
   async () => {
-    expect(await goRound(partsGuardOf)).toEqual([]);
+    expect(await goRound(makePartsGuard)).toEqual([]);
     for (const end of ends.splice(0)) await end();
     await database?.remove();
-    const seen = await goRound((node, epoch) => () => partsGuardOf(node, epoch)([]));
+    const seen = await goRound((node, epoch) => () => makePartsGuard(node, epoch)([]));
     expect(seen.length).toBeGreaterThan(0);
   },
   120_000,

@@ -1,7 +1,7 @@
 // What the log says of a node: one line for each change, and none while nothing changes.
 import { expect, test } from "bun:test";
 import type { ClusterView } from "#db/pg/lease.ts";
-import { changesOf, type SeenState, stateOf } from "#db/pg/node-state.ts";
+import { describeChanges, type SeenState, toSeenState } from "#db/pg/node-state.ts";
 
 const view = (required: boolean, synchronous: number | undefined): ClusterView => ({
   active: undefined,
@@ -18,12 +18,12 @@ const SPARE: SeenState = {
   holder: "a:7080",
 };
 const said = (before: SeenState | undefined, after: SeenState): string[] =>
-  changesOf(before, after).map(({ level, text }) => `${level}: ${text}`);
+  describeChanges(before, after).map(({ level, text }) => `${level}: ${text}`);
 
 test("[CL-17] the state of a node follows from its lease, the database's answers and its standby", () => {
-  const of = (over: Partial<Parameters<typeof stateOf>[0]>): string => {
+  const of = (over: Partial<Parameters<typeof toSeenState>[0]>): string => {
     const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...over };
-    const { node, lease, database, standby } = stateOf(seen);
+    const { node, lease, database, standby } = toSeenState(seen);
     return `${node} ${lease} ${database} ${standby}`;
   };
   expect(of({})).toBe("spare free answers not required");

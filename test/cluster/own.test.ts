@@ -1,7 +1,7 @@
 // What runs of a part while it goes from one node to another: two contexts on one database, with parts that the test moves by hand.
 import { expect, setDefaultTimeout } from "bun:test";
 import { partOf } from "#base/parts.ts";
-import { dueTimersOf } from "#db/due-timers.ts";
+import { dueTimersInParts } from "#db/due-timers.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -131,7 +131,7 @@ testInside("[CP-51] a node sees to the timers of its own actors, the first one t
   ] as const;
   await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
   const dueIn = async (parts: readonly number[] | undefined) =>
-    (await store.all(dueTimersOf(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
+    (await store.all(dueTimersInParts(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
   const named = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
   expect(await dueIn(undefined)).toEqual(named(0, 1, 2, 3, 4, 5, 6));
   // Ids are drawn: the person's part may be the first one, and that of the version, too.

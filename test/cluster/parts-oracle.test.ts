@@ -2,7 +2,7 @@
 // left out or too weak.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { handOver, joinParts, partsGuardOf, takeOver } from "#db/pg/parts/moves.ts";
+import { handOver, joinParts, makePartsGuard, takeOver } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -71,7 +71,7 @@ afterEach(async () => {
 });
 
 /** Two nodes, of which `a` has the part, on a database that notes who writes for it. */
-const twoNodes = async (guardFor = partsGuardOf) => {
+const twoNodes = async (guardFor = makePartsGuard) => {
   database = await createDatabase();
   const { url } = database;
   const sql = new SQL(url, { max: 3 });
@@ -116,7 +116,7 @@ testNeeding(
     expect(await write(await twoNodes())).toEqual([]);
     for (const end of ends.splice(0).reverse()) await end();
     await database?.remove();
-    expect(await write(await twoNodes((node, epoch) => () => partsGuardOf(node, epoch)([])))).toEqual(SEEN);
+    expect(await write(await twoNodes((node, epoch) => () => makePartsGuard(node, epoch)([])))).toEqual(SEEN);
   },
 );
 
@@ -127,7 +127,7 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   expect(text.split("for share").length).toBe(3);
   await sql.unsafe(text.replaceAll("for share", `for ${lock}`));
   const group = await sql.reserve();
-  const guard = partsGuardOf("a", a.epoch)([PART]);
+  const guard = makePartsGuard("a", a.epoch)([PART]);
   const passed = async () => {
     await group.unsafe("begin");
     await group.unsafe(guard.text, guard.params as never[]);

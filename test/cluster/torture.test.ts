@@ -1,7 +1,7 @@
 // The torture of a cluster in its short form, and whether its oracle sees what it is there to see.
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { guardOf } from "#db/pg/parts/guard.ts";
+import { makeGuard } from "#db/pg/parts/guard.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";
@@ -75,7 +75,7 @@ describe("on a real database", () => {
     [needs.postgres],
     "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle sees that",
     async () => {
-      expect(await twoNodes((epoch) => guardOf("", epoch))).toEqual([]);
+      expect(await twoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
       // The two halves of it, each by itself.
       const text = "select own_parts('', $1, '{}')";

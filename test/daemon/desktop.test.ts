@@ -8,8 +8,8 @@ import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { actOn } from "#src/daemon/desktop/actions.ts";
 import { Desktop } from "#src/daemon/desktop/desktop.ts";
-import { keysymOf, keysymsOf } from "#src/daemon/desktop/keysyms.ts";
-import { pictureOf, scaleOf } from "#src/daemon/desktop/png.ts";
+import { parseKeysyms, toKeysym } from "#src/daemon/desktop/keysyms.ts";
+import { computeScale, makePicture } from "#src/daemon/desktop/png.ts";
 import { namedServer } from "#src/daemon/desktop/programs.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -115,16 +115,16 @@ describe("a desktop", () => {
     const [width, height] = [2_560, 20];
     const pixels = new Uint8Array(width * height * 4);
     for (let i = 0; i < width * height; i += 1) pixels.set(i % 2 === 0 ? [0, 0, 200, 0] : [100, 0, 0, 0], i * 4);
-    const picture = await pictureOf({ width, height, pixels });
-    expect([picture.width, picture.height, scaleOf({ width, height })]).toEqual([1_280, 10, 0.5]);
+    const picture = await makePicture({ width, height, pixels });
+    expect([picture.width, picture.height, computeScale({ width, height })]).toEqual([1_280, 10, 0.5]);
     expect(readPng(Buffer.from(picture.png).toString("base64")).at(7, 3)).toBe("640032");
-    expect([keysymOf("a"), keysymOf("é"), keysymOf("€"), keysymOf("\n")]).toEqual([0x61, 0xe9, 0x010020ac, 0xff0d]);
+    expect([toKeysym("a"), toKeysym("é"), toKeysym("€"), toKeysym("\n")]).toEqual([0x61, 0xe9, 0x010020ac, 0xff0d]);
     expect([
-      keysymsOf("ctrl+shift+T"),
-      keysymsOf("F5"),
-      keysymsOf("+"),
-      keysymsOf("Page_Down"),
-      keysymsOf("hyper+x"),
+      parseKeysyms("ctrl+shift+T"),
+      parseKeysyms("F5"),
+      parseKeysyms("+"),
+      parseKeysyms("Page_Down"),
+      parseKeysyms("hyper+x"),
     ]).toEqual([[0xffe3, 0xffe1, 0x54], [0xffc2], [0x2b], [0xff56], undefined]);
   });
 });

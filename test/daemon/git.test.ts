@@ -7,8 +7,8 @@ import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import type { GitMessage } from "#schema/agents/git-message.ts";
 import { GitRecord } from "#src/daemon/git/record.ts";
-import { placesIn, repositoryOf } from "#src/daemon/git/repositories.ts";
-import { referenceOf, scanRepository } from "#src/daemon/git/scan.ts";
+import { findRepository, placesIn } from "#src/daemon/git/repositories.ts";
+import { loadReference, scanRepository } from "#src/daemon/git/scan.ts";
 import { GitWatches } from "#src/daemon/git/watch.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -106,17 +106,21 @@ describe("a repository", () => {
     "[GS-1] is found from any path in it, from a folder that a command names, and from what it clones; its references say what was pushed",
     async () => {
       const at = makeRepository(join(folder.path, "found/repo"));
-      expect(await repositoryOf(join(at.root, "not/yet/there.txt"))).toBe(at.root);
-      expect(await repositoryOf(join(folder.path, "found"))).toBeUndefined();
+      expect(await findRepository(join(at.root, "not/yet/there.txt"))).toBe(at.root);
+      expect(await findRepository(join(folder.path, "found"))).toBeUndefined();
       expect(placesIn("cd repo && git clone https://example.com/team/tool.git", "/home")).toEqual(
         expect.arrayContaining(["/home", "/home/repo", "/home/tool"]),
       );
       const bare = join(folder.path, "found/bare.git");
       at.git("init", "-q", "--bare", bare);
       at.git("remote", "add", "origin", bare);
-      expect(await referenceOf(options, at.root)).toMatchObject({ branch: "main", remote_origin: bare, pushed: false });
+      expect(await loadReference(options, at.root)).toMatchObject({
+        branch: "main",
+        remote_origin: bare,
+        pushed: false,
+      });
       at.git("push", "-q", "origin", "main");
-      expect(await referenceOf(options, at.root)).toMatchObject({ pushed: true });
+      expect(await loadReference(options, at.root)).toMatchObject({ pushed: true });
     },
   );
 });

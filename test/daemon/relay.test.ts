@@ -1,6 +1,6 @@
 // How a container reaches the server: directly, by a relay on its gateway, or not at all; and what the relay makes of a request.
 import { expect, test } from "bun:test";
-import { outputOf } from "#src/daemon/containers/exec.ts";
+import { readFrames } from "#src/daemon/containers/exec.ts";
 import { headFor, routeTo } from "#src/daemon/containers/relay.ts";
 
 const NETWORKS = { NetworkSettings: { Networks: { bridge: { Gateway: "172.17.0.1", IPAddress: "172.17.0.2" } } } };
@@ -27,5 +27,5 @@ test("[CO-16] a relayed request names the server's own host, and is the only one
 test("[CO-13] what a program prints without a terminal is put together from the engine's frames, also when the last is cut", () => {
   const frame = (text: string, length = text.length) =>
     Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, length]), Buffer.from(text)]);
-  expect(outputOf(Buffer.concat([frame("one "), frame("two"), frame("cu", 9)]))).toBe("one twocu");
+  expect(readFrames(Buffer.concat([frame("one "), frame("two"), frame("cu", 9)]))).toBe("one twocu");
 });

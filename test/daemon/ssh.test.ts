@@ -7,15 +7,15 @@ import fc from "fast-check";
 import ssh2 from "ssh2";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import { messageOfTheDay } from "#src/daemon/ssh/motd.ts";
-import { commandOf } from "#src/daemon/ssh/session.ts";
-import { kindOf, SessionCounts } from "#src/daemon/ssh/session-counts.ts";
+import { makeCommand } from "#src/daemon/ssh/session.ts";
+import { SessionCounts, toSessionKind } from "#src/daemon/ssh/session-counts.ts";
 import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
 import { Handles } from "#src/daemon/ssh/sftp/handles.ts";
 import { answerTo } from "#src/daemon/ssh/sftp/operations.ts";
 
 test("[WN-6] sessions are counted by what they are for, each once, and no longer than they are open", () => {
   const counts = new SessionCounts();
-  const ends = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) => counts.add(kindOf(name)));
+  const ends = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) => counts.add(toSessionKind(name)));
   expect(counts.open).toEqual({ vscode: 2, jetbrains: 1, ssh: 2 });
   for (const end of ends) {
     end();
@@ -38,14 +38,14 @@ test("[WN-1] every key pair can be read again, also one whose point begins with 
 });
 
 test("[WN-1] a first line names what runs the rest", () => {
-  expect(commandOf("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
-  expect(commandOf("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
+  expect(makeCommand("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
+  expect(makeCommand("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
     "/usr/bin/env",
     "python3",
     "-c",
     "print(1)\n",
   ]);
-  expect(commandOf("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
+  expect(makeCommand("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
 });
 
 test("[WN-10] the message of the day is what the file says, for terminals; nothing for those who want quiet, or where there is no file", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { folderOf, placeOf } from "#src/daemon/environment.ts";
+import { resolveFolder, resolvePlace } from "#src/daemon/environment.ts";
 import { LineSplitter, MAX_LINE } from "#src/daemon/scripts/lines.ts";
 
 const split = (...chunks: (string | Uint8Array)[]): string[] => {
@@ -35,7 +35,7 @@ describe("output as lines", () => {
 describe("places", () => {
   test("[DM-6] the home folder, variables and relative paths are filled in", () => {
     const env = { HOME: "/home/ada", SUB: "x" };
-    expect(["", "~", "~/p", "$HOME/p", "p/$SUB", "/abs/$NONE"].map((text) => folderOf(text, env))).toEqual([
+    expect(["", "~", "~/p", "$HOME/p", "p/$SUB", "/abs/$NONE"].map((text) => resolveFolder(text, env))).toEqual([
       "/home/ada",
       "/home/ada",
       "/home/ada/p",
@@ -43,6 +43,6 @@ describe("places", () => {
       "/home/ada/p/x",
       "/abs/$NONE",
     ]);
-    expect(placeOf("logs/a.log", env, "/srv/code")).toBe("/srv/code/logs/a.log");
+    expect(resolvePlace("logs/a.log", env, "/srv/code")).toBe("/srv/code/logs/a.log");
   });
 });

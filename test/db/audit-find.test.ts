@@ -7,12 +7,12 @@ import { openLocalStore } from "#db/engine/local.ts";
 import { type AuditSearch, auditReport, COUNT_CAP } from "#db/reports/audit/find.ts";
 import {
   type AuditFilter,
-  conditionsOf,
   firstBound,
   type Kind,
+  listThingRuns,
   nextStep,
-  placeOf,
-  thingsOf,
+  toConditions,
+  toPlace,
 } from "#db/reports/audit/plan.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
@@ -34,22 +34,22 @@ describe("the plan", () => {
       [{ user_ids: [], within: ["a"] }, "audit_logs_user", [[], ["a"]]],
     ];
     for (const [filter, index, values] of cases) {
-      const place = placeOf(filter);
+      const place = toPlace(filter);
       expect([place.index, ...place.leading.map((one) => one.values)]).toEqual([index, ...values]);
-      expect(thingsOf(filter)).toEqual([]);
+      expect(listThingRuns(filter)).toEqual([]);
     }
   });
 
   test("[AU-11] of one thing, whatever its own index does not say is looked at in the rows", () => {
     const filter: AuditFilter = { resource_target: "Dev", user_ids: ["x"], within: ["a"], action: "stop", from: 3 };
-    const things = thingsOf(filter);
+    const things = listThingRuns(filter);
     expect(things).toEqual([{ index: "audit_logs_target", where: [["lower(resource_target)", "dev"]] }]);
-    expect(conditionsOf(filter, things)).toEqual([
+    expect(toConditions(filter, things)).toEqual([
       { column: "user_id", values: ["x"] },
       { column: "organization_id", values: ["a"] },
       { column: "action", values: ["stop"] },
     ]);
-    expect(conditionsOf(filter, [])).toHaveLength(4);
+    expect(toConditions(filter, [])).toHaveLength(4);
   });
 
   test("[AU-11] a walk through kinds meets each wanted one once and passes the others by", () => {

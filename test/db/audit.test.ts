@@ -7,11 +7,11 @@ import { type Origin, withOrigin } from "#base/origin.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { diffOf } from "#db/reports/audit/diff.ts";
+import { computeDiff } from "#db/reports/audit/diff.ts";
 import { daysKept } from "#db/reports/audit/settings.ts";
 import { putSetting } from "#db/settings.ts";
 import { updateUser } from "#db/users/users.ts";
-import { descriptionOf } from "#domain/audit/present.ts";
+import { formatDescription } from "#domain/audit/present.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const ORIGIN: Origin = { user_id: "u", ip: "192.0.2.7", user_agent: "tests", request_id: "r", status_code: 204 };
@@ -20,28 +20,28 @@ const entry = { now: 5, action: "write", resource_type: "organization", resource
 describe("the difference", () => {
   test("[AU-5] fields that changed, before and after; what was made begins at zero, what is deleted ends there", () => {
     const user = { id: "1", email: "a@b", username: "ann", name: "", roles: ["auditor"], updated_at: 3 };
-    expect(diffOf("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
+    expect(computeDiff("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
       name: { old: "", new: "Ann", secret: false },
     });
-    expect(diffOf("user", undefined, user)).toEqual({
+    expect(computeDiff("user", undefined, user)).toEqual({
       id: { old: "", new: "1", secret: false },
       email: { old: "", new: "a@b", secret: false },
       username: { old: "", new: "ann", secret: false },
       rbac_roles: { old: [], new: ["auditor"], secret: false },
     });
-    expect(diffOf("user", user, undefined).rbac_roles).toEqual({ old: ["auditor"], new: [], secret: false });
-    expect(diffOf("workspace", { dormant_at: null }, { dormant_at: 86_400_000 })).toEqual({
+    expect(computeDiff("user", user, undefined).rbac_roles).toEqual({ old: ["auditor"], new: [], secret: false });
+    expect(computeDiff("workspace", { dormant_at: null }, { dormant_at: 86_400_000 })).toEqual({
       dormant_at: { old: null, new: "1970-01-02T00:00:00.000Z", secret: false },
     });
   });
 
   test("[AU-5] secrets are named, and neither value is told", () => {
     const told = [
-      diffOf("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),
-      diffOf("api_key", undefined, { secret_hash: "canary-3" }),
-      diffOf("git_ssh_key", { sealed_private_key: "canary-4" }, { sealed_private_key: "canary-5" }),
-      diffOf("ai_provider", { sealed_api_key: "canary-6" }, undefined),
-      diffOf("user_chat_settings", { prompt: "canary-7" }, { prompt: "canary-8" }),
+      computeDiff("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),
+      computeDiff("api_key", undefined, { secret_hash: "canary-3" }),
+      computeDiff("git_ssh_key", { sealed_private_key: "canary-4" }, { sealed_private_key: "canary-5" }),
+      computeDiff("ai_provider", { sealed_api_key: "canary-6" }, undefined),
+      computeDiff("user_chat_settings", { prompt: "canary-7" }, { prompt: "canary-8" }),
     ];
     const hidden = { old: "", new: "", secret: true };
     expect(told).toEqual([
@@ -91,7 +91,7 @@ describe("an entry", () => {
 
 test("[AU-9] the sentence says what was done", () => {
   const of = (action: string, resource_type: string, status_code = 200, diff: object = {}) =>
-    descriptionOf({ action, resource_type, status_code, diff } as Parameters<typeof descriptionOf>[0]);
+    formatDescription({ action, resource_type, status_code, diff } as Parameters<typeof formatDescription>[0]);
   const change = { old: false, new: true, secret: false };
   expect([
     of("create", "workspace"),

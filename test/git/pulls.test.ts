@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { nextLook } from "#actors/chat/background/pull-request-pace.ts";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
-import { pullHostOf } from "#src/git/pulls.ts";
+import { findPullHost } from "#src/git/pulls.ts";
 import { type Kept, PullError, PullHttp } from "#src/git/pulls-http.ts";
-import { remoteOf } from "#src/git/remote.ts";
+import { parseRemote } from "#src/git/remote.ts";
 import { FakeGitApi, githubPull } from "#test/support/fake-git-api.ts";
 
 let host: FakeGitApi;
@@ -28,7 +28,7 @@ const open = (
   type: "github" | "gitlab",
   { kept = {}, allowed = ["127.0.0.0/8"] }: { kept?: Kept; allowed?: string[] } = {},
 ) => {
-  const kind = pullHostOf({ type, base_url: host.url });
+  const kind = findPullHost({ type, base_url: host.url });
   if (!kind) throw new Error("no such host");
   const http = new PullHttp({
     outbound: new Outbound({ clock: systemClock, allowed }),
@@ -60,9 +60,9 @@ test("[PR-1] a remote means a host and a project, however it is written; what co
     "git@git.example:team/repo.git",
     "ssh://git@git.example:2222/team/repo.git",
   ]) {
-    expect([address, remoteOf(address)]).toEqual([address, { host: "git.example", project: "team/repo" }]);
+    expect([address, parseRemote(address)]).toEqual([address, { host: "git.example", project: "team/repo" }]);
   }
-  expect(remoteOf("https://git.example:8443/a/b/c")).toEqual({ host: "git.example:8443", project: "a/b/c" });
+  expect(parseRemote("https://git.example:8443/a/b/c")).toEqual({ host: "git.example:8443", project: "a/b/c" });
   for (const address of [
     "",
     "/srv/repo.git",
@@ -72,7 +72,7 @@ test("[PR-1] a remote means a host and a project, however it is written; what co
     "https://h/a/b?c=/d e/",
     "https://h/a/%2e%2e",
   ]) {
-    expect([address, remoteOf(address)]).toEqual([
+    expect([address, parseRemote(address)]).toEqual([
       address,
       address.includes("?") ? { host: "h", project: "a/b" } : undefined,
     ]);

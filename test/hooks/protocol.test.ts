@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { behindResults } from "#actors/chat/hooks/effects.ts";
 import { proposedInput } from "#actors/chat/hooks/proposals.ts";
 import { loadConfig } from "#base/config.ts";
-import { answerOf } from "#src/hooks/answer.ts";
+import { parseAnswer } from "#src/hooks/answer.ts";
 import { Places } from "#src/hooks/places.ts";
 import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -35,8 +35,8 @@ test("[HK-2] the hook gets the model's own bytes where they mean what is run, an
 });
 
 test("[HK-5] caps are exact, and permissions are only where there is something to permit", () => {
-  const read = (event: Parameters<typeof answerOf>[0], value: unknown) =>
-    answerOf(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
+  const read = (event: Parameters<typeof parseAnswer>[0], value: unknown) =>
+    parseAnswer(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
   expect(read("stop", "")).toEqual({});
   expect(read("stop", { model_context: "x".repeat(16_384) }).model_context).toHaveLength(16_384);
   expect(() => read("stop", { permission: { decision: "deny" } })).toThrow("nothing to permit");

@@ -1,7 +1,7 @@
 // The table of failures, row by row, in the words providers use.
 import { describe, expect, test } from "bun:test";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
-import { classify, reasonOf, retryAfter } from "#src/llm/classify.ts";
+import { classify, findReason, retryAfter } from "#src/llm/classify.ts";
 import { withoutSecrets } from "#src/llm/secrets.ts";
 
 type Row = [status: number | undefined, text: string, kind: ChatErrorKind, retryable: boolean];
@@ -126,7 +126,7 @@ describe("what people are told beyond the kind", () => {
     [504, "upstream connection closed", undefined],
     [undefined, "deadline exceeded", undefined],
   ] as const)("[MO-13] status %p saying %p is %p", (status, text, reason) => {
-    expect(reasonOf({ status, text })).toBe(reason);
+    expect(findReason({ status, text })).toBe(reason);
   });
 });
 

@@ -1,8 +1,8 @@
 // What a model call costs, and which model has which list price.
 import { describe, expect, test } from "bun:test";
-import { costOf } from "#src/llm/cost.ts";
+import { computeCost } from "#src/llm/cost.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
-import { listPrice, PRICES_AS_OF, priceOf } from "#src/llm/prices.ts";
+import { findPrice, listPrice, PRICES_AS_OF } from "#src/llm/prices.ts";
 
 const SONNET = { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
 const PLAIN = { input: 3_000_000, output: 15_000_000 };
@@ -26,7 +26,7 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
     ["unpriced is not free", { input_tokens: 9 }, undefined, null],
     ["exact beyond doubles", { input_tokens: 900_000_001 }, { input: 10_000_001, output: 0 }, 9_000_000_910],
   ];
-  test.each(rows)("%s", (_, usage, price, cost) => expect(costOf(usage, price)).toBe(cost));
+  test.each(rows)("%s", (_, usage, price, cost) => expect(computeCost(usage, price)).toBe(cost));
 });
 
 describe("[SP-2] the list knows models by their names and dated names, of their own provider alone", () => {
@@ -58,6 +58,6 @@ describe("[SP-2] the list knows models by their names and dated names, of their 
 });
 
 test("[SP-2] what an administrator has entered counts before the list, whole", () => {
-  expect(priceOf("anthropic", "claude-sonnet-4-5", PLAIN)).toEqual({ ...PLAIN, source: "model" });
-  expect(priceOf("openai-compat", "mine", PLAIN)).toEqual({ ...PLAIN, source: "model" });
+  expect(findPrice("anthropic", "claude-sonnet-4-5", PLAIN)).toEqual({ ...PLAIN, source: "model" });
+  expect(findPrice("openai-compat", "mine", PLAIN)).toEqual({ ...PLAIN, source: "model" });
 });

@@ -1,14 +1,14 @@
 // Why answers end, in the words of each server.
 import { expect, test } from "bun:test";
-import { finishOf } from "#src/llm/finish-reasons.ts";
+import { toFinish } from "#src/llm/finish-reasons.ts";
 import { ModelError } from "#src/llm/model.ts";
 
-type Unified = Parameters<typeof finishOf>[0]["unified"];
+type Unified = Parameters<typeof toFinish>[0]["unified"];
 
 /** As the packages hand a word on that they do not know. */
 const endOf = (raw: string | undefined, unified: Unified = "other"): unknown => {
   try {
-    return finishOf({ raw, unified }).reason;
+    return toFinish({ raw, unified }).reason;
   } catch (error) {
     return error instanceof ModelError ? [error.reason, error.retryable] : error;
   }

@@ -1,6 +1,6 @@
 // Arguments that models get nearly right, by the schemas of our own tools and those of servers.
 import { expect, test } from "bun:test";
-import { argumentsOf } from "#src/llm/arguments.ts";
+import { parseArguments } from "#src/llm/arguments.ts";
 import { mendedArgs } from "#src/llm/mend.ts";
 
 const text = { type: "string" };
@@ -75,6 +75,6 @@ test("[TO-30] text that was cut off, and what is no object at all, stay as they 
 });
 
 test("[TO-30] JSON that was written as JSON again is read twice, and a plain text is not", () => {
-  expect(argumentsOf(JSON.stringify(JSON.stringify({ path: "a" })))).toEqual({ path: "a" });
-  expect(argumentsOf('"path"')).toBe("path");
+  expect(parseArguments(JSON.stringify(JSON.stringify({ path: "a" })))).toEqual({ path: "a" });
+  expect(parseArguments('"path"')).toBe("path");
 });

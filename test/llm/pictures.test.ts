@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Attachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { fitted } from "#src/llm/pictures.ts";
-import { promptOf } from "#src/llm/prompt.ts";
+import { buildPrompt } from "#src/llm/prompt.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
 const step = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
@@ -22,7 +22,7 @@ test("[DT-5] pictures are given as pictures beside their words, the newest eight
     return id === "file-9" ? undefined : { name: "screenshot.png", media_type: "image/png", bytes: PNG };
   };
   const messages = [...Array.from({ length: 10 }, (_, n) => step(n)).flat(), ...step(10, {})];
-  const prompt = await promptOf(messages, attachments);
+  const prompt = await buildPrompt(messages, attachments);
   const outputs = prompt.flatMap(({ role, content }) =>
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [part.output] : [])) : [],
   );
@@ -46,7 +46,7 @@ test("[MO-42] where an API takes no pictures in results they stand right behind 
   const [first, one, second, other] = two as [PromptMessage, PromptMessage, PromptMessage, PromptMessage];
   const calls: PromptMessage = { role: "assistant", content: [...first.content, ...second.content] };
   const messages = [calls, one, other, person("and?")];
-  const prompt = await promptOf(messages, cat, { pictures: "behind" });
+  const prompt = await buildPrompt(messages, cat, { pictures: "behind" });
   expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
   expect(prompt[1]?.content).toMatchObject([
     { toolCallId: "1", output: { type: "json" } },
@@ -64,7 +64,7 @@ test("[MO-42] where an API takes no pictures in results they stand right behind 
 
 test("[MO-42] a model that sees nothing is told so, in results and for what people attach", async () => {
   const attached: PromptMessage = { role: "user", content: [{ type: "file", file_id: "f", name: "cat.png" }] };
-  const prompt = await promptOf([attached, ...step(1)], cat, { pictures: "none", documents: false });
+  const prompt = await buildPrompt([attached, ...step(1)], cat, { pictures: "none", documents: false });
   const text = JSON.stringify(prompt);
   expect(text).not.toContain('"type":"file"');
   expect(text.match(/this model takes only text/g)).toHaveLength(2);

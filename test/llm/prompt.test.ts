@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { promptOf } from "#src/llm/prompt.ts";
+import { buildPrompt } from "#src/llm/prompt.ts";
 import { messagesFor } from "#src/llm/request/messages.ts";
-import { receiverOf } from "#src/llm/request/receivers.ts";
+import { getReceiver } from "#src/llm/request/receivers.ts";
 
 const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
 const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });
@@ -18,7 +18,7 @@ const result = (id: string, value: unknown, is_error = false): MessagePart => ({
 });
 
 test("[MO-35] words, code that is pointed at, and context become text; what says nothing to a model is left out", async () => {
-  const prompt = await promptOf(
+  const prompt = await buildPrompt(
     [
       message("system", { type: "text", text: "be kind" }),
       message(
@@ -48,7 +48,7 @@ test("[MO-35] words, code that is pointed at, and context become text; what says
 });
 
 test("[MO-35] every call gets a result: those of one step stand together, a lost one is said to be lost", async () => {
-  const history = await promptOf(
+  const history = await buildPrompt(
     [
       message("user", { type: "text", text: "look" }),
       message("assistant", call("1"), call("2"), call("3")),
@@ -60,7 +60,7 @@ test("[MO-35] every call gets a result: those of one step stand together, a lost
     noAttachments,
   );
   const prompt = messagesFor(history, {
-    receiver: receiverOf("openai-compat", { useResponses: false, base_url: "", model: "m" }),
+    receiver: getReceiver("openai-compat", { useResponses: false, base_url: "", model: "m" }),
     nameOf: (name) => name,
     argsOf: (_, args) => args,
     hasTools: true,
@@ -90,7 +90,7 @@ test("[MO-41] open models get back what they thought in turns in which they call
     message("assistant", thought("so"), { type: "text", text: "2" }),
   ];
   const thoughts = async (form: "tools" | "all_tools" | "none") =>
-    (await promptOf(messages, noAttachments, { thoughts: form })).flatMap(({ role, content }) =>
+    (await buildPrompt(messages, noAttachments, { thoughts: form })).flatMap(({ role, content }) =>
       role === "assistant" ? [content.flatMap((part) => (part.type === "reasoning" ? [part] : []))] : [],
     );
   const words = (text: string) => [{ type: "reasoning", text }];
@@ -105,7 +105,7 @@ test("[MO-35] attachments come as what they are: text as text, images as files, 
     cat: { name: "cat.png", media_type: "image/png", bytes: new Uint8Array([1, 2, 3]) },
   };
   const parts = ["note", "cat", "lost"].map((file_id): MessagePart => ({ type: "file", file_id, name: file_id }));
-  const [first] = await promptOf([message("user", ...parts)], async (id) => files[id]);
+  const [first] = await buildPrompt([message("user", ...parts)], async (id) => files[id]);
   expect(first?.content).toEqual([
     { type: "text", text: '<file name="note.md">\n# hi\n</file>' },
     {

@@ -3,10 +3,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
-import { adapterOf } from "#src/llm/adapters.ts";
+import { loadAdapter } from "#src/llm/adapters.ts";
 import { noAttachments } from "#src/llm/attachments.ts";
 import type { ModelEvent, ModelRequest } from "#src/llm/model.ts";
-import { streamOf } from "#src/llm/stream.ts";
+import { streamModel } from "#src/llm/stream.ts";
 import { frame, opening, type Protocol } from "#test/support/models/model-frames.ts";
 import { histories, toolSets } from "#test/support/models/random-histories.ts";
 import { RECEIVERS, type ReceiverName, refusalOf } from "#test/support/models/receiver-rules.ts";
@@ -50,7 +50,13 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
     const said = `${opening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
     return new Response(said, { headers: { "content-type": "text/event-stream" } });
   };
-  const adapter = await adapterOf(kind, { base_url: "http://models.example/v1", key: "k", model, useResponses, fetch });
+  const adapter = await loadAdapter(kind, {
+    base_url: "http://models.example/v1",
+    key: "k",
+    model,
+    useResponses,
+    fetch,
+  });
   const provider = { id: "p", provider: kind, display_name: "P", base_url: "", enabled: true, has_api_key: true };
   const config = {
     id: "m",
@@ -80,7 +86,7 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
     attempt: 1,
     signal: new AbortController().signal,
   };
-  for await (const event of streamOf(call, whole)) asked.events.push(event);
+  for await (const event of streamModel(call, whole)) asked.events.push(event);
   return asked;
 };
 

@@ -1,11 +1,11 @@
 // The tools of a request: what MCP servers write, in the form that every model server accepts.
 import { expect, test } from "bun:test";
 import type { PromptMessage, ToolDefinition } from "#src/llm/model.ts";
-import { receiverOf } from "#src/llm/request/receivers.ts";
+import { getReceiver } from "#src/llm/request/receivers.ts";
 import { toolsFor } from "#src/llm/request/tools.ts";
 
-const OPENAI = receiverOf("openai", { useResponses: true, base_url: "", model: "gpt-5" });
-const GOOGLE = receiverOf("google", { useResponses: false, base_url: "", model: "gemini-3-pro" });
+const OPENAI = getReceiver("openai", { useResponses: true, base_url: "", model: "gpt-5" });
+const GOOGLE = getReceiver("google", { useResponses: false, base_url: "", model: "gemini-3-pro" });
 
 const tool = (name: string, input_schema: unknown, server?: string): ToolDefinition =>
   server === undefined

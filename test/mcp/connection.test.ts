@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
-import { contentOf } from "#src/mcp/content.ts";
+import { toAnswer } from "#src/mcp/content.ts";
 import { type Fetch, openHttp } from "#src/mcp/http.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import { McpPool } from "#src/mcp/pool.ts";
@@ -55,7 +55,7 @@ test("[MC-3] both ways of HTTP list tools and call them; what is no text is name
     { type: "audio", data: "AAAA", mimeType: "audio/wav" },
   ];
   const structuredContent = { n: 1 };
-  expect(contentOf({ content: blocks, structuredContent })).toEqual({
+  expect(toAnswer({ content: blocks, structuredContent })).toEqual({
     result: {
       output: "[image image/png, 3 bytes]\nin\n[resource x:a application/pdf]\n[audio audio/wav, 3 bytes]",
       structured_content: { n: 1 },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { containerAccessUrl } from "#base/config.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { bytesOf } from "#src/provisioners/docker/container.ts";
+import { parseBytes } from "#src/provisioners/docker/container.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts";
@@ -262,14 +262,14 @@ test("[PV-6] containers reach the server by the setting, by the access URL, or b
 });
 
 test("[PV-1] amounts of memory are read as people write them", async () => {
-  expect(["512m", "4g", "1.5GiB", "1024", "10 kb"].map(bytesOf)).toEqual([
+  expect(["512m", "4g", "1.5GiB", "1024", "10 kb"].map(parseBytes)).toEqual([
     2 ** 29,
     2 ** 32,
     1.5 * 2 ** 30,
     1024,
     10240,
   ]);
-  expect(() => bytesOf("lots")).toThrow("is no amount of memory");
+  expect(() => parseBytes("lots")).toThrow("is no amount of memory");
   await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is no amount of memory");
   await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is no name of a network");
   await expect(run(request({}, { ...docker, network: "host" }))).rejects.toThrow(

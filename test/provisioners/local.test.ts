@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
-import { isAlive, markOf } from "#src/provisioners/local/process-table.ts";
+import { findMark, isAlive } from "#src/provisioners/local/process-table.ts";
 import type { ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -82,8 +82,8 @@ test("[LP-2] stop lets the daemon end by itself, then ends everything that belon
   const one = setup(place.path);
   await one.run("start");
   await appears(one.home, "seen");
-  const daemon = markOf(one.pid());
-  const helper = markOf(Number(readFileSync(join(one.home, "helper"), "utf8")));
+  const daemon = findMark(one.pid());
+  const helper = findMark(Number(readFileSync(join(one.home, "helper"), "utf8")));
   if (!daemon || !helper) throw new Error("the daemon or its helper is not running");
   await one.run("stop");
   expect(existsSync(join(one.home, "stopped"))).toBe(true);
@@ -117,9 +117,9 @@ test("[LP-4] a second start ends the first daemon; a process that has only its n
   const one = setup(place.path);
   await one.run("start");
   await appears(one.home, "seen");
-  const first = markOf(one.pid());
+  const first = findMark(one.pid());
   await one.run("start");
-  const second = markOf(one.pid());
+  const second = findMark(one.pid());
   if (!first || !second) throw new Error("a daemon is not running");
   expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
   await one.run("stop");
@@ -127,7 +127,7 @@ test("[LP-4] a second start ends the first daemon; a process that has only its n
   const record = { pid: stranger.pid, started: "another time", token: uuid() };
   writeFileSync(join(one.folder, "daemon.json"), JSON.stringify(record));
   await one.run("delete");
-  expect(markOf(stranger.pid)).toBeDefined();
+  expect(findMark(stranger.pid)).toBeDefined();
   stranger.kill();
 });
 
@@ -136,7 +136,7 @@ test("[LP-5] a daemon that does not end within the grace is killed", async () =>
   const one = setup(place.path, STUBBORN, 200);
   await one.run("start");
   await appears(one.home, "seen");
-  const daemon = markOf(one.pid());
+  const daemon = findMark(one.pid());
   await one.run("delete");
   expect(daemon && isAlive(daemon)).toBe(false);
 });
@@ -148,12 +148,12 @@ test("[LP-6] what died while the server was away is started again with the token
   const before = one.pid();
   await one.provisioner.recover([{ id: one.id, state: null }]);
   expect(one.pid()).toBe(before);
-  const mark = markOf(before);
+  const mark = findMark(before);
   process.kill(before, "SIGKILL");
   await until(() => !mark || !isAlive(mark));
   await one.provisioner.recover([{ id: one.id, state: null }]);
   expect(one.pid()).not.toBe(before);
-  expect(markOf(one.pid())).toBeDefined();
+  expect(findMark(one.pid())).toBeDefined();
   await one.run("delete");
 });
 

@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 /** Of what has been waited for already: whoever waits for long is told a little later, and the processor is not asked for it again and again. */
 const PAUSE_SHARE = 1 / 20;
 const SHORT_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 60;
+const MAX_PAUSE_MS = 60;
 
 /**
  * Looks until `look` answers something true, and answers that. Between two looks the processor is free for what is waited for: 1 ms at first,
@@ -26,7 +26,7 @@ const LONGEST_PAUSE_MS = 60;
 export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
   const { what = "what the test waits for", patience = PATIENCE_MS, isBrief = false } = options;
   const begun = performance.now();
-  for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+  for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     const seen = await look();
     if (seen) return seen as Truthy<T>;
     const waited = performance.now() - begun;

@@ -7,7 +7,7 @@ import { pong, pongId } from "#src/tailnet/packets/pings.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import { parseDatagram } from "#src/tailnet/packets/udp.ts";
 import { Discovery, discoverySender } from "#src/tailnet/peer/disco.ts";
-import { peerOf } from "#src/tailnet/peer/node.ts";
+import { toPeer } from "#src/tailnet/peer/node.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { stacks } from "./tcp/pair.ts";
 import { tunnels } from "./wireguard/tunnels.ts";
@@ -63,9 +63,9 @@ describe(`with seed ${SEED}`, () => {
         preferredDerp: 999,
         allowedIps: ["", "::/0", "x/128", "1.2.3.4/128"],
       };
-      expect(peerOf(node as never)).toBeUndefined();
+      expect(toPeer(node as never)).toBeUndefined();
       node.key.set([0x6e, 0x70]);
-      expect(peerOf(node as never)?.addresses).toEqual([]);
+      expect(toPeer(node as never)?.addresses).toEqual([]);
     },
     TIMEOUT_MS,
   );

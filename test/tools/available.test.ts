@@ -1,12 +1,12 @@
 // The table of tools by kind of chat, and what sub-chats' words become while they are waited for: pure parts.
 import { expect, test } from "bun:test";
 import { SubagentText } from "#actors/chat/subagents/text.ts";
-import { modeOf } from "#actors/chat/turn/offer.ts";
+import { toChatMode } from "#actors/chat/turn/offer.ts";
 import { StreamBuffer } from "#actors/chat/turn/stream-buffer.ts";
-import { AVAILABLE, CHAT_MODES, type ChatMode, limitOf, planPathOf, useOf } from "#src/tools/available.ts";
+import { AVAILABLE, CHAT_MODES, type ChatMode, findLimit, lookUpUse, toPlanPath } from "#src/tools/available.ts";
 import { toolsFor } from "#src/tools/registry.ts";
 
-const of = (mode: ChatMode, has_workspace = true) => ({ mode, has_workspace, plan_path: planPathOf("chat") });
+const of = (mode: ChatMode, has_workspace = true) => ({ mode, has_workspace, plan_path: toPlanPath("chat") });
 const namesFor = (mode: ChatMode, has_workspace = true) => toolsFor(of(mode, has_workspace)).map(({ name }) => name);
 
 const WORKSPACE = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
@@ -42,34 +42,34 @@ test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", (
     expect(namesFor(mode).filter((name) => never[mode].includes(name))).toEqual([]);
     expect(namesFor(mode, false).filter((name) => WORKSPACE.includes(name))).toEqual([]);
     // What a client runs is for chats of people, and not while they plan.
-    expect(useOf("dynamic", of(mode))).toBe(mode === "root" ? "yes" : "no");
-    expect(useOf("toString", of(mode))).toBe("no");
+    expect(lookUpUse("dynamic", of(mode))).toBe(mode === "root" ? "yes" : "no");
+    expect(lookUpUse("toString", of(mode))).toBe("no");
   }
   const all = new Set(CHAT_MODES.flatMap((mode) => namesFor(mode)));
   for (const name of all) expect(Object.keys(AVAILABLE)).toContain(name);
 });
 
 test("[PM-3] while a chat plans only its plan is written and only exploring agents are started", () => {
-  const path = planPathOf("chat");
+  const path = toPlanPath("chat");
   const edit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
   const plan = of("plan");
-  expect(limitOf("write_file", { path, content: "" }, plan)).toBeUndefined();
-  expect(limitOf("edit_files", edit(path, path), plan)).toBeUndefined();
+  expect(findLimit("write_file", { path, content: "" }, plan)).toBeUndefined();
+  expect(findLimit("edit_files", edit(path, path), plan)).toBeUndefined();
   for (const other of ["a.md", `${path}/../x.md`, `./${path}`, ` ${path}`, ""]) {
-    expect(limitOf("write_file", { path: other, content: "" }, plan)).toContain(path);
-    expect(limitOf("edit_files", edit(path, other), plan)).toContain(path);
+    expect(findLimit("write_file", { path: other, content: "" }, plan)).toContain(path);
+    expect(findLimit("edit_files", edit(path, other), plan)).toContain(path);
   }
-  expect(limitOf("spawn_agent", { type: "explore", prompt: "x" }, plan)).toBeUndefined();
-  expect(limitOf("spawn_agent", { type: "general", prompt: "x" }, plan)).toContain("explore");
+  expect(findLimit("spawn_agent", { type: "explore", prompt: "x" }, plan)).toBeUndefined();
+  expect(findLimit("spawn_agent", { type: "general", prompt: "x" }, plan)).toContain("explore");
   for (const mode of ["root", "general"] as const) {
-    expect(limitOf("write_file", { path: "a.md", content: "" }, of(mode))).toBeUndefined();
+    expect(findLimit("write_file", { path: "a.md", content: "" }, of(mode))).toBeUndefined();
   }
 });
 
 test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only looks around", () => {
   const about = { owner_id: "", organization_id: "", workspace_id: null };
   const mode = (is_root: boolean, plan_mode: "plan" | null, subagent_type: "general" | "explore" | null) =>
-    modeOf({ ...about, is_root, plan_mode, subagent_type });
+    toChatMode({ ...about, is_root, plan_mode, subagent_type });
   expect([mode(true, null, null), mode(true, "plan", null)]).toEqual(["root", "plan"]);
   expect([mode(false, null, "general"), mode(false, null, "explore"), mode(false, "plan", "general")]).toEqual([
     ...(["general", "explore", "explore"] as const),

@@ -4,7 +4,7 @@ import { unifiedDiff } from "#src/daemon/git/unified-diff.ts";
 import { applyEdit } from "#src/daemon/http/edit-text.ts";
 import { wholeCharacters } from "#src/daemon/whole-characters.ts";
 import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
-import { durationOf } from "#src/tools/duration.ts";
+import { parseDuration } from "#src/tools/duration.ts";
 import { resultLimit } from "#src/tools/run.ts";
 
 test("[TO-3] texts are cut in the middle, never inside a character, and say how much is missing", () => {
@@ -56,7 +56,7 @@ test("[TO-2] pieces of output end with whole characters", () => {
 });
 
 test("[TO-4] times are written as people write them", () => {
-  const read = (text: string | undefined) => durationOf(text, 7, 14_400_000);
+  const read = (text: string | undefined) => parseDuration(text, 7, 14_400_000);
   expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(read)).toEqual([
     ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
   ]);

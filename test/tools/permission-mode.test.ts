@@ -7,7 +7,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { Client } from "#src/client.ts";
 import { permissionFor } from "#src/tools/permission.ts";
-import { type CallPlace, permissionModeOf, withPermissionMode } from "#src/tools/permission-mode.ts";
+import { type CallPlace, toPermissionMode, withPermissionMode } from "#src/tools/permission-mode.ts";
 import { serverToolNames } from "#src/tools/registry.ts";
 import { createChat } from "#test/support/chats.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
@@ -74,13 +74,13 @@ test("[PE-11] rules go before the mode, and a stricter default stays what it is"
   expect(permissionFor(permissions, { tool_name: "read_file", args: {} })).toBe("deny");
   for (const fallback of ["ask", "deny"] as const) {
     const strict = { permissions: { default: fallback, rules }, plan_mode: null };
-    expect([permissionModeOf(strict), withPermissionMode("ask", strict)]).toEqual(["ask", strict]);
+    expect([toPermissionMode(strict), withPermissionMode("ask", strict)]).toEqual(["ask", strict]);
   }
   const modes = ["ask", "accept_edits", "allow", "plan"] as const;
-  expect(modes.map((mode) => permissionModeOf(withPermissionMode(mode, NOTHING)))).toEqual([...modes]);
+  expect(modes.map((mode) => toPermissionMode(withPermissionMode(mode, NOTHING)))).toEqual([...modes]);
   // A plan leads back to what the chat had before.
   const planning = withPermissionMode("plan", withPermissionMode("accept_edits", NOTHING));
-  expect(permissionModeOf({ ...planning, plan_mode: null })).toBe("accept_edits");
+  expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
 
 test("[PE-12] a person's chat in a workspace on the server's machine starts in ask, one that moves there asks from then on; chats of programs and of other machines do not", async () => {

@@ -1,7 +1,7 @@
 // Which calls rules allow, ask for and deny; above all, what shell text does not get past them. Pure.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
-import { isCommandPrefix, permissionFor, rulesOf } from "#src/tools/permission.ts";
+import { isCommandPrefix, makeRules, permissionFor } from "#src/tools/permission.ts";
 import { plainCommands } from "#src/tools/processes/plain-commands.ts";
 
 const run = (command: string) => ({ tool_name: "execute", args: { command } });
@@ -206,8 +206,8 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
 
 test("[PE-7] an answer that is remembered is about the tool, or about the first words of each plain command", () => {
   const words = (command: string, action: "allow" | "deny" = "allow") =>
-    rulesOf(run(command), action).map((rule) => rule.command);
-  expect(rulesOf(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
+    makeRules(run(command), action).map((rule) => rule.command);
+  expect(makeRules(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
   expect(words("git commit -m 'two words'")).toEqual(["git commit"]);
   expect(words("rm -rf build")).toEqual(["rm -rf build"]);
   expect(words("ls")).toEqual(["ls"]);

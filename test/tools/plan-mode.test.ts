@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
-import { planPathOf } from "#src/tools/available.ts";
+import { toPlanPath } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { namesOf, systemOf } from "./family.ts";
@@ -27,7 +27,7 @@ testInside(
     await using world = await openToolWorld();
     const { id, call } = await openChat(world, { plan_mode: "plan" });
     using follower = await Follower.open(world.owner, id);
-    const path = planPathOf(id);
+    const path = toPlanPath(id);
     expect(systemOf(call)).toContain(path);
     expect(namesOf(call)).toEqual(expect.arrayContaining(["propose_plan", "ask_user_question", "spawn_agent"]));
     const tried = await callTools(
@@ -121,7 +121,7 @@ testInside("[PM-6] while a chat plans what it runs writes no file but its plan, 
   await using world = await openToolWorld();
   const { id, call } = await openChat(world, { plan_mode: "plan" });
   using follower = await Follower.open(world.owner, id);
-  const path = planPathOf(id);
+  const path = toPlanPath(id);
   writeFileSync(join(world.home, "kept.txt"), "as it was");
   const written = await callTools(world, call, ["write_file", { path, content: "# Plan\n" }]);
   const inHome = `cd ${world.home};`;

@@ -3,14 +3,14 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
-import { rulesOf } from "#src/tools/permission.ts";
+import { makeRules } from "#src/tools/permission.ts";
 import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
 import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
-import { groupsOf } from "#src/web/app/pages/chat/groups.ts";
-import { alwaysLabel, questionOf, rowsOf } from "#src/web/app/pages/chat/permission-words.ts";
+import { groupChats } from "#src/web/app/pages/chat/groups.ts";
+import { alwaysLabel, formatQuestion, toRows } from "#src/web/app/pages/chat/permission-words.ts";
 import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
 import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
-import { filesOf } from "#src/web/app/parts/diff/diff-lines.ts";
+import { parseFiles } from "#src/web/app/parts/diff/diff-lines.ts";
 
 const chat_id = "00000000-0000-4000-8000-000000000001";
 const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<ChatMessage> = {}): ChatMessage => ({
@@ -177,7 +177,7 @@ new file mode 100644
 diff --git a/gone b/gone
 deleted file mode 100644
 `;
-  const [x, added, gone, ...rest] = filesOf(diff);
+  const [x, added, gone, ...rest] = parseFiles(diff);
   expect(rest).toEqual([]);
   expect(x).toMatchObject({ path: "x", kind: "changed", added: 1, removed: 2 });
   expect(x?.lines.map(({ kind, before, after }) => [kind, before, after])).toEqual([
@@ -212,7 +212,7 @@ test("[CB-3] what is offered while one writes: commands at the start, files behi
 });
 
 test("[CB-13] the button that allows for good names the rules the server would keep, and is absent where it would keep none", () => {
-  const label = (command: string) => alwaysLabel(rulesOf({ tool_name: "execute", args: { command } }, "allow"));
+  const label = (command: string) => alwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(label("git status -s")).toBe("Always allow git status");
   expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
   expect(label("npm run lint && cargo build --release && go test ./... && make everything-there-is")).toBe(
@@ -220,18 +220,18 @@ test("[CB-13] the button that allows for good names the rules the server would k
   );
   expect(label("cat <x")).toBeUndefined();
   expect(label("")).toBeUndefined();
-  expect(alwaysLabel(rulesOf({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
+  expect(alwaysLabel(makeRules({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
 });
 
 test("[CB-13] a call is asked about in words, and its arguments are rows of a form", () => {
   const request = (tool_name: string, args: unknown) => ({ tool_call_id: "c", tool_name, args: JSON.stringify(args) });
-  expect(questionOf(request("execute", { command: "ls" }), false)).toBe("Run this command?");
-  expect(questionOf(request("write_file", { path: "a/b.ts" }), true)).toBe("Create b.ts?");
-  expect(questionOf(request("write_file", { path: "a/b.ts" }), false)).toBe("Replace b.ts?");
-  expect(questionOf(request("edit_files", { files: [{ path: "a/b.ts" }] }), false)).toBe("Edit b.ts?");
-  expect(questionOf(request("edit_files", { files: [{}, {}] }), false)).toBe("Edit 2 files?");
-  expect(questionOf(request("issues__create_issue", {}), false)).toBe("Use create issue of issues?");
-  expect(rowsOf(request("issues__create", { title: "Sum is wrong", urgent: true, votes: 3, labels: ["bug"] }))).toEqual(
+  expect(formatQuestion(request("execute", { command: "ls" }), false)).toBe("Run this command?");
+  expect(formatQuestion(request("write_file", { path: "a/b.ts" }), true)).toBe("Create b.ts?");
+  expect(formatQuestion(request("write_file", { path: "a/b.ts" }), false)).toBe("Replace b.ts?");
+  expect(formatQuestion(request("edit_files", { files: [{ path: "a/b.ts" }] }), false)).toBe("Edit b.ts?");
+  expect(formatQuestion(request("edit_files", { files: [{}, {}] }), false)).toBe("Edit 2 files?");
+  expect(formatQuestion(request("issues__create_issue", {}), false)).toBe("Use create issue of issues?");
+  expect(toRows(request("issues__create", { title: "Sum is wrong", urgent: true, votes: 3, labels: ["bug"] }))).toEqual(
     [
       { name: "title", value: "Sum is wrong", isText: true },
       { name: "urgent", value: "Yes", isText: true },
@@ -239,7 +239,7 @@ test("[CB-13] a call is asked about in words, and its arguments are rows of a fo
       { name: "labels", value: '[\n  "bug"\n]', isText: false },
     ],
   );
-  expect(rowsOf({ tool_call_id: "c", tool_name: "x", args: "no JSON" })).toEqual([
+  expect(toRows({ tool_call_id: "c", tool_name: "x", args: "no JSON" })).toEqual([
     { name: "Arguments", value: "no JSON", isText: true },
   ]);
 });
@@ -256,7 +256,7 @@ test("[CB-1] chats stand with what needs one first, and a sub-chat that asks cou
     chat("asks below", { status: "running", children: [chat("c", { status: "requires_action" })] as never }),
   ];
   const shown = (by: "state" | "workspace") =>
-    groupsOf(all, by, () => "web").map(({ name, chats }) => `${name}: ${chats.map(({ title }) => title)}`);
+    groupChats(all, by, () => "web").map(({ name, chats }) => `${name}: ${chats.map(({ title }) => title)}`);
   expect(shown("state")).toEqual([
     "Needs you: asks a question,asks below",
     "Pinned: first,second",

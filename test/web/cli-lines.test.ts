@@ -1,7 +1,7 @@
 // The lines of our own command line that pages show: of each call that changes something, and each line is one that the program takes.
 import { expect, test } from "bun:test";
 import { VERBS } from "#src/cli/verbs.ts";
-import { cliOf } from "#src/web/app/data/cli-lines.ts";
+import { toCliLine } from "#src/web/app/data/cli-lines.ts";
 import { learnNames } from "#src/web/app/data/names.ts";
 import type { Route } from "#src/web/app/data/sent.ts";
 
@@ -186,7 +186,7 @@ const LINES: readonly [Route, path: string, body: unknown, line: string | undefi
 
 test.each(LINES)("[WB-32] %s of %s has its line", (route, path, body, line) => {
   const method = route.slice(0, route.indexOf(" "));
-  expect(cliOf({ method, path, route, body })).toBe(line as string);
+  expect(toCliLine({ method, path, route, body })).toBe(line as string);
   if (line === undefined) return;
   // The verb and its word are there, and take every flag.
   const said = line.slice(line.indexOf("slipway ") + "slipway ".length);

@@ -4,7 +4,7 @@ import { workspaceState } from "#src/web/app/data/states.ts";
 import { COUNT, MONEY, SHORT_COUNT, TIME } from "#src/web/app/pages/insights/figures.ts";
 
 /** Between two marks there are 40 pixels at least, of 176. */
-const MOST_MARKS = 176 / 40;
+const MAX_MARKS = 176 / 40;
 
 test.each([
   ["counts", COUNT, 9e6],
@@ -13,7 +13,7 @@ test.each([
   ["time", TIME, 3e8],
 ])("[WB-82] two marks of %s never read the same", (_, { format, steps, mark, least }, most) => {
   for (let top = least; top < most; top = Math.ceil(top * 1.07)) {
-    const step = steps.find((one) => top / one <= MOST_MARKS) ?? 0;
+    const step = steps.find((one) => top / one <= MAX_MARKS) ?? 0;
     expect(Number.isInteger(step) && step > 0).toBe(true);
     const marks = Array.from({ length: Math.floor(top / step) + 1 }, (_, at) => at * step);
     const words = marks.map((one) => (mark ? mark(one, step) : format(one)));

@@ -13,9 +13,9 @@ import { askPullLater, type ChatDiffRow, type FoundChatDiff, findChatDiff, putCh
 import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { Pulls } from "#src/git/pull.ts";
-import { pullHostOf } from "#src/git/pulls.ts";
+import { findPullHost } from "#src/git/pulls.ts";
 import { PullError, PullHttp } from "#src/git/pulls-http.ts";
-import { remoteOf } from "#src/git/remote.ts";
+import { parseRemote } from "#src/git/remote.ts";
 import type { Chore } from "../../runtime/chore.ts";
 import type { Events } from "../../runtime/events.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
@@ -37,10 +37,10 @@ type Deps = ReachDeps & {
 
 const AT_ONCE = 6;
 /** Chats that wait; beyond that one is looked at when it moves again. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 /** A look that a crash has cut off is made again after this. */
 const LEASE_MS = 5 * 60_000;
-const MOST_RESTING = 10_000;
+const MAX_IDLE = 10_000;
 
 type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
 
@@ -103,7 +103,7 @@ export class Diffs implements Chore {
   }
 
   #soon(id: string, look: () => Promise<void>): void {
-    if (this.#stopping.signal.aborted || this.#waiting.has(id) || this.#waiting.size >= MOST_WAITING) return;
+    if (this.#stopping.signal.aborted || this.#waiting.has(id) || this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(id);
     void this.#queue.add(async () => {
       this.#waiting.delete(id);
@@ -124,7 +124,7 @@ export class Diffs implements Chore {
     const now = clock.now();
     for (const { branch, remote_origin, pushed } of repositories.reverse()) {
       const provider = pushed ? accounts.providerFor(remote_origin) : undefined;
-      if (!provider || branch === "" || !pullHostOf(provider) || !remoteOf(remote_origin)) continue;
+      if (!provider || branch === "" || !findPullHost(provider) || !parseRemote(remote_origin)) continue;
       const { diff } = found;
       const isSame =
         diff?.provider_id === provider.id && diff.remote_origin === remote_origin && diff.branch === branch;
@@ -167,11 +167,11 @@ export class Diffs implements Chore {
     const row = await this.#asked({ ...found, diff: known }, provider);
     const now = clock.now();
     const wait = nextLook(row, now);
-    const rest = this.#resting.get(restOf(provider, found)) ?? 0;
+    const rest = this.#resting.get(toRestKey(provider, found)) ?? 0;
     const due = wait === null ? null : Math.max(now + wait, rest);
     const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
     await store.commit(putChatDiff(id, next, due), undefined, partIn(found));
-    if (shownOf(row) !== shownOf(before)) {
+    if (formatShown(row) !== formatShown(before)) {
       topics.publish("owner_chats", found.chat.owner_id, { kind: "diff_status_change", chat_id: id });
     }
   }
@@ -197,10 +197,10 @@ export class Diffs implements Chore {
   /** The host with the token of the chat's owner. Throws PullError when there is none, and while the host wants to be left alone. */
   async #host({ chat, diff }: Known, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
-    const host = pullHostOf(provider);
-    const remote = remoteOf(diff.remote_origin);
+    const host = findPullHost(provider);
+    const remote = parseRemote(diff.remote_origin);
     if (!host || !remote) throw new PullError("missing", "The git host has no pull requests that we know of.");
-    const key = restOf(provider, { chat });
+    const key = toRestKey(provider, { chat });
     const until = this.#resting.get(key) ?? 0;
     if (until > clock.now()) throw new PullError("limited", "The git host wants to be left alone for a while.", until);
     const account = await accounts.live(chat.owner_id, provider);
@@ -218,12 +218,12 @@ export class Diffs implements Chore {
   }
 
   #rest(key: string, until: number): void {
-    if (this.#resting.size >= MOST_RESTING) this.#resting.clear();
+    if (this.#resting.size >= MAX_IDLE) this.#resting.clear();
     this.#resting.set(key, until);
   }
 }
 
-const restOf = ({ id }: Provider, { chat }: Pick<FoundChatDiff, "chat">): string => `${id} ${chat.owner_id}`;
+const toRestKey = ({ id }: Provider, { chat }: Pick<FoundChatDiff, "chat">): string => `${id} ${chat.owner_id}`;
 
 const NO_PULL = {
   pr_number: null,
@@ -257,5 +257,11 @@ const emptyDiff = ({ now, ...pushed }: Pushed): ChatDiffRow => ({
 });
 
 /** What watchers would see, but for times. */
-const shownOf = ({ kept: _, failures: __, refreshed_at: ___, stale_at: ____, pushed_at: _____, ...row }: ChatDiffRow) =>
-  JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
+const formatShown = ({
+  kept: _,
+  failures: __,
+  refreshed_at: ___,
+  stale_at: ____,
+  pushed_at: _____,
+  ...row
+}: ChatDiffRow) => JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -108,7 +108,7 @@ export class Recording {
             }),
             response: recordable({ content: content.map(withoutInsides), finish: collector.finish ?? null }),
             usage: collector.usage as Record<string, number> | null,
-            error: failure === undefined ? null : recordable(errorOf(failure)),
+            error: failure === undefined ? null : recordable(toError(failure)),
           }),
           updateRun(run, { updated_at: finished_at }),
         ],
@@ -168,7 +168,7 @@ const withoutInsides = (part: MessagePart): MessagePart => {
   return part.type === "hook-context" ? { type: "hook-context" } : shown;
 };
 
-const errorOf = (failure: unknown) => {
+const toError = (failure: unknown) => {
   if (!(failure instanceof ModelError)) return { kind: "generic", message: "The model's adapter broke." };
   const { kind, message, retryable, provider, status_code } = failure;
   return { kind, message: withoutSecrets(message), retryable, provider, status_code: status_code ?? null };

@@ -41,7 +41,13 @@ export const askModel = async (
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await answerOf(models, errand, question, { attempt, signal, clock, record, longest: limits.longest });
+        return await requestAnswer(models, errand, question, {
+          attempt,
+          signal,
+          clock,
+          record,
+          longest: limits.longest,
+        });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ModelError) || !error.retryable || attempt >= TRIES) throw error;
@@ -69,7 +75,7 @@ type Try = Pick<ModelRequest, "attempt" | "signal"> & {
   readonly longest: number;
 };
 
-const answerOf = async (
+const requestAnswer = async (
   models: LanguageModels,
   errand: SideErrand,
   { system, text }: SideQuestion,

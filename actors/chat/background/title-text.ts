@@ -73,7 +73,7 @@ export const summaryFrom = (answer: string): string | undefined => {
 export const STOPPED = "stopped before the end";
 
 /** What a list shows of a turn when no model has found better words. */
-export const labelOf = (status: string): string => {
+export const formatLabel = (status: string): string => {
   if (status === "error") return "hit an error";
   if (status === "requires_action") return "waiting for user input";
   return status === "waiting" ? "finished latest turn" : "still working on request";
@@ -83,7 +83,7 @@ export const labelOf = (status: string): string => {
 const CALL_LETTERS = 120;
 
 type Said = { readonly role: string; readonly content: readonly MessagePart[] };
-const wordsOf = ({ content }: Said): string =>
+const toWords = ({ content }: Said): string =>
   content
     .flatMap(({ type, text, tool_name, args }) => {
       if (type === "tool-call") return [`[calls ${tool_name} ${first(JSON.stringify(args ?? {}), CALL_LETTERS)}]`];
@@ -93,9 +93,9 @@ const wordsOf = ({ content }: Said): string =>
 const first = (text: string, letters: number): string => [...text].slice(0, letters).join("");
 
 /** What was said, as plain text of at most `limit` characters: the first user's turn and the newest messages. */
-export const transcriptOf = (messages: readonly Said[], limit = 6_000): string => {
+export const formatTranscript = (messages: readonly Said[], limit = 6_000): string => {
   const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
-  const lines = spoken.map((one) => `${one.role}: ${first(wordsOf(one), 1_000)}`).filter((line) => line.includes(": "));
+  const lines = spoken.map((one) => `${one.role}: ${first(toWords(one), 1_000)}`).filter((line) => line.includes(": "));
   const [opening = "", ...rest] = lines;
   const kept: string[] = [];
   let left = limit - [...opening].length;

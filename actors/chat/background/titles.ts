@@ -2,7 +2,7 @@
 // comes too late or is no good is thrown away, and a chat never waits for it (rules TT-1 to TT-5).
 
 import type { Clock } from "#base/clock.ts";
-import { kindOf } from "#base/errors.ts";
+import { toErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
@@ -15,7 +15,15 @@ import type { DescribedMessages } from "../messages.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
-import { fallbackTitle, labelFrom, labelOf, STOPPED, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
+import {
+  fallbackTitle,
+  formatLabel,
+  formatTranscript,
+  labelFrom,
+  STOPPED,
+  summaryFrom,
+  titleFrom,
+} from "./title-text.ts";
 
 const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
 const LABEL =
@@ -74,7 +82,7 @@ export class Titles implements Chore {
     if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
     const job = work(model)
       .catch((error) => {
-        if (this.#stopping.signal.aborted || kindOf(error) === "not_found") return;
+        if (this.#stopping.signal.aborted || toErrorKind(error) === "not_found") return;
         log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
       })
       .finally(() => this.#running.delete(job));
@@ -92,8 +100,8 @@ export class Titles implements Chore {
     const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
     const model = wanted && wanted !== "unusable" ? wanted.model : models.side?.(chat.last_model_config_id);
     if (!model) return opening;
-    const asked = { system: TITLE, text: transcriptOf(messages) };
-    const answer = await askSideModel(this.#deps, errandOf(chat, model, "title_generation"), asked, signal);
+    const asked = { system: TITLE, text: formatTranscript(messages) };
+    const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), asked, signal);
     return titleFrom(answer) ?? opening;
   }
 
@@ -111,10 +119,10 @@ export class Titles implements Chore {
   async #lookAfter(chat: Ended, model: ModelInfo, isInterrupted: boolean): Promise<void> {
     const messages = await newest(this.#deps.store, chat.key);
     const prompts = messages.filter(({ role }) => role === "user");
-    const text = transcriptOf(messages);
+    const text = formatTranscript(messages);
     await this.#titleOnce(chat, model, messages);
     const asked = isInterrupted ? LABEL_INTERRUPTED : LABEL;
-    const otherwise = isInterrupted ? STOPPED : labelOf(chat.status);
+    const otherwise = isInterrupted ? STOPPED : formatLabel(chat.status);
     await this.#write(chat, "last_turn_summary", labelFrom, model, asked, text, otherwise);
     const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
     if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
@@ -131,7 +139,7 @@ export class Titles implements Chore {
       // It may have got one since the turn began.
       const title = (await this.#deps.store.get(findChat({ id })))?.title ?? chat.title;
       if (title !== "" && title !== fallbackTitle(prompts[0]?.content ?? [])) return;
-      await this.#title({ id, ...chat, title }, model, transcriptOf(messages));
+      await this.#title({ id, ...chat, title }, model, formatTranscript(messages));
     } finally {
       this.#naming.delete(id);
     }
@@ -153,7 +161,7 @@ export class Titles implements Chore {
     text: string,
     otherwise?: string,
   ): Promise<void> {
-    const errand = errandOf(chat, model, field === "title" ? "title_generation" : "quickgen");
+    const errand = makeErrand(chat, model, field === "title" ? "title_generation" : "quickgen");
     const answer = await askSideModel(this.#deps, errand, { system, text }, this.#stopping.signal).catch((error) => {
       if (error instanceof ModelError) return "";
       throw error;
@@ -165,7 +173,7 @@ export class Titles implements Chore {
   }
 }
 
-const errandOf = (
+const makeErrand = (
   { key, owner_id }: Pick<ChatState, "key" | "owner_id">,
   { id, provider }: ModelInfo,
   kind: SideErrand["kind"],

@@ -131,7 +131,7 @@ export class HookAgent {
 export const isProblem = (error: unknown): boolean =>
   error instanceof HookProblem || error instanceof AnswerProblem || error instanceof AppError;
 
-export const problemOf = (error: unknown): HookProblem => {
+export const toProblem = (error: unknown): HookProblem => {
   if (error instanceof HookProblem) return error;
   if (error instanceof AnswerProblem) return new HookProblem("protocol_error", error.message);
   return new HookProblem("connection_failed", error instanceof Error ? error.message : String(error));

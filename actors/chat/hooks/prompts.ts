@@ -35,7 +35,7 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
   const custom_prompt = await readUserChatSetting(store, chat.owner_id, "prompt");
   const answer = await hooks.ask({
     event: "user_prompt_submit",
-    meta: metaOf(chat),
+    meta: toHookMeta(chat),
     data: {
       prompt: promptText(content),
       parts: content,
@@ -66,7 +66,7 @@ export const admitInstructions = async (
 const DENIED = "The policy of this deployment does not allow this message.";
 
 /** Whose event it is. */
-export const metaOf = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
+export const toHookMeta = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
   chat_id: id,
   owner_id,
   ...(workspace_id === null ? {} : { workspace_id }),

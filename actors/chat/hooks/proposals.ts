@@ -55,7 +55,7 @@ export const refusedCall = (
 export const deniedWords = (reason: string): string => `${POLICY}${reason === "" ? "" : ` ${reason}`}`;
 
 /** The calls of a message that somebody here runs and that are tools of this chat. */
-export const schemaOf = (tools: readonly ToolDefinition[], part: MessagePart): unknown =>
+export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart): unknown =>
   part.type === "tool-call" && !part.provider_executed
     ? tools.find(({ name }) => name === part.tool_name)?.input_schema
     : undefined;

@@ -4,7 +4,7 @@ import type { ChatRow } from "#db/chats/chats.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { NewMessage, ToolResult } from "../machine/decision.ts";
 import { effectRows } from "./effects.ts";
-import { metaOf } from "./prompts.ts";
+import { toHookMeta } from "./prompts.ts";
 import { answeredData } from "./turn-hooks.ts";
 
 /** The rows that come behind the results, in their order. */
@@ -18,7 +18,7 @@ export const admitResults = async (
     results.map(async ({ tool_call_id, output, is_error }) => {
       const call = { tool_call_id, tool_name: names.get(tool_call_id) ?? "" };
       const data = answeredData({ call, result: output ?? null, is_error });
-      return effectRows(await hooks.ask({ event: "post_tool_use", meta: metaOf(chat), data }));
+      return effectRows(await hooks.ask({ event: "post_tool_use", meta: toHookMeta(chat), data }));
     }),
   );
   return rows.flat();

@@ -9,8 +9,8 @@ import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, isClearing } from "../prompt/compact.ts";
 import { effectRows } from "./effects.ts";
-import { metaOf } from "./prompts.ts";
-import { deniedWords, isPlainOverride, proposedInput, refusedCall, rewritten, schemaOf } from "./proposals.ts";
+import { toHookMeta } from "./prompts.ts";
+import { deniedWords, findSchema, isPlainOverride, proposedInput, refusedCall, rewritten } from "./proposals.ts";
 
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
 type Of = Pick<StartedAttempt, "about" | "family">;
@@ -47,7 +47,7 @@ export class TurnHooks {
   async sessionStart(of: Of, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    return this.rows(of, "session_start", { source: sourceOf(history) });
+    return this.rows(of, "session_start", { source: toSource(history) });
   }
 
   /** The rows that an event leaves. */
@@ -58,7 +58,7 @@ export class TurnHooks {
   ask(of: Of, event: HookEvent, data: HookRequest["data"] = {}, more: Partial<HookRequest> = {}): Promise<HookAnswer> {
     const { about, family } = of;
     const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
-    const meta = { ...metaOf(chat), turn_id: this.#turn_id };
+    const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
     return this.#deps.hooks.ask({ event, meta, data, ...more }, this.#signal);
   }
 
@@ -72,7 +72,7 @@ export class TurnHooks {
     if (hooks.isOff) return { content, refused: [], rows: [] };
     const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
     for (const part of content) {
-      const schema = schemaOf(of.tools, part);
+      const schema = findSchema(of.tools, part);
       const { tool_call_id = "", tool_name = "", args } = part;
       const input =
         schema === undefined ? undefined : proposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
@@ -113,7 +113,7 @@ export class TurnHooks {
 }
 
 /** startup: no model has answered yet; clear: none since the chat was cleared. */
-const sourceOf = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
+const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
   if (history.some((row) => row.role === "assistant" || (row.replayed !== null && !isClearing(row)))) return "resume";
   return history.some(isClearing) ? "clear" : "startup";
 };

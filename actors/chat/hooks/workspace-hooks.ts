@@ -4,21 +4,21 @@
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
-import { answerOf } from "#src/hooks/answer.ts";
-import { bodyOf } from "#src/hooks/exchange.ts";
+import { parseAnswer } from "#src/hooks/answer.ts";
+import { encodeBody } from "#src/hooks/exchange.ts";
 import type { DispatchRecord } from "#src/hooks/hooks.ts";
 import { merged, replaced } from "#src/hooks/merge.ts";
 import {
   AnswerProblem,
-  decisionOf,
   type HookAnswer,
   type HookEvent,
   type HookRequest,
   NOTHING,
+  toDecision,
 } from "#src/hooks/protocol.ts";
 import { AVAILABLE } from "#src/tools/available.ts";
 import { isServerTool } from "#src/tools/registry.ts";
-import { HookAgent, type HookAgentDeps, HookProblem, isProblem, problemOf, RUN_MS } from "./hook-agent.ts";
+import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_MS, toProblem } from "./hook-agent.ts";
 
 /** Programs of one event together; one of them has five seconds at most. */
 const EVENT_MS = 10_000;
@@ -49,7 +49,7 @@ export class WorkspaceHooks {
       signal?.throwIfAborted();
       // What does not touch the workspace goes on without it: nothing else could bring it back.
       if (!needed) return NOTHING;
-      return this.#failed(request, problemOf(error), "", keep);
+      return this.#failed(request, toProblem(error), "", keep);
     }
     if (declared.error !== "") {
       return this.#failed(request, new HookProblem("protocol_error", declared.error), "", keep);
@@ -95,20 +95,20 @@ export class WorkspaceHooks {
     const { clock, recordsContents } = this.#deps;
     const dispatch_id = uuid();
     const begun = { at: clock.now(), monotonic: clock.monotonic() };
-    const body = new TextDecoder().decode(bodyOf(request, dispatch_id));
+    const body = new TextDecoder().decode(encodeBody(request, dispatch_id));
     const record = (result: DispatchRecord["result"], response: string | null) =>
       keep({
-        ...entryOf(request, dispatch_id, begun.at, result),
+        ...writeAuditEntry(request, dispatch_id, begun.at, result),
         duration_ms: Math.round(clock.monotonic() - begun.monotonic),
         request: recordsContents ? body.slice(0, KEPT) : null,
         response: recordsContents ? (response?.slice(0, KEPT) ?? null) : null,
       });
     try {
       const output = await this.#agent.run(hook, body, signal);
-      const answer = answerOf(request.event, output);
+      const answer = parseAnswer(request.event, output);
       const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
       if (override && request.accepts?.(override) === false) throw new AnswerProblem("input_override is ambiguous");
-      await record(decisionOf(answer), new TextDecoder().decode(output));
+      await record(toDecision(answer), new TextDecoder().decode(output));
       return answer.permission?.decision === "deny" ? named(request.event, answer, hook.name) : answer;
     } catch (error) {
       if (signal?.aborted) {
@@ -116,7 +116,7 @@ export class WorkspaceHooks {
         throw signal.reason;
       }
       if (!isProblem(error)) throw error;
-      return this.#failed(request, problemOf(error), hook.name, () => record(problemOf(error).failure, null));
+      return this.#failed(request, toProblem(error), hook.name, () => record(toProblem(error).failure, null));
     }
   }
 
@@ -132,7 +132,7 @@ export class WorkspaceHooks {
       workspace_id: meta.workspace_id,
     });
     await keep({
-      ...entryOf(request, uuid(), this.#deps.clock.now(), failure),
+      ...writeAuditEntry(request, uuid(), this.#deps.clock.now(), failure),
       duration_ms: 0,
       request: null,
       response: null,
@@ -150,7 +150,7 @@ export class WorkspaceHooks {
 /** Bytes of contents that the ledger keeps of one side. */
 const KEPT = 65_536;
 
-const entryOf = (
+const writeAuditEntry = (
   { event, meta, data }: HookRequest,
   id: string,
   created_at: number,
@@ -164,18 +164,18 @@ const entryOf = (
   created_at,
   source: "workspace" as const,
   mode: "enforce" as const,
-  tool_name: toolOf(data),
+  tool_name: findToolName(data),
 });
 
-const toolOf = (data: HookRequest["data"]): string | null =>
+const findToolName = (data: HookRequest["data"]): string | null =>
   typeof data.tool_name === "string" ? data.tool_name : null;
 
 /** Exactly the tool's name, or every tool. */
-const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*" || matcher === toolOf(data);
+const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*" || matcher === findToolName(data);
 
 /** A call that could not run without the workspace, or that is not ours to judge: it is refused while its hooks cannot be asked. */
 const needsWorkspace = ({ event, data }: HookRequest): boolean => {
-  const name = toolOf(data);
+  const name = findToolName(data);
   if (event !== "pre_tool_use" || name === null) return false;
   if (BRINGS_BACK.has(name)) return false;
   return !isServerTool(name) || AVAILABLE[name as keyof typeof AVAILABLE][0] === "workspace";

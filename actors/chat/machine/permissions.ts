@@ -1,10 +1,10 @@
 // Which of the calls that a turn is to run may run, which are refused and for which a person is asked, by the chat's rules and by the
 // answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
-import { useOf } from "#src/tools/available.ts";
-import { permissionFor, rulesOf } from "#src/tools/permission.ts";
+import { lookUpUse } from "#src/tools/available.ts";
+import { makeRules, permissionFor } from "#src/tools/permission.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
-import { aboutOf, toolsOf } from "../turn/offer.ts";
+import { toPromptOf, toToolsOf } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { PendingCall } from "./decision.ts";
 
@@ -32,7 +32,7 @@ export const permittedCalls = (
   own: readonly PendingCall[],
   folder: string | undefined,
 ): Permitted => {
-  const verdicts = state.pending_calls.map((call) => ({ call, verdict: verdictOf(state, call, folder) }));
+  const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
   const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
     // What the client may run is no business of the turn.
@@ -47,13 +47,13 @@ export const permittedCalls = (
   };
 };
 
-const verdictOf = (
+const decideCall = (
   state: ChatState,
   call: PendingCall,
   folder: string | undefined,
 ): "granted" | "asked" | "denied" | "refused" => {
   if (call.permission !== undefined) return call.permission;
-  const use = useOf(call.tool_name, toolsOf(state.id, aboutOf(state)));
+  const use = lookUpUse(call.tool_name, toToolsOf(state.id, toPromptOf(state)));
   const action = permissionFor(state.permissions, call, { use, folder });
   if (action === "allow") return "granted";
   return action === "ask" ? "asked" : "denied";
@@ -67,7 +67,7 @@ export const rememberedRules = (
   const rules = answers.flatMap(({ tool_call_id, decision, scope, command }, index) => {
     const call = pending_calls.find((one) => one.tool_call_id === tool_call_id);
     if (scope !== "always" || !call) return [];
-    const kept = rulesOf(call, decision, command);
+    const kept = makeRules(call, decision, command);
     if (kept.length > 0) return kept;
     const detail =
       "cannot be remembered: the command is not a plain one; name the words it must begin with in `command`";

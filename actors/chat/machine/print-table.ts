@@ -1,7 +1,7 @@
 // Prints the table of README.md from the code: every command is tried in every state, and what follows is put into words.
 // `bun actors/chat/machine/print-table.ts`; a test compares the page with it.
 
-import { nameOf, STATE_NAMES, type StateName } from "../names.ts";
+import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
 import type { Command, CommandType, Execution, NewMessage, Queued } from "./decision.ts";
 import { TABLE, transition } from "./state.ts";
 
@@ -189,7 +189,9 @@ const line = (from: StateName, trigger: string, make: (state: Execution) => Comm
   const all = trigger === "answer permissions" ? samples.map(asking) : samples;
   const moves = all.flatMap((state) => {
     const decision = transition(state, make(state));
-    return decision.kind === "change" ? [{ to: nameOf(decision.state), also: effectsOf(state, decision) }] : [];
+    return decision.kind === "change"
+      ? [{ to: toStateName(decision.state), also: formatEffects(state, decision) }]
+      : [];
   });
   if (moves.length === 0) return undefined;
   const names = [...new Set(moves.map(({ to }) => to))].sort();
@@ -198,7 +200,7 @@ const line = (from: StateName, trigger: string, make: (state: Execution) => Comm
 
 type Changed = Extract<ReturnType<typeof transition>, { kind: "change" }>;
 
-const effectsOf = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
+const formatEffects = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
   const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
   const gone = ids(before).filter((id) => !ids(state).includes(id));
   const roles = inserted.map(({ role }) => role);

@@ -27,7 +27,7 @@ export const promotedPatch = (
   find: FindModel,
 ): ChatPatch => {
   if (!inserted.some(({ role }) => role === "user")) return {};
-  const taken: ChatPatch = Object.assign({}, ...promoted.map(choiceOf));
+  const taken: ChatPatch = Object.assign({}, ...promoted.map(toChoice));
   const wanted = taken.last_model_config_id;
   const found = wanted === undefined ? undefined : find(wanted);
   if (wanted !== undefined && found !== undefined && found !== wanted) {
@@ -36,7 +36,7 @@ export const promotedPatch = (
   return { ...taken, ...(replaced_model_config_id === null ? {} : { replaced_model_config_id: null }) };
 };
 
-const choiceOf = ({ model_config_id, reasoning_effort }: Queued): ChatPatch => ({
+const toChoice = ({ model_config_id, reasoning_effort }: Queued): ChatPatch => ({
   ...(model_config_id === null ? {} : { last_model_config_id: model_config_id }),
   ...(reasoning_effort === "" ? {} : { last_reasoning_effort: reasoning_effort }),
 });

@@ -2,7 +2,7 @@
 // decides; it reads no clock and no store. What is not in the table is refused, and late reports of a turn are `stale`.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
-import { nameOf, type StateName } from "../names.ts";
+import { type StateName, toStateName } from "../names.ts";
 import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
 import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";
 
@@ -272,7 +272,7 @@ export const TABLE: Readonly<Record<StateName, Row>> = {
 
 /** Decides one command. Refusals are errors with their status; reports of another generation are `stale` (rules CH-1 to CH-9). */
 export const transition = <S extends Execution>(state: S, command: Command): Decision<S> => {
-  const rule = TABLE[nameOf(state)][command.type] as Rule<CommandType> | undefined;
+  const rule = TABLE[toStateName(state)][command.type] as Rule<CommandType> | undefined;
   if (!rule) {
     return REPORTS.has(command.type) ? { kind: "stale" } : { kind: "refused", error: refusal(state, command.type) };
   }
@@ -353,7 +353,7 @@ const ARCHIVED_WRITES: readonly CommandType[] = [
 
 const refusal = (state: Execution, type: CommandType): AppError => {
   if (type === "reconcile_invalid") return conflict("The chat is not in an invalid state.");
-  if (nameOf(state) === "invalid") return conflict("The chat is in an invalid state.");
+  if (toStateName(state) === "invalid") return conflict("The chat is in an invalid state.");
   if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
   if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
   if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived: bring it back first.");

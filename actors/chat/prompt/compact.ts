@@ -19,18 +19,18 @@ const GROWTH = 10;
 export const NEVER = 100;
 
 /** The owner's choice counts before the model's, that before the usual one. In percent. */
-export const thresholdOf = (own: number | undefined, models: number | null, context_limit: number): number =>
+export const computeThreshold = (own: number | undefined, models: number | null, context_limit: number): number =>
   own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
 
-const percentOf = (usage: Usage | null, limit: number): number =>
+const computePercent = (usage: Usage | null, limit: number): number =>
   limit > 0 ? (promptTokens(usage ?? {}) / limit) * 100 : 0;
 
 export type Fullness = { readonly percent: number; readonly tokens: number };
 
 /** How full the context was at the last call, as its provider has counted. */
-export const fullnessOf = (history: readonly HistoryRow[], context_limit: number): Fullness => {
+export const measureFullness = (history: readonly HistoryRow[], context_limit: number): Fullness => {
   const last = counted(history).at(-1);
-  return { percent: percentOf(last?.usage ?? null, context_limit), tokens: promptTokens(last?.usage ?? {}) };
+  return { percent: computePercent(last?.usage ?? null, context_limit), tokens: promptTokens(last?.usage ?? {}) };
 };
 
 /** Calls of models since the history was last made shorter. */
@@ -39,11 +39,11 @@ const counted = (history: readonly HistoryRow[]): readonly HistoryRow[] =>
 
 /** `context_limit` in tokens, 0 when nobody knows it: then it is never due. */
 export const isDue = (history: readonly HistoryRow[], context_limit: number, threshold: number): boolean => {
-  if (context_limit <= 0 || threshold >= NEVER || bodyOf(history).length === 0) return false;
-  const { percent } = fullnessOf(history, context_limit);
+  if (context_limit <= 0 || threshold >= NEVER || selectBody(history).length === 0) return false;
+  const { percent } = measureFullness(history, context_limit);
   if (percent === 0 || percent < threshold) return false;
   const isShortened = history.some((row) => row.replayed !== null && !isClearing(row));
-  const atFirst = isShortened ? percentOf(counted(history)[0]?.usage ?? null, context_limit) : 0;
+  const atFirst = isShortened ? computePercent(counted(history)[0]?.usage ?? null, context_limit) : 0;
   return percent - atFirst >= Math.min(GROWTH, percent);
 };
 
@@ -52,15 +52,15 @@ export const isClearing = ({ content, replayed }: Pick<HistoryRow, "content" | "
   replayed !== null && content.length === 0;
 
 /** Messages of people at the end that no model has answered: they are given to the model as they are. */
-export const unansweredOf = (history: readonly HistoryRow[]): number => {
+export const countUnanswered = (history: readonly HistoryRow[]): number => {
   const last = history.findLastIndex(({ role, replayed }) => role !== "user" || replayed !== null);
   return history.length - 1 - last;
 };
 
 /** What would be summed up: all but the system's rows and what nobody has answered. */
-export const bodyOf = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
+export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
   const said = history.filter((row) => row.role !== "system" && !isClearing(row));
-  return said.slice(0, said.length - unansweredOf(said));
+  return said.slice(0, said.length - countUnanswered(said));
 };
 
 const PART_LONGEST = 8_000;
@@ -72,15 +72,15 @@ const PER_TOKEN = 3;
 const CAUTIOUS_LIMIT = 32_000;
 
 /** What was said and done, as plain text of at most half of the context. */
-export const recordOf = (history: readonly HistoryRow[], context_limit: number): string => {
-  const lines = bodyOf(history).flatMap(({ role, content }) =>
-    content.flatMap((part) => linesOf(role, part)).map((line) => line.trim()),
+export const formatRecord = (history: readonly HistoryRow[], context_limit: number): string => {
+  const lines = selectBody(history).flatMap(({ role, content }) =>
+    content.flatMap((part) => formatLines(role, part)).map((line) => line.trim()),
   );
   const most = Math.min(400_000, Math.max(8_000, ((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 2));
   return cutMiddle(lines.filter((line) => line !== "").join("\n\n"), most).text;
 };
 
-const linesOf = (role: string, part: MessagePart): string[] => {
+const formatLines = (role: string, part: MessagePart): string[] => {
   switch (part.type) {
     case "text":
       return part.text ? [`${role}: ${cutMiddle(part.text, PART_LONGEST).text}`] : [];
@@ -108,9 +108,9 @@ const OPENING = 300;
  */
 export const wordsOfPeople = (messages: readonly string[], most: number): readonly string[] => {
   const texts = messages.map((text) => text.trim()).filter((text) => text !== "");
-  if (lengthOf(texts) <= most) return texts;
+  if (measureLength(texts) <= most) return texts;
   let kept = texts.map((text) => ({ text: shortened(text), rules: rulesIn(text) }));
-  const fits = () => lengthOf(kept.map(({ text }) => text)) <= most;
+  const fits = () => measureLength(kept.map(({ text }) => text)) <= most;
   // The first message says what all is about, the last what is wanted now.
   for (let at = 1; !fits() && at < kept.length - 1; ) {
     if (kept[at]?.rules.length === 0) kept = kept.toSpliced(at, 1);
@@ -120,7 +120,7 @@ export const wordsOfPeople = (messages: readonly string[], most: number): readon
   return fits() ? kept.map(({ text }) => text) : [cutMiddle(kept.map(({ text }) => text).join("\n"), most).text];
 };
 
-const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length + 1, 0);
+const measureLength = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length + 1, 0);
 
 const rulesIn = (text: string): string[] => text.split(/(?<=[.!?;])\s+|\n+/).filter((one) => RULE.test(one));
 
@@ -160,7 +160,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
   const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
     one;
   const words = wordsOfPeople(prompts, wordsLimit(context_limit)).map((text) => `<message>\n${text}\n</message>`);
-  const fullness = fullnessOf(history, context_limit);
+  const fullness = measureFullness(history, context_limit);
   const summaryText = [
     "The conversation so far was long; this stands for it. Go on from here.",
     `<summary>\n${summary}\n</summary>`,
@@ -182,9 +182,9 @@ export const compactedRows = (one: Summed): NewMessage[] => {
       visibility: "model",
       created_by: null,
       usage,
-      content: [{ type: "text", text: summaryText }, ...hookContexts(bodyOf(history))],
+      content: [{ type: "text", text: summaryText }, ...hookContexts(selectBody(history))],
       model_config_id: model_id,
-      replayed: unansweredOf(history),
+      replayed: countUnanswered(history),
     },
     {
       ...shown,

@@ -13,18 +13,18 @@ import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import {
   ASK_FOR_SUMMARY,
-  bodyOf,
   compactedRows,
+  computeThreshold,
+  formatRecord,
   type HistoryRow,
   isDue,
   NEVER,
-  recordOf,
   type Source,
-  thresholdOf,
+  selectBody,
 } from "./compact.ts";
 
 /** Times in one turn: a history that does not get shorter is not tried again and again. */
-export const MOST_COMPACTIONS = 3;
+export const MAX_COMPACTIONS = 3;
 const LIMITS = { time_ms: 300_000, longest: 40_000 };
 /** Messages of people that are looked through for their own words. */
 const PROMPTS = 2_000;
@@ -54,10 +54,10 @@ export class Compactor {
   /** `isForced`: the model has refused the history as too long. */
   async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
     const { context_limit } = begun;
-    if (this.#tries >= MOST_COMPACTIONS || context_limit <= 0) return false;
+    if (this.#tries >= MAX_COMPACTIONS || context_limit <= 0) return false;
     this.#threshold = await this.#thresholdFor(begun);
     if (!isForced) return !this.#hasFailed && isDue(history, context_limit, this.#threshold);
-    return this.#threshold < NEVER && bodyOf(history).some(({ replayed }) => replayed === null);
+    return this.#threshold < NEVER && selectBody(history).some(({ replayed }) => replayed === null);
   }
 
   /** The rows to store; `hook_context` is what a hook wants the summary to heed. Undefined when there is no summary. Rejects with the reason of `stop` alone. */
@@ -124,18 +124,18 @@ ${instructions}`,
       ]
         .filter(Boolean)
         .join("\n\n"),
-      text: recordOf(history, context_limit),
+      text: formatRecord(history, context_limit),
     };
     const { text, usage } = await askModel(this.#deps, errand, asked, stop, LIMITS);
     const summary = text.trim();
     if (summary === "") throw new ModelError("generic", "The model has summed nothing up.", errand);
     const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
-    const prompts = await this.#promptsOf(chat_key, history);
+    const prompts = await this.#loadPrompts(chat_key, history);
     return compactedRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
   }
 
   /** What people have written since the chat was cleared, oldest first, but for what nobody has answered. */
-  async #promptsOf(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
+  async #loadPrompts(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
     const { store } = this.#deps;
     const after = (await store.get(findClearing({ chat })))?.id ?? 0;
     const prompts = await store.scan(listPrompts({ chat, after, limit: PROMPTS }));
@@ -149,7 +149,7 @@ ${instructions}`,
 
   async #thresholdFor({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
     const own = await readCompactionThresholds(this.#deps.store, about.owner_id);
-    return thresholdOf(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
+    return computeThreshold(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
   }
 }
 

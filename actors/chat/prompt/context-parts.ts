@@ -13,7 +13,7 @@ export const contextRows = async (store: Pick<Store, "get">, chat: number): Prom
   const pin = await store.get(findChatContext({ chat }));
   if (!pin) return [];
   const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
-  const content = partsOf(snapshot?.resources ?? [], pin.agent_id);
+  const content = toParts(snapshot?.resources ?? [], pin.agent_id);
   const known = (await store.get(findContextRow({ chat })))?.content ?? [];
   if (Bun.deepEquals(known, content)) return [];
   if (content.length === 0) return [];
@@ -31,7 +31,7 @@ export const contextRows = async (store: Pick<Store, "get">, chat: number): Prom
 };
 
 /** Pure: files first, then skills, each in the order of the workspace. */
-export const partsOf = (resources: readonly StoredResource[], agent_id: string): MessagePart[] => {
+export const toParts = (resources: readonly StoredResource[], agent_id: string): MessagePart[] => {
   const used = resources.filter(({ status }) => status === "ok");
   const files = used.flatMap(({ kind, source, body = "", truncated }): MessagePart[] =>
     kind === "instruction_file"

@@ -1,14 +1,14 @@
 // What a model is told about the kind of chat it speaks in: as a sub-chat what it is for, and while the chat plans how a plan comes about
 // (facts/chats 5.4, slots 2 and 6). What it may do is decided by the table of tools, not by these words (rule PM-2).
-import { planPathOf } from "#src/tools/available.ts";
-import { modeOf } from "../turn/offer.ts";
+import { toPlanPath } from "#src/tools/available.ts";
+import { toChatMode } from "../turn/offer.ts";
 import type { BlockProvider, PromptBlock } from "./prompt.ts";
 
 export const modeBlocks: BlockProvider = async (of) => {
-  const mode = modeOf(of);
+  const mode = toChatMode(of);
   if (mode === "root") return [];
   if (mode === "plan")
-    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(planPathOf(of.chat_id)) }];
+    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(toPlanPath(of.chat_id)) }];
   const blocks: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
   if (mode === "computer_use") return [...blocks, { slot: "mode", text: COMPUTER }];
   return mode === "explore" ? [...blocks, { slot: "mode", text: EXPLORE }] : blocks;

@@ -58,7 +58,7 @@ export const assemblePrompt = (
 ): readonly PromptMessage[] => {
   const stored = history
     .filter(({ role }) => role === "system")
-    .map(({ content }): PromptBlock => ({ slot: "chat", text: textOf(content) }));
+    .map(({ content }): PromptBlock => ({ slot: "chat", text: toText(content) }));
   const all = [...blocks, ...stored];
   const text = SLOTS.flatMap((slot) => all.filter((block) => block.slot === slot))
     .map((block) => block.text.trim())
@@ -68,5 +68,5 @@ export const assemblePrompt = (
   return text === "" ? said : [{ role: "system", content: [{ type: "text", text }] }, ...said];
 };
 
-const textOf = (content: PromptMessage["content"]): string =>
+const toText = (content: PromptMessage["content"]): string =>
   content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");

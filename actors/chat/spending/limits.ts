@@ -20,7 +20,7 @@ export type Spending = {
 };
 
 /** Rejects when it cannot be read: then nothing may be spent. */
-export const spendingOf = async (deps: Deps, user_id: string): Promise<Spending> =>
+export const loadSpending = async (deps: Deps, user_id: string): Promise<Spending> =>
   spendingWithin(deps, user_id, await limitOn(deps.store, user_id));
 
 type Limit = Pick<Spending, "limit" | "period">;
@@ -37,7 +37,7 @@ const spendingWithin = async ({ store, clock }: Deps, user_id: string, { limit, 
 };
 
 /** Returns the limit on somebody's calls that begin now; undefined: there is none. */
-export const spendingLimitOf = async (deps: Deps, user_id: string): Promise<SpendingLimit | undefined> => {
+export const loadSpendingLimit = async (deps: Deps, user_id: string): Promise<SpendingLimit | undefined> => {
   const { limit, period } = await limitOn(deps.store, user_id);
   return limit === null ? undefined : { limit, ...periodAt(period, deps.clock.now()) };
 };

@@ -6,7 +6,7 @@ import { besideRequest } from "#base/network/request-part.ts";
 import { insertSpend } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
-import { costOf } from "#src/llm/cost.ts";
+import { computeCost } from "#src/llm/cost.ts";
 import {
   type LanguageModels,
   ModelError,
@@ -77,7 +77,7 @@ export class MeteredModels implements LanguageModels {
   }
 
   #priced(model_id: string, usage: ModelUsage): ModelUsage {
-    const cost_micros = isCounted(usage) ? costOf(usage, this.#deps.models.price?.(model_id)) : null;
+    const cost_micros = isCounted(usage) ? computeCost(usage, this.#deps.models.price?.(model_id)) : null;
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 

@@ -6,7 +6,7 @@ import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 
 /** Snapshot and history begin at 1, the queue at 0: never used. */
-export const creationOf = (
+export const toCreation = (
   { chat, messages }: CreateChat,
   { key, first_id, now }: { key: number; first_id: number; now: number },
 ): { state: ChatState; inserted: Message[] } => {

@@ -14,7 +14,7 @@ import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
-import { creationOf } from "./create.ts";
+import { toCreation } from "./create.ts";
 import { messageWrites } from "./writes.ts";
 
 export type Created = {
@@ -29,7 +29,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
   const { store, clock, topics, effects } = parts;
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", args.messages.length);
-  const { state, inserted } = creationOf(args, { key, first_id, now: clock.now() });
+  const { state, inserted } = toCreation(args, { key, first_id, now: clock.now() });
   const { queue: _, pending_calls, ...row } = state;
   return {
     state,

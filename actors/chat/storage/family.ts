@@ -16,7 +16,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Change } from "../machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "../messages.ts";
 import { checkedRoot, readChat } from "./read.ts";
-import { patchWrites, pinWrites, writesOf } from "./writes.ts";
+import { buildWrites, patchWrites, pinWrites } from "./writes.ts";
 
 type Member = {
   readonly before: ChatState;
@@ -42,7 +42,7 @@ export const changedFamily = async (
   const patch = asks ? { ...moded, permissions: askingPermissions(state.permissions) } : moded;
   const type = archived ? "archive" : "unarchive";
   const change = archived === undefined ? undefined : await decide(deps, checkedRoot(state), { type });
-  const children = await childrenOf(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
+  const children = await loadChildren(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
   const next = { ...(change?.state ?? state), ...patch };
   const unpins = archived === true || pin === 0;
   const { workspace_id = state.workspace_id } = patch;
@@ -67,7 +67,7 @@ export const changedFamily = async (
       ...members.flatMap(writesOfMember),
       ...(unpins ? unpinChat(state.id, state.owner_id) : pin === null ? [] : pinWrites(state, pin)),
       ...(workspace_id === state.workspace_id ? [] : repinContext(state.key, workspace_id, clock.now())),
-      ...children.flatMap((child) => entriesOf(child, clock.now())),
+      ...children.flatMap((child) => writeAuditEntries(child, clock.now())),
     ],
     after,
     reply: undefined,
@@ -83,7 +83,7 @@ const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): Cha
 };
 
 /** The sub-chats that change with their root: they follow it into the archive and back, and may do what it may. */
-const childrenOf = async (
+const loadChildren = async (
   { store }: ChatDeps,
   root: ChatState,
   { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
@@ -105,10 +105,10 @@ const childrenOf = async (
 };
 
 const writesOfMember = ({ before, change, patch }: Member): Statement[] => [
-  ...(change ? writesOf(before, change) : []),
+  ...(change ? buildWrites(before, change) : []),
   ...patchWrites(before, patch),
 ];
 
 /** The log tells of a sub-chat what it did not follow from its root alone: its rules. */
-const entriesOf = ({ before, patch }: Member, now: number): Statement[] =>
+const writeAuditEntries = ({ before, patch }: Member, now: number): Statement[] =>
   chatEntries(before, { state: { ...before, ...patch } }, now).map(audited);

@@ -18,7 +18,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import { pendingAfter } from "../machine/pending.ts";
-import { creationOf } from "./create.ts";
+import { toCreation } from "./create.ts";
 import { readChat } from "./read.ts";
 
 export type ForkChat = {
@@ -39,7 +39,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   const { store, clock, topics, effects } = parts;
   const source = await readChat(store, args.source_id);
   if (!source) throw notFound();
-  const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to: await endOf(parts, source, args) }));
+  const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to: await findForkEnd(parts, source, args) }));
   const files = await store.all(listChatFiles({ chat: source.key }));
   const now = clock.now();
   const owed = unanswered(rows);
@@ -50,7 +50,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
     ...rows.map((row) => ({ ...row, content: renamed(row.content, names) })),
     ...owed.map((call) => cancelled(call, now)),
   ].map((row, at) => ({ ...row, id: first_id + at, chat: key, revision: 1 }));
-  const state = stateOf(source, { id, key, first_id, now, title: args.title, copies });
+  const state = makeState(source, { id, key, first_id, now, title: args.title, copies });
   const { queue: _, pending_calls, ...chat } = state;
   return {
     state,
@@ -75,7 +75,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   };
 };
 
-const endOf = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
+const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
   if (message_id === undefined) return Number.MAX_SAFE_INTEGER;
   const found = await store.get(findMessage({ chat: key, id: message_id }));
   if (!found || found.deleted || found.visibility === "model") throw notFound();
@@ -92,10 +92,10 @@ const renamed = (content: MessagePart[], names: ReadonlyMap<string, string>): Me
   return JSON.parse(text) as MessagePart[];
 };
 
-const messageOf = ({ usage, ...row }: MessageRow): Message => ({ ...row, usage });
+const toMessage = ({ usage, ...row }: MessageRow): Message => ({ ...row, usage });
 
 const unanswered = (rows: readonly MessageRow[]): readonly PendingCall[] =>
-  rows.reduce<readonly PendingCall[]>((pending, row) => pendingAfter(pending, messageOf(row)), []);
+  rows.reduce<readonly PendingCall[]>((pending, row) => pendingAfter(pending, toMessage(row)), []);
 
 const cancelled = ({ tool_call_id, tool_name }: PendingCall, now: number): MessageRow => {
   const { content, ...message } = toolMessage({
@@ -129,8 +129,8 @@ type New = {
 };
 
 /** At rest, and read: whoever copies it has seen it. */
-const stateOf = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
-  const { state } = creationOf({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
+const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
+  const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   return { ...state, ...OWN, id, key: at.key, status: "waiting", last_assistant_id: seen, read_cursor: seen };
 };

@@ -10,7 +10,7 @@ import type { Change, Message, Queued } from "../machine/decision.ts";
 import type { ChatPatch } from "../messages.ts";
 
 /** The batch of one or more transitions that led from `before` to the state of `change`. */
-export const writesOf = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [
+export const buildWrites = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [
   saveExecution(before.id, before.snapshot_version, { ...state, pending_calls: [...state.pending_calls] }),
   ...(deleted_from === null
     ? []
@@ -27,10 +27,10 @@ export const writesOf = (before: ChatState, { state, inserted, deleted_from }: C
 export const messageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
   messages.length === 0
     ? []
-    : [insertMessages(messages.map((row) => rowOf(chat, row))), ...indexMessages(chat, messages)];
+    : [insertMessages(messages.map((row) => toMessageRow(chat, row))), ...indexMessages(chat, messages)];
 
 /** A history row as it is stored. */
-export const rowOf = (chat: number, { content, usage, ...row }: Message) => ({
+export const toMessageRow = (chat: number, { content, usage, ...row }: Message) => ({
   ...row,
   chat,
   content: [...content],

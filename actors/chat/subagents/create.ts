@@ -35,7 +35,7 @@ export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, cou
 };
 
 /** It has the workspace, the servers, the owner and the permissions of its root, but none of what was said there and none of the client's tools. */
-export const subagentOf = (root: ChatState, input: SpawnSubagent): CreateChat => ({
+export const toCreateSubagent = (root: ChatState, input: SpawnSubagent): CreateChat => ({
   chat: {
     id: input.id,
     parent_chat_id: root.id,

@@ -5,7 +5,7 @@ import type { ChatRow } from "#db/chats/chats.ts";
 import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listModelConfigs } from "#db/models/models.ts";
-import { effortsOf } from "#schema/chats/model-config.ts";
+import { allowedEfforts } from "#schema/chats/model-config.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnInput } from "#src/tools/subagents/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
@@ -23,7 +23,7 @@ export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInpu
     if (!model) throw new ToolError("There is no model of this model_config_id that can be used. Leave it out.");
     return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
   }
-  const wanted = await overrideOf(parts, root, input.type);
+  const wanted = await loadOverride(parts, root, input.type);
   const { last_model_config_id, last_reasoning_effort } = root;
   const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
   return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
@@ -39,14 +39,14 @@ export const subagentModels = async ({ store, models }: Deps) => {
       display_name,
       model,
       is_default,
-      reasoning_efforts: effortsOf(model_config),
+      reasoning_efforts: allowedEfforts(model_config),
     })),
     ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
   ];
 };
 
 /** Undefined when nothing is wanted, or what is wanted cannot be used now. */
-const overrideOf = async (
+const loadOverride = async (
   { store, models }: Deps,
   { organization_id, owner_id: user_id }: ChatRow,
   type: SpawnInput["type"],

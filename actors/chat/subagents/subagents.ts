@@ -79,7 +79,7 @@ export class ChatSubagents implements Subagents {
     const { type, prompt } = input;
     const root = await this.#root();
     const model = await subagentModel(this.#deps, root, input);
-    const spawning = { id, call, type, title: titleOf(input), ...model };
+    const spawning = { id, call, type, title: formatTitle(input), ...model };
     const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
     if (refused !== "done") throw new ToolError(REFUSALS[refused]);
     const admitted = await this.#admit({ ...root, id, parent_chat_id: chat_id, root_chat_id: chat_id }, prompt);
@@ -246,7 +246,7 @@ const REFUSALS: Readonly<Record<Exclude<Spawned, "done">, string>> = {
 
 const shown = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
 
-const titleOf = ({ title = "", prompt }: SpawnInput): string => {
+const formatTitle = ({ title = "", prompt }: SpawnInput): string => {
   const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, TITLE_CHARS).join("");
   return wanted === "" ? fallbackTitle([{ type: "text", text: prompt }]) : wanted;
 };

@@ -3,14 +3,14 @@ import { pinContextOnce } from "#db/chats/context.ts";
 import { chatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import type { Outcome } from "../../runtime/actor.ts";
-import { decideLate, outcomeOf } from "../decide.ts";
+import { decideLate, toOutcome } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import { permittedCalls } from "../machine/permissions.ts";
 import type { Reported, StartedAttempt, Step } from "../messages.ts";
 import { joined } from "../storage/writes.ts";
 import { editedFolder } from "./agent-choice.ts";
-import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./offer.ts";
+import { callsToRun, offeredTools, offersProviderTools, toPromptOf } from "./offer.ts";
 
 type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
 
@@ -51,11 +51,11 @@ export const startedAttempt = async (
     refused,
     compaction: state.compaction,
     awaits_client: state.pending_calls.length > calls.length,
-    about: aboutOf(next),
+    about: toPromptOf(next),
     family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },
     mcp_server_ids: next.mcp_server_ids,
   };
-  const outcome = outcomeOf<StartedAttempt | "stale">(deps, state, decided, owesResults ? "stale" : attempt);
+  const outcome = toOutcome<StartedAttempt | "stale">(deps, state, decided, owesResults ? "stale" : attempt);
   // A workspace that came up after the chat was made has something to tell by now.
   const isFirst = next.workspace_id !== null && next.generation_attempt === 1;
   const pin = isFirst ? [pinContextOnce(next.key, next.workspace_id ?? "", deps.clock.now())] : [];
@@ -72,7 +72,7 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
     const now = { history_version, generation_attempt };
     const failed = await decideLate(deps, step.state, { type: "finish_error", fence: now, error: reported.error });
     const both = failed === "stale" ? step : joined(step, failed);
-    return outcomeOf<Reported | "stale">(deps, state, both, { history_version, goes_on: false });
+    return toOutcome<Reported | "stale">(deps, state, both, { history_version, goes_on: false });
   }
   const folder = await editedFolder(deps.store, step.state);
   const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
@@ -82,5 +82,5 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   const ending = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
   const end = goes_on ? undefined : await decideLate(deps, step.state, ending);
   const change = end && end !== "stale" ? joined(step, end) : step;
-  return outcomeOf<Reported | "stale">(deps, state, change, { history_version, goes_on });
+  return toOutcome<Reported | "stale">(deps, state, change, { history_version, goes_on });
 };

@@ -19,7 +19,7 @@ const WITHIN_MS = 9_000;
 const RESTORE_MS = 10 * 60_000;
 
 type Of = PromptOf & { readonly chat_id: string };
-const servicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
+const toServicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
 
 /**
  * Keeps the files as they are for the last message, where that is a person's and new, and warns the chat of what could not be kept.
@@ -39,7 +39,7 @@ export const keepFiles = async (
     late.abort(new Error("the workspace: its files could not be kept within 10 seconds")),
   );
   try {
-    const agent = new WorkspaceAgent(parts, servicesOf(of), waits);
+    const agent = new WorkspaceAgent(parts, toServicesOf(of), waits);
     const json = { chat_id: of.chat_id, message_id: last.id, within_ms: WITHIN_MS };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
@@ -67,7 +67,7 @@ const warn = (warnings: ChatWarnings, { chat_id }: Of, problems: readonly string
 export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
   try {
     const json = { chat_id: of.chat_id, message_id };
-    const agent = new WorkspaceAgent(parts, servicesOf(of), false);
+    const agent = new WorkspaceAgent(parts, toServicesOf(of), false);
     return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json, answer_ms: RESTORE_MS });
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
@@ -93,7 +93,7 @@ const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promi
 export const forgetFiles = async (parts: AgentDeps, of: Of): Promise<void> => {
   if (of.workspace_id === null || !of.is_root) return;
   try {
-    await forget(new WorkspaceAgent(parts, servicesOf(of), false), [of.chat_id]);
+    await forget(new WorkspaceAgent(parts, toServicesOf(of), false), [of.chat_id]);
   } catch (error) {
     log("chats").debug("checkpoints of chat {chat_id} are forgotten later: {error}", { chat_id: of.chat_id, error });
   }

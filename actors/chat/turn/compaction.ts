@@ -1,12 +1,12 @@
 // Making a turn's history shorter: when it is full, when a model refuses it, and when the chat's owner has asked for it. Asks the hooks and
 // the model outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
-import { chatErrorOf } from "#src/llm/failure.ts";
+import { toChatError } from "#src/llm/failure.ts";
 import { effectRows } from "../hooks/effects.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { bodyOf, type HistoryRow, SUMMARIZED } from "../prompt/compact.ts";
+import { type HistoryRow, SUMMARIZED, selectBody } from "../prompt/compact.ts";
 import type { Compactor } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
 import type { Reporter } from "./reporter.ts";
@@ -60,7 +60,7 @@ export class TurnCompaction {
     if (!compaction) return;
     const { instructions, context, notice } = compaction;
     const then = "finish";
-    if (bodyOf(history).length === 0) return void (await reporter.ask("reportStep", { fence, messages: [], then }));
+    if (selectBody(history).length === 0) return void (await reporter.ask("reportStep", { fence, messages: [], then }));
     try {
       const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (requested) => {
         const hook_context = [context, requested].filter(Boolean).join("\n\n");
@@ -71,7 +71,7 @@ export class TurnCompaction {
       await reporter.ask("reportStep", { fence, messages, then });
     } catch (error) {
       if (signal.aborted) return;
-      await reporter.ask("reportFailure", { fence, error: chatErrorOf(error, begun, clock.now()), messages: [] });
+      await reporter.ask("reportFailure", { fence, error: toChatError(error, begun, clock.now()), messages: [] });
     }
   }
 

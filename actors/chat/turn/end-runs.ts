@@ -7,7 +7,7 @@ import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { Interrupted } from "../effects.ts";
 import { agentOfCall } from "./agent-choice.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
-import { runIdOf } from "./tool-step.ts";
+import { toRunId } from "./tool-step.ts";
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
@@ -15,7 +15,7 @@ type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 export const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
-      const of = { chat_id, run_id: runIdOf(chat_id, call) };
+      const of = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
         const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, agentOfCall(call).agent);
         await endProcess({ agent, clock: parts.clock }, of.run_id);

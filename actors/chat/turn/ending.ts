@@ -16,7 +16,7 @@ export type Tries = { failures: number; empty: number; broken: number; continued
 export const STEPS = 1_200;
 
 /** How often in a row one answer is continued. */
-export const MOST_CONTINUATIONS = 3;
+export const MAX_CONTINUATIONS = 3;
 
 /** How often in a row a paused answer goes back to its provider. */
 export const MAX_RESUMED = 10;
@@ -26,7 +26,7 @@ export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
 /** What is wrong with an answer that has ended like this; undefined when it can be taken. */
-export const problemOf = (content: readonly MessagePart[], finish: Finish | undefined): ModelError | undefined => {
+export const findProblem = (content: readonly MessagePart[], finish: Finish | undefined): ModelError | undefined => {
   if (finish === undefined) return new ModelError("timeout", "The answer ended early.", { reason: "broke_off" });
   if (finish === "paused" && content.length > 0) return undefined;
   if (content.some(({ type, text }) => type !== "reasoning" && (type !== "text" || text?.trim() !== "")))

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
+import { MAX_WAIT_MS, toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { RetryState } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -30,11 +30,11 @@ export const afterFailure = async (
   const { fence } = begun;
   const isLast = tries.failures > RETRIES || tries.empty > EMPTY_RETRIES || tries.broken > BROKEN_RETRIES;
   const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
-  const error = chatErrorOf(failure, begun, clock.now());
+  const error = toChatError(failure, begun, clock.now());
   if (!(failure instanceof ModelError)) {
     log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id, error: failure });
   }
-  if (!error.retryable || isLast || wait_ms > LONGEST_WAIT_MS) {
+  if (!error.retryable || isLast || wait_ms > MAX_WAIT_MS) {
     const messages = saidSoFar(content, clock.now(), "The call was not run: the answer broke off.");
     await reporter.ask("reportFailure", { fence, error, messages });
     return undefined;

@@ -8,7 +8,7 @@ import { withAgentChoice } from "./agent-choice.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";
 import { NO_MCP } from "./mcp.ts";
-import { toolsOf } from "./offer.ts";
+import { toToolsOf } from "./offer.ts";
 
 /** The attempt with the choice of agents and the tools of MCP servers; undefined once the signal has fired. */
 export const offeredTo = async (
@@ -31,7 +31,7 @@ const offerFor = async (
   signal: AbortSignal,
 ): Promise<McpOffer> => {
   if (calls.length > 0 && calls.every(({ tool_name }) => isServerTool(tool_name))) return NO_MCP;
-  const offer = await mcp.offer({ ...about, chat_id, mcp_server_ids }, toolsOf(chat_id, about), signal);
+  const offer = await mcp.offer({ ...about, chat_id, mcp_server_ids }, toToolsOf(chat_id, about), signal);
   const taken = new Set(tools.map(({ name }) => name));
   return new Map([...offer].filter(([name]) => !taken.has(name)));
 };
@@ -43,7 +43,7 @@ const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
     : { ...begun, tools: [...begun.tools, ...[...offer.values()].map(({ definition }) => definition)] };
 
 /** What a call or result of this tool says of its server. */
-export const serverOf = (offer: McpOffer, tool_name: string): { mcp_server_config_id?: string } => {
+export const toServerField = (offer: McpOffer, tool_name: string): { mcp_server_config_id?: string } => {
   const id = offer.get(tool_name)?.server_id;
   return id ? { mcp_server_config_id: id } : {};
 };
@@ -51,5 +51,5 @@ export const serverOf = (offer: McpOffer, tool_name: string): { mcp_server_confi
 /** A call names its server. */
 export const withServer = (part: MessagePart, offer: McpOffer): MessagePart =>
   part.type === "tool-call" && part.tool_name !== undefined && offer.size > 0
-    ? { ...part, ...serverOf(offer, part.tool_name) }
+    ? { ...part, ...toServerField(offer, part.tool_name) }
     : part;

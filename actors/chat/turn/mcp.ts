@@ -15,7 +15,7 @@ import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
 import { McpError } from "#src/mcp/failure.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
-import { type ToolsOf, useOf } from "#src/tools/available.ts";
+import { lookUpUse, type ToolsOf } from "#src/tools/available.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { ToolServices } from "#src/tools/services.ts";
 import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
@@ -51,7 +51,7 @@ export const NO_MCP: McpOffer = new Map();
 
 /** After so long followers hear which servers a turn waits for. */
 const NOTICE_MS = 1_000;
-const MOST_TOOLS = 300;
+const MAX_TOOLS = 300;
 const KEPT = 64;
 
 export class ChatMcp {
@@ -73,7 +73,7 @@ export class ChatMcp {
     });
     const lists = await Promise.all(
       servers.map((server) =>
-        this.#toolsOf(server, of.owner_id, signal)
+        this.#loadTools(server, of.owner_id, signal)
           .catch((error) => {
             if (signal.aborted) throw signal.reason;
             if (!(error instanceof McpError || error instanceof AppError)) throw error;
@@ -83,17 +83,17 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = useOf("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of, warnings) : [];
+    const own = lookUpUse("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of, warnings) : [];
     this.#warn(of.chat_id, warnings);
     const offer = new Map<string, McpTool>();
-    for (const one of [...lists.flat(), ...own].slice(0, MOST_TOOLS)) {
+    for (const one of [...lists.flat(), ...own].slice(0, MAX_TOOLS)) {
       if (!offer.has(one.definition.name)) offer.set(one.definition.name, one);
     }
     return offer;
   }
 
   async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ToolsOf): Promise<McpServerRow[]> {
-    const use = useOf("external_mcp", tools);
+    const use = lookUpUse("external_mcp", tools);
     if (use === "no") return [];
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     return rows.filter(
@@ -104,7 +104,7 @@ export class ChatMcp {
     );
   }
 
-  async #toolsOf(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
+  async #loadTools(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
     const { pool, limits } = this.#deps;
     const connection = await pool.connectInTime(await this.#target(server, owner_id), signal);
     const tools = await connection.freshTools();

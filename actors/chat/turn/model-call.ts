@@ -9,7 +9,7 @@ import { assemblePrompt } from "../prompt/prompt.ts";
 import { untilAnswered } from "../until-answered.ts";
 import type { Collector } from "./collector.ts";
 import type { TurnDeps } from "./deps.ts";
-import { problemOf } from "./ending.ts";
+import { findProblem } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 import { withServer } from "./mcp-turn.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
@@ -46,7 +46,7 @@ export const callModel = async (
     return failure;
   };
   try {
-    const { messages, settings } = await promptOf(deps, { ...begun, chat_id }, history, signal);
+    const { messages, settings } = await buildPrompt(deps, { ...begun, chat_id }, history, signal);
     const { model_id, reasoning_effort, tools, provider_tools } = begun;
     const attempt = begun.fence.generation_attempt;
     const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
@@ -61,7 +61,7 @@ export const callModel = async (
       for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
     warnOfTools(deps, chat_id, warnings);
-    return over(problemOf(collector.content(clock.now()), collector.finish));
+    return over(findProblem(collector.content(clock.now()), collector.finish));
   } catch (error) {
     return over(silence.signal.aborted ? SILENT : error);
   } finally {
@@ -79,7 +79,7 @@ const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
 
 /** What the model is given: blocks that are read anew for each call, and the history. Throws the reason of `signal`. */
-const promptOf = async (
+const buildPrompt = async (
   deps: Deps,
   { chat_key, about, chat_id }: Of,
   history: readonly PromptMessage[],

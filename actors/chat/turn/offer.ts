@@ -1,45 +1,45 @@
 // Which tools a chat's model may call, and which of its calls are answered here and not by the client (facts/chats 3.5, 5.2).
 
 import type { ToolDefinition } from "#src/llm/model.ts";
-import { type ChatMode, planPathOf, useOf } from "#src/tools/available.ts";
+import { type ChatMode, lookUpUse, toPlanPath } from "#src/tools/available.ts";
 import { isServerTool, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 
 /** A sub-chat that is told to plan only looks around. */
-export const modeOf = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMode => {
+export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMode => {
   if (is_root) return plan_mode === null ? "root" : "plan";
   return plan_mode === null ? (subagent_type ?? "general") : "explore";
 };
 
 /** What decides about the chat's tools. */
-export const toolsOf = (chat_id: string, about: PromptOf): ToolsOf => ({
-  mode: modeOf(about),
+export const toToolsOf = (chat_id: string, about: PromptOf): ToolsOf => ({
+  mode: toChatMode(about),
   has_workspace: about.workspace_id !== null,
-  plan_path: planPathOf(chat_id),
+  plan_path: toPlanPath(chat_id),
 });
 
-export const aboutOf = (state: ChatState): PromptOf => {
+export const toPromptOf = (state: ChatState): PromptOf => {
   const { owner_id, organization_id, parent_chat_id, plan_mode, workspace_id, subagent_type } = state;
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };
 
 /** Ours first; a client's tool of the same name is not offered, and none of them while the chat plans. */
 export const offeredTools = (state: ChatState): ToolDefinition[] => [
-  ...toolsFor(toolsOf(state.id, aboutOf(state))).map(({ name, description, input_schema }) => ({
+  ...toolsFor(toToolsOf(state.id, toPromptOf(state))).map(({ name, description, input_schema }) => ({
     name,
     description: description.trim(),
     input_schema: plain(input_schema),
   })),
-  ...(useOf("dynamic", toolsOf(state.id, aboutOf(state))) === "yes"
+  ...(lookUpUse("dynamic", toToolsOf(state.id, toPromptOf(state))) === "yes"
     ? state.dynamic_tools.filter(({ name }) => !isServerTool(name))
     : []),
 ];
 
 /** Whether what the provider runs by itself may be offered, where the model's options ask for it. */
 export const offersProviderTools = (state: ChatState): boolean =>
-  useOf("provider", toolsOf(state.id, aboutOf(state))) === "yes";
+  lookUpUse("provider", toToolsOf(state.id, toPromptOf(state))) === "yes";
 
 /** The calls without a result that the turn itself must run. */
 export const callsToRun = ({

@@ -1,6 +1,6 @@
 // Decides whether an unclear refusal may be about the length of the prompt. Pure; used by turn.ts (rule CM-12).
 import { ModelError } from "#src/llm/model.ts";
-import { fullnessOf, type HistoryRow } from "../prompt/compact.ts";
+import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 
 /** Percent of the context from which on a prompt may be what was refused: counts are estimates, and instructions and tools come on top. */
 const NEAR = 70;
@@ -14,6 +14,6 @@ export const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], c
   const isUnclear = (kind === "generic" || kind === "config") && [400, 413, 422].includes(status_code);
   if (!isUnclear || context_limit <= 0) return false;
   const characters = history.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
-  const tokens = Math.max(characters / PER_TOKEN, fullnessOf(history, context_limit).tokens);
+  const tokens = Math.max(characters / PER_TOKEN, measureFullness(history, context_limit).tokens);
   return tokens >= (context_limit * NEAR) / 100;
 };

@@ -1,7 +1,7 @@
 // What calls that wait for approval would do in the workspace, and which calls a person is not asked about since they can only fail
 // (rules PE-15, PE-16). Outside of every mailbox.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { useOf } from "#src/tools/available.ts";
+import { lookUpUse } from "#src/tools/available.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
 import { toolsFor } from "#src/tools/registry.ts";
@@ -13,7 +13,7 @@ import type { PromptOf } from "../prompt/prompt.ts";
 import { agentFolder, agentOfCall } from "./agent-choice.ts";
 import { callsIn } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
-import { toolsOf } from "./offer.ts";
+import { toToolsOf } from "./offer.ts";
 import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** Who is asked does not wait longer for a workspace that does not answer. */
@@ -50,12 +50,12 @@ export const failingCalls = async (
 ): Promise<(readonly [call: MessagePart, why: string])[]> => {
   const { permissions, about } = begun;
   if (permissions === null) return [];
-  const of = toolsOf(chat_id, about);
+  const of = toToolsOf(chat_id, about);
   const found = await Promise.all(
     callsIn(content).map(async (part) => {
       const { tool_name = "" } = part;
       const { agent, args } = agentOfCall({ tool_name, args: part.args });
-      const place = { use: useOf(tool_name, of), folder: undefined };
+      const place = { use: lookUpUse(tool_name, of), folder: undefined };
       const tool = toolsFor(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
       if (!tool || permissionFor(permissions, { tool_name, args }, place) !== "ask") return undefined;
       const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;

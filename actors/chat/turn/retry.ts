@@ -9,11 +9,11 @@ export const EMPTY_RETRIES = 1;
 /** Tries after answers that had begun and broke off: each has cost as much as a whole one, and the same again is no accident (MO-47). */
 export const BROKEN_RETRIES = 4;
 const FIRST_MS = 1_000;
-const LONGEST_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /** Milliseconds before the retry with this number, counted from 1. What the provider asks for is the least. */
 const retryDelay = (retry: number, retry_after_ms: number): number =>
-  Math.max(Math.min(FIRST_MS * 2 ** (retry - 1), LONGEST_MS), retry_after_ms);
+  Math.max(Math.min(FIRST_MS * 2 ** (retry - 1), MAX_WAIT_MS), retry_after_ms);
 
 /** What is stored of the retry with this number; `now` in milliseconds since 1970. */
 export const nextTry = (error: ChatError, attempt: number, retry_after_ms: number, now: number): RetryState => {

@@ -13,8 +13,8 @@ import {
   afterUnknownEnd,
   callsIn,
   isCutOff,
+  MAX_CONTINUATIONS,
   MAX_RESUMED,
-  MOST_CONTINUATIONS,
   type Tries,
 } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
@@ -37,14 +37,14 @@ const assistant = (
 });
 
 /** The answer to a call that is not run. */
-const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
+const makeResult = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
 /** What the model has said of an answer that has no end; `missing` answers its calls. */
 export const saidSoFar = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
   content.length === 0
     ? []
-    : [assistant(content, null, null), ...callsIn(content).map((call) => resultOf(call, missing, now))];
+    : [assistant(content, null, null), ...callsIn(content).map((call) => makeResult(call, missing, now))];
 
 type Ended = {
   readonly usage: Usage | null;
@@ -75,7 +75,7 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
   const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
   const messages = [
     ...(content.length === 0 ? [] : [assistant(content, usage, model_id)]),
-    ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
+    ...unknown.map((call) => makeResult(call, `There is no tool "${call.tool_name}".`, now)),
     ...refused,
     ...(isCut ? afterCut(isContinued) : []),
     ...(isFiltered ? afterFilter() : []),
@@ -111,7 +111,7 @@ export const reportAnswer = async (
   const { usage, inputs, finish } = collector;
   const said = collector.content(now).map((part) => withServer(part, mcp));
   const isCut = isCutOff(said, finish);
-  const isContinued = isCut && !isLast && tries.continued < MOST_CONTINUATIONS;
+  const isContinued = isCut && !isLast && tries.continued < MAX_CONTINUATIONS;
   tries.continued = isContinued ? tries.continued + 1 : 0;
   const isPaused = finish === "paused" && callsIn(said).length === 0;
   const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMED;
@@ -122,7 +122,7 @@ export const reportAnswer = async (
   if (!decided) return undefined;
   const failing = await failingCalls(agents, { chat_id, begun, mcp, content: decided.content }, reporter.signal);
   if (reporter.signal.aborted) return undefined;
-  const refused = [...decided.refused, ...failing.map(([part, why]) => resultOf(part, why, now))];
+  const refused = [...decided.refused, ...failing.map(([part, why]) => makeResult(part, why, now))];
   const proposed = { ...decided, refused };
   const ending = {
     isCut,

@@ -111,7 +111,7 @@ export class WorkspaceAgent implements ToolAgent {
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
       if (response.status < 400) return await read(response);
-      throw new ToolError(wordsOf(response.status, path, await response.json<Refusal>(MOST)));
+      throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MOST)));
     } catch (error) {
       throw silence.signal.aborted ? new WireError("timeout", "The agent does not answer.") : error;
     } finally {
@@ -155,7 +155,11 @@ export class WorkspaceAgent implements ToolAgent {
 type Read<T> = (response: HttpResponse) => Promise<T>;
 type Refusal = { message?: string; detail?: string; validations?: { field: string; detail: string }[] };
 
-const wordsOf = (status: number, path: string, { message = "", detail = "", validations = [] }: Refusal): string => {
+const formatRefusal = (
+  status: number,
+  path: string,
+  { message = "", detail = "", validations = [] }: Refusal,
+): string => {
   if (status === 404 && path.startsWith("/processes/")) {
     return "There is no process of this id; the workspace may have been restarted since.";
   }

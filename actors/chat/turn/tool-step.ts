@@ -15,8 +15,8 @@ import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { agentOfCall } from "./agent-choice.ts";
 import type { McpOffer } from "./mcp.ts";
-import { serverOf } from "./mcp-turn.ts";
-import { toolsOf } from "./offer.ts";
+import { toServerField } from "./mcp-turn.ts";
+import { toToolsOf } from "./offer.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
@@ -78,8 +78,8 @@ export class ToolStep {
     return this.#begun.calls.map((call) => {
       const { tool_call_id, tool_name } = call;
       const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
-      const server = serverOf(this.#begun.mcp, tool_name);
-      const media = this.#mediaOf(tool_name, is_error, result);
+      const server = toServerField(this.#begun.mcp, tool_name);
+      const media = this.#toMediaFlag(tool_name, is_error, result);
       return toolMessage({ tool_call_id, tool_name, result, is_error, ...media, ...server, now: at });
     });
   }
@@ -103,7 +103,7 @@ export class ToolStep {
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
     this.#written.set(call, new Gathered(PARTIAL_LIMIT));
-    const run_id = runIdOf(this.#chat_id, call);
+    const run_id = toRunId(this.#chat_id, call);
     const named = agentOfCall(call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const services = this.#deps.toolServices(of);
@@ -140,7 +140,7 @@ export class ToolStep {
     const answered =
       refusal === undefined
         ? await runTool(
-            toolsOf(this.#chat_id, about),
+            toToolsOf(this.#chat_id, about),
             { tool_name, args: named.args },
             context,
             signal,
@@ -152,7 +152,7 @@ export class ToolStep {
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;
-    const media = this.#mediaOf(tool_name, is_error, result);
+    const media = this.#toMediaFlag(tool_name, is_error, result);
     const part = {
       type: "tool-result",
       tool_call_id,
@@ -160,14 +160,14 @@ export class ToolStep {
       result,
       is_error,
       ...media,
-      ...serverOf(this.#begun.mcp, tool_name),
+      ...toServerField(this.#begun.mcp, tool_name),
       created_at: rfc3339(at),
     } as const;
     this.#buffer.push(part, "tool");
   }
 
   /** Only what our own tools say is a picture is one; those of MCP servers are ours once they are kept. */
-  #mediaOf(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
+  #toMediaFlag(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
     const isMcp = this.#begun.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
     return (givesImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
   }
@@ -183,5 +183,5 @@ const noted = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>
   note === undefined ? answer : { ...answer, result: { ...answer.result, arguments_note: note } };
 
 /** The same for the same call, whoever runs it and when. */
-export const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
+export const toRunId = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
   uuidFromBytes(Buffer.from(sha256(`${chat_id} ${message_id} ${tool_call_id}`), "hex").subarray(0, 16));

@@ -3,7 +3,7 @@
 
 import { pause } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import { LONGEST_WAIT_MS } from "#src/llm/failure.ts";
+import { MAX_WAIT_MS } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import { onlyReads } from "#src/tools/registry.ts";
 import type { Recording } from "../background/recorder.ts";
@@ -130,7 +130,7 @@ export class Turn {
   /** What the server before this one was waiting for. Clocks may differ: never longer than a wait may be. */
   async #untilRetry(): Promise<void> {
     const { clock } = this.#deps;
-    const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), LONGEST_WAIT_MS);
+    const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), MAX_WAIT_MS);
     if (left > 0) await this.#rest(left);
   }
 

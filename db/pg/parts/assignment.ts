@@ -15,7 +15,7 @@ export type Move = { readonly part: number; readonly to: string };
  * The fewest moves after which nobody who lives has two parts more than another, parts of the dead first. Where parts that are new keep them from
  * that, they go as far as they can; asked again once those have rested, the rest follows. `held`: by the number of the part.
  */
-export const movesOf = (held: readonly Held[], living: readonly string[]): Move[] => {
+export const planMoves = (held: readonly Held[], living: readonly string[]): Move[] => {
   const nodes = [...new Set(living)].sort();
   if (nodes.length === 0) return [];
   const own = new Map<string, number[]>(nodes.map((node) => [node, []]));

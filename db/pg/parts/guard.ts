@@ -4,7 +4,7 @@ import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 
 /** What a node's group begins with: the newest epoch is the node's, and so are all parts of the group's batches. */
-export const guardOf =
+export const makeGuard =
   (node: string, epoch: number) =>
   (parts: readonly number[]): Sent => ({
     text: "select own_epoch($1), own_parts($2, $1, $3::text::bigint[])",

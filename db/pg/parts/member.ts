@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { CommitError } from "../../engine/store.ts";
 import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole, soon } from "../living-node.ts";
-import { type SeenState, stateOf } from "../node-state.ts";
+import { type SeenState, toSeenState } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
 import {
@@ -102,7 +102,10 @@ export class PartsMember extends LivingNode implements Parts {
 
   get state(): SeenState {
     const { isActive, isSilent, view, count } = this;
-    return { ...stateOf({ isActive, serves: this.serves_ms > 0, isSilent, leader: undefined, view }), parts: count };
+    return {
+      ...toSeenState({ isActive, serves: this.serves_ms > 0, isSilent, leader: undefined, view }),
+      parts: count,
+    };
   }
 
   has(part: number): boolean {

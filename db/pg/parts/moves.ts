@@ -3,9 +3,9 @@ import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 import { type Renewal, SHOW, shareLease } from "../lease.ts";
 import { sentMoves } from "../told/notice.ts";
-import { type Move, movesOf } from "./assignment.ts";
+import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
-import { OWNERS, type OwnerRow, type PartsTable, tableOf } from "./table.ts";
+import { OWNERS, type OwnerRow, type PartsTable, toPartsTable } from "./table.ts";
 
 /** Of no node: all look. */
 const NOBODY = 0;
@@ -14,7 +14,7 @@ const NOBODY = 0;
 const LOCK = 5_710_321_978;
 
 /** What a group begins with where several nodes are active: no epoch is the newest of all. */
-export const partsGuardOf =
+export const makePartsGuard =
   (node: string, epoch: number) =>
   (parts: readonly number[]): Sent => ({
     text: "select own_parts($1, $2, $3::text::bigint[])",
@@ -73,7 +73,7 @@ export const renewParts = async (
   );
   if (!rows[0]?.renewed) return undefined;
   // The look is older than the renewal.
-  return tableOf(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
+  return toPartsTable(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
 };
 
 /** Nodes that get nothing. */
@@ -153,7 +153,7 @@ const planned = async (
     [lease_ms],
   );
   const nodes: { node: string }[] = await sql.unsafe("select node from leases where expires_at > clock_timestamp()");
-  const moves = movesOf(
+  const moves = planMoves(
     rows.map(({ node, is_new }) => ({ node, isNew: is_new })),
     nodes.map(({ node }) => node).filter((node) => !unreached.has(node)),
   );
@@ -167,10 +167,10 @@ const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_r
   update parts set node = receivers.node, epoch = receivers.epoch, given_at = clock_timestamp() from wanted, receivers
   where parts.part = wanted.part and receivers.node = wanted.receiver and parts.part in (select part from held)`;
 
-const wantedOf = (moves: readonly Move[]): string =>
+const formatWanted = (moves: readonly Move[]): string =>
   JSON.stringify(moves.map(({ part, to: receiver }) => ({ part, receiver })));
 
-const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql.unsafe(GIVE, [wantedOf(moves)]);
+const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql.unsafe(GIVE, [formatWanted(moves)]);
 
 /**
  * The node gives parts of its own to others that live, once it has nothing more to write for them. Waits for a group of it that is under way. Answers
@@ -184,7 +184,7 @@ export const handOver = async (
   const rows: { part: string }[] = await sql.unsafe(
     `${GIVE} and parts.node = $2 and parts.epoch = $3
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
-    [wantedOf(moves), node, epoch],
+    [formatWanted(moves), node, epoch],
   );
   // Behind it: whoever does not hear it looks with its next renewal.
   if (rows.length > 0) await tellMoves(sql, epoch);

@@ -38,19 +38,19 @@ export const OWNERS = `select f.node as id, coalesce(n.address, f.node) as addre
     left join parts p on p.node = f.node and p.epoch = f.epoch
   group by f.node, n.address, f.epoch, l.expires_at, l.told order by f.node`;
 
-export const lookAtParts = async (sql: ReservedSQL): Promise<PartsTable> => tableOf(await sql.unsafe(OWNERS));
+export const lookAtParts = async (sql: ReservedSQL): Promise<PartsTable> => toPartsTable(await sql.unsafe(OWNERS));
 
-export const tableOf = (rows: readonly OwnerRow[]): PartsTable => {
+export const toPartsTable = (rows: readonly OwnerRow[]): PartsTable => {
   const owners = rows.map(({ id, address, ends_ms, parts, ...row }) => {
     const epoch = Number(row.epoch);
     const teller = { epoch, told: Number(row.told), sign: row.sign };
-    return { id, address, epoch, ends_ms, lives: ends_ms > 0, teller, parts: numbersOf(parts) };
+    return { id, address, epoch, ends_ms, lives: ends_ms > 0, teller, parts: parseNumbers(parts) };
   });
   const had = owners.reduce((sum, { parts }) => sum + parts.length, 0);
   return { owners, isOrphaned: had < PARTS || owners.some(({ lives }) => !lives) };
 };
 
-const numbersOf = (parts: string): number[] => (parts === "" ? [] : parts.split(",").map(Number));
+const parseNumbers = (parts: string): number[] => (parts === "" ? [] : parts.split(",").map(Number));
 
 /** Some node that lives has two parts more than another. */
 export const isUneven = ({ owners }: PartsTable): boolean => {

@@ -20,13 +20,13 @@ export type Notice = {
 
 export const CHANNEL = "slipway";
 /** PostgreSQL takes fewer than 8,000. */
-const MOST_BYTES = 7_999;
+const MAX_NOTICE_BYTES = 7_999;
 
 /** The text of a notice; "everything" where it would be too long. */
 export const noticeText = (notice: Notice): string => {
   const text = JSON.stringify(notice);
   const { epoch, n } = notice;
-  return Buffer.byteLength(text) <= MOST_BYTES ? text : JSON.stringify({ epoch, n, all: true });
+  return Buffer.byteLength(text) <= MAX_NOTICE_BYTES ? text : JSON.stringify({ epoch, n, all: true });
 };
 
 /** The notice of a text; "everything" where it cannot be read, such as one of a later version. */
@@ -41,7 +41,7 @@ export const readNotice = (text: string): Notice => {
 };
 
 /** What a group of batches says to the other nodes beside its words; undefined: nothing. */
-export const noticeOf = (
+export const makeNotice = (
   epoch: number,
   batches: readonly (readonly Statement[])[],
   words: readonly Word[],
@@ -52,15 +52,15 @@ export const noticeOf = (
 };
 
 /** Words that wait for a group: beyond them a notice says everything. */
-export const MOST_WORDS = 500;
+export const MAX_NOTIFICATIONS = 500;
 
 /** The same in so many pieces as it takes, numbered behind `told`; "everything" where there are more words than are kept. */
 export const sentNotices = (notice: Notice, told: number): Sent[] => {
   const { epoch, words = [], ...rest } = notice;
   const n = told + 1;
-  if (words.length >= MOST_WORDS) return [sentNotice({ epoch, n, all: true })];
+  if (words.length >= MAX_NOTIFICATIONS) return [sentNotice({ epoch, n, all: true })];
   const whole = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
-  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MOST_BYTES) return [sentNotice(whole)];
+  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MAX_NOTICE_BYTES) return [sentNotice(whole)];
   const half = words.length >> 1;
   const first = sentNotices({ epoch, ...rest, words: words.slice(0, half) }, told);
   return [...first, ...sentNotices({ epoch, words: words.slice(half) }, told + first.length)];

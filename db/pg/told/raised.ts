@@ -37,7 +37,7 @@ export const raisedBy = (
 };
 
 /** What was counted of each of these workspaces; nothing of one whose agents have written nothing yet. */
-export const countsOf = (ids: readonly string[]): Query<{ readonly id: string; readonly version: string }> => ({
+export const listCounts = (ids: readonly string[]): Query<{ readonly id: string; readonly version: string }> => ({
   sql: "select workspace_id, version from workspace_versions where workspace_id = any(cast(cast(? as text) as text[]))",
   params: [`{${ids}}`],
   map: ([id, version]) => ({ id: String(id), version: String(version) }),

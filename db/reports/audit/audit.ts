@@ -5,7 +5,7 @@ import { originNow } from "#base/origin.ts";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { insertInto, type Statement } from "../../engine/sql.ts";
 import { audit_logs } from "../../schema/audit.ts";
-import { diffOf } from "./diff.ts";
+import { computeDiff } from "./diff.ts";
 
 /** One change, as whoever makes it knows it. */
 export type AuditEntry = {
@@ -59,7 +59,7 @@ export const audited = (entry: AuditEntry): Statement => {
     resource_icon: entry.icon ?? "",
     workspace_id: entry.workspace_id ?? null,
     build_reason: entry.build_reason ?? "",
-    diff: tells ? diffOf(resource_type, before as Row, after as Row) : {},
+    diff: tells ? computeDiff(resource_type, before as Row, after as Row) : {},
     additional_fields: { ...entry.additional, ...note },
     status_code,
     request_id: origin?.request_id ?? NIL_UUID,
@@ -73,4 +73,4 @@ const LONGEST = 1024;
 
 /** True when the change is one that the log tells of. */
 export const isAudited = (resource_type: ResourceType, before: object, after: object): boolean =>
-  Object.keys(diffOf(resource_type, before as Row, after as Row)).length > 0;
+  Object.keys(computeDiff(resource_type, before as Row, after as Row)).length > 0;

@@ -102,7 +102,7 @@ type Row = Readonly<Record<string, unknown>>;
  * What is different between two states of a thing; without `before` it was made, without `after` deleted. Secrets are named with both
  * values empty. Times are milliseconds in rows and RFC 3339 in the diff.
  */
-export const diffOf = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
+export const computeDiff = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
   const tracked = KNOWN.get(type) ?? Object.entries(plain(...Object.keys({ ...before, ...after })));
   const diff: Record<string, AuditDiff[string]> = {};
   for (const [column, { as: name = column, kind }] of tracked) {
@@ -110,24 +110,24 @@ export const diffOf = (type: ResourceType, before: Row | undefined, after: Row |
     if (before && after && Object.is(before[column], after[column])) continue;
     const known = after?.[column] ?? before?.[column];
     if (known === undefined) continue;
-    const was = columnOf(before, column, known);
-    const is = columnOf(after, column, known);
+    const was = readColumn(before, column, known);
+    const is = readColumn(after, column, known);
     if (Bun.deepEquals(was, is)) continue;
     diff[name] =
       kind === "secret"
-        ? { old: zeroOf(known), new: zeroOf(known), secret: true }
+        ? { old: toZeroValue(known), new: toZeroValue(known), secret: true }
         : { old: shown(was, kind), new: shown(is, kind), secret: false };
   }
   return diff;
 };
 
 /** A column that a state does not name is zero there. */
-const columnOf = (row: Row | undefined, column: string, known: unknown): unknown => {
+const readColumn = (row: Row | undefined, column: string, known: unknown): unknown => {
   const value = row?.[column];
-  return value === undefined ? zeroOf(known) : value;
+  return value === undefined ? toZeroValue(known) : value;
 };
 
-const zeroOf = (value: unknown): unknown => {
+const toZeroValue = (value: unknown): unknown => {
   if (typeof value === "string") return "";
   if (typeof value === "number") return 0;
   if (typeof value === "boolean") return false;

@@ -3,8 +3,8 @@
 // index that has nothing else in it; of one thing's entries the rest is looked at one by one, of a name's in its index.
 import type { Database } from "bun:sqlite";
 import type { Query } from "../../engine/sql.ts";
-import { type AuditFilter, conditionsOf, placeOf, thingsOf } from "./plan.ts";
-import { type AuditCursor, countOf, pageOf, runsAt, type Source, type Span } from "./runs.ts";
+import { type AuditFilter, listThingRuns, toConditions, toPlace } from "./plan.ts";
+import { type AuditCursor, countEntries, runsAt, type Source, type Span, selectPage } from "./runs.ts";
 
 /** How far matching entries are counted. */
 export const COUNT_CAP = 2_000;
@@ -35,13 +35,13 @@ export const auditReport = (db: Database, search: AuditSearch): string => JSON.s
 const found = (db: Database, { filter, limit, offset = 0, cursor, counted = false }: AuditSearch): AuditFound => {
   const { from, to } = filter;
   const whole: Span = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
-  const source = sourceOf(db, filter, whole);
+  const source = chooseSource(db, filter, whole);
   if (!counted || cursor || source.conditions.length === 0 || offset + limit > COUNT_CAP) {
-    const keys = pageOf(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
-    return { keys, count: counted ? countOf(db, source, whole, COUNT_CAP + 1) : 0 };
+    const keys = selectPage(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
+    return { keys, count: counted ? countEntries(db, source, whole, COUNT_CAP + 1) : 0 };
   }
   // Where entries are looked at one by one, once is enough for both.
-  const keys = pageOf(db, source, whole, COUNT_CAP + 1, 0);
+  const keys = selectPage(db, source, whole, COUNT_CAP + 1, 0);
   return { keys: keys.slice(offset, offset + limit), count: keys.length };
 };
 
@@ -49,16 +49,16 @@ const found = (db: Database, { filter, limit, offset = 0, cursor, counted = fals
 const FEW = 2_000;
 
 /** The quickest way to what a filter asks for; how much there is to read is counted no further than it matters. */
-const sourceOf = (db: Database, filter: AuditFilter, span: Span): Source => {
-  const place = placeOf(filter);
-  const things = thingsOf(filter).map((run) => ({ runs: [run], conditions: conditionsOf(filter, [run]) }));
+const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => {
+  const place = toPlace(filter);
+  const things = listThingRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
   const last = things.at(-1);
   if (!last) return { runs: [...runsAt(db, place)], conditions: [] };
-  const isFew = ({ runs }: Source) => countOf(db, { runs, conditions: [] }, span, FEW + 1) <= FEW;
+  const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, FEW + 1) <= FEW;
   const few = things.find((one) => one.conditions.length === 0 || isFew(one));
   if (few || !place.kind) return few ?? last;
   // A name that thousands of entries have. Its index says the rest, too, but what is rarer is quicker.
   const runs = [...runsAt(db, place)];
-  const rest = { runs, conditions: conditionsOf(filter, runs) };
+  const rest = { runs, conditions: toConditions(filter, runs) };
   return isFew(rest) ? rest : last;
 };

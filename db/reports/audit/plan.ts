@@ -44,23 +44,23 @@ const one = (column: string, index: string, value: string | undefined): Run[] =>
   value === undefined ? [] : [{ index, where: [[column, value]] }];
 
 /** The runs of the one thing that is asked for: mostly short. Each alone is enough, when the other conditions are looked at in its rows. */
-export const thingsOf = (filter: AuditFilter): Run[] => [
+export const listThingRuns = (filter: AuditFilter): Run[] => [
   ...one("request_id", "audit_logs_request", filter.request_id),
   ...one("resource_id", "audit_logs_resource", filter.resource_id),
   ...one("lower(resource_target)", "audit_logs_target", filter.resource_target?.toLowerCase()),
 ];
 
 /** Undefined: all of them. None: nothing matches. */
-const organizationsOf = ({ organization_id, within }: AuditFilter): readonly string[] | undefined => {
+const selectOrganizations = ({ organization_id, within }: AuditFilter): readonly string[] | undefined => {
   if (organization_id === undefined) return within && [...new Set(within)];
   return within && !within.includes(organization_id) ? [] : [organization_id];
 };
 
 /** Where the entries are by person, organization and kind: the index that has all of these conditions before the time. */
-export const placeOf = (filter: AuditFilter): Place => {
+export const toPlace = (filter: AuditFilter): Place => {
   const { resource_type, action, build_reason, user_ids } = filter;
   const kind: WantedKind = [resource_type, action, build_reason];
-  const organizations = organizationsOf(filter);
+  const organizations = selectOrganizations(filter);
   const where = { column: "organization_id", ...(organizations && { values: organizations }) };
   if (user_ids) {
     const who = { column: "user_id", values: [...new Set(user_ids)] };
@@ -72,11 +72,11 @@ export const placeOf = (filter: AuditFilter): Place => {
 };
 
 /** What is asked for besides the time and what these runs have to be looked at in rows. */
-export const conditionsOf = (filter: AuditFilter, runs: readonly Run[]): Condition[] => {
+export const toConditions = (filter: AuditFilter, runs: readonly Run[]): Condition[] => {
   const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
-  const { leading, kind = [] } = placeOf(filter);
+  const { leading, kind = [] } = toPlace(filter);
   const all = [
-    ...thingsOf(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
+    ...listThingRuns(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
     ...leading.flatMap(({ column, values }) => (values ? [{ column, values }] : [])),
     ...kind.flatMap((value, n) => (value === undefined ? [] : [{ column: KIND[n] as string, values: [value] }])),
   ];

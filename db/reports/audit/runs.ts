@@ -44,13 +44,13 @@ function* prefixesAt(
     yield known;
     return;
   }
-  for (const value of next.values ?? valuesOf(db, { index, where: known }, next.column)) {
+  for (const value of next.values ?? iterateValues(db, { index, where: known }, next.column)) {
     yield* prefixesAt(db, index, rest, [...known, [next.column, value]]);
   }
 }
 
 /** Each value of a column once, and null: one look into the index for each, however many entries have it. */
-function* valuesOf(db: Database, run: Run, column: string): Generator<Value> {
+function* iterateValues(db: Database, run: Run, column: string): Generator<Value> {
   yield null;
   const least = db.query(`select min(${column}) from ${fromRun(run)} and ${column} > ?`);
   for (let at: Value = ""; ; ) {
@@ -63,12 +63,12 @@ function* valuesOf(db: Database, run: Run, column: string): Generator<Value> {
 
 /** The runs of wanted kinds within a part of an index, each found with one look or two. */
 function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place["kind"]>): Generator<Run> {
-  const runOf = (kind: Kind): Run => ({
+  const makeRun = (kind: Kind): Run => ({
     index,
     where: [...where, ...KIND.map((name, n) => [name, kind[n] as string] as const)],
   });
   if (wanted.every((part) => part !== undefined)) {
-    yield runOf(wanted as Kind);
+    yield makeRun(wanted as Kind);
     return;
   }
   const columns = KIND.join(", ");
@@ -82,7 +82,7 @@ function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place
     const found = greatest.values(...([...valuesIn({ index, where }), ...bound] as never[]))[0] as Kind | undefined;
     if (!found) return;
     const step = nextStep(wanted, found);
-    if (step.matches) yield runOf(found);
+    if (step.matches) yield makeRun(found);
     bound = step.bound;
   }
 }
@@ -96,7 +96,7 @@ const valuesIn = ({ where }: Run): Value[] => where.map(([, value]) => value);
 type Text = { readonly text: string; readonly params: readonly Value[] };
 
 /** Entries of a run within a span that keep the conditions. What does not matter is left out: it would be looked at in every entry. */
-const entriesOf = (run: Run, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
+const selectEntries = (run: Run, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
   const parts: Text[] = [{ text: fromRun(run), params: valuesIn(run) }];
   if (from !== undefined) parts.push({ text: "time >= ?", params: [from] });
   const last = Math.min(to ?? NEVER, cursor?.time ?? NEVER);
@@ -109,8 +109,8 @@ const entriesOf = (run: Run, conditions: readonly Condition[], { from, to, curso
 };
 
 /** Entries of all runs together, in no order. */
-const allOf = ({ runs, conditions }: Source, span: Span): Text => {
-  const parts = runs.map((run) => entriesOf(run, conditions, span));
+const selectAll = ({ runs, conditions }: Source, span: Span): Text => {
+  const parts = runs.map((run) => selectEntries(run, conditions, span));
   return {
     text: parts.map(({ text }) => `select time, key from ${text}`).join(" union all "),
     params: parts.flatMap(({ params }) => params),
@@ -133,12 +133,12 @@ const once = (db: Database, { text, params }: Text): Value[][] => {
 };
 
 /** Keys of a page, newest first. It needs no more runs than it has entries: those whose newest entries are the newest. */
-export const pageOf = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
+export const selectPage = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
   const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
-  const runs = source.runs.length <= 1 ? source.runs : newestOf(db, source, span, most);
+  const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, most);
   const read = (some: readonly Run[], first: number, count: number): Entry[] => {
     if (some.length === 0) return [];
-    const { text, params } = allOf({ ...source, runs: some }, span);
+    const { text, params } = selectAll({ ...source, runs: some }, span);
     return once(db, {
       text: `${text}${NEWEST_FIRST} limit ? offset ?`,
       params: [...params, count, first],
@@ -153,10 +153,10 @@ export const pageOf = (db: Database, source: Source, span: Span, limit: number, 
     .map(([, key]) => key);
 };
 
-const newestOf = (db: Database, { runs, conditions }: Source, span: Span, most: number): Run[] => {
+const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, most: number): Run[] => {
   const found: { run: Run; entry: Entry }[] = [];
   for (const run of runs) {
-    const { text, params } = entriesOf(run, conditions, span);
+    const { text, params } = selectEntries(run, conditions, span);
     const newest = db.query(`select time, key from ${text}${NEWEST_FIRST} limit 1`).values(...(params as never[]))[0];
     if (newest) found.push({ run, entry: newest as unknown as Entry });
   }
@@ -165,10 +165,10 @@ const newestOf = (db: Database, { runs, conditions }: Source, span: Span, most: 
 };
 
 /** How many entries a source has, as far as `most`. */
-export const countOf = (db: Database, { runs, conditions }: Source, span: Span, most: number): number => {
+export const countEntries = (db: Database, { runs, conditions }: Source, span: Span, most: number): number => {
   let count = 0;
   for (const run of runs) {
-    const { text, params } = entriesOf(run, conditions, span);
+    const { text, params } = selectEntries(run, conditions, span);
     const counting = db.query(`select count(*) from (select 1 from ${text} limit ?)`);
     count += Number(counting.values(...(params as never[]), (most - count) as never)[0]?.[0]);
     if (count >= most) break;

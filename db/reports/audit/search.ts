@@ -22,7 +22,7 @@ const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 const owners = alias(users, "owners");
 
 /** Where somebody is a member now, as a column `memberships`; the column given has their id. */
-export const membershipsOf = (user_id: AnySQLiteColumn) =>
+export const selectMemberships = (user_id: AnySQLiteColumn) =>
   sql<
     string[]
   >`(select json_group_array(m.organization_id) from ${organization_members} m where m.user_id = ${user_id})`
@@ -41,7 +41,7 @@ export const shownOrganization = {
 const shownColumns = {
   entry: getTableColumns(audit_logs),
   user: getTableColumns(users),
-  memberships: membershipsOf(audit_logs.user_id),
+  memberships: selectMemberships(audit_logs.user_id),
   organization: shownOrganization,
   workspace: { name: workspaces.name, deleted: workspaces.deleted },
   owner: { username: owners.username },

@@ -10,7 +10,7 @@ import type { Group } from "./walk.ts";
 type Figures = { minutes: number; runs: number; templates: Set<number> };
 
 /** User and app in one number. */
-const useOf = (user: number, app: number): number => user * APPS + app;
+const toUseNumber = (user: number, app: number): number => user * APPS + app;
 const appIn = (use: number): number => use % APPS;
 const APPS = 2 ** 28;
 
@@ -52,7 +52,7 @@ export class AppFigures implements Part {
 
   /** A run goes on over the edge between two blocks. */
   #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
-    const use = useOf(group.user, app);
+    const use = toUseNumber(group.user, app);
     if (atStart) {
       if (group.start + group.low === this.#from) this.#atStart.add(use);
       else if (this.#open.get(use) === group.start) figures.runs--;

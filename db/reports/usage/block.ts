@@ -14,7 +14,7 @@ const USERS = 2 ** 24;
 const TEMPLATES = 2 ** 18;
 
 /** The number of a row: rows lie by block, then user, then template. */
-export const idOf = (block: number, user: number, template: number): number =>
+export const toRowId = (block: number, user: number, template: number): number =>
   (block * USERS + user) * TEMPLATES + template;
 export const templateIn = (id: number): number => id % TEMPLATES;
 export const userIn = (id: number): number => Math.floor(id / TEMPLATES) % USERS;
@@ -26,7 +26,7 @@ export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: 
 export const emptyBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
 
 /** The minutes of one app; made when there are none. */
-export const minutesOf = (block: Block, app: number): Uint8Array => {
+export const getMinutes = (block: Block, app: number): Uint8Array => {
   let minutes = block.apps.get(app);
   if (!minutes) {
     minutes = new Uint8Array(BLOCK);
@@ -43,7 +43,7 @@ export const onesIn = (mask: number): number => {
 };
 
 /** The median of latencies in milliseconds, in half milliseconds; 0 of none. */
-export const medianOf = (samples: readonly { ms: number; count: number }[]): number => {
+export const computeMedian = (samples: readonly { ms: number; count: number }[]): number => {
   const sorted = [...samples].sort((a, b) => a.ms - b.ms);
   const total = sorted.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return 0;
@@ -65,7 +65,7 @@ export const runsIn = (minutes: Uint8Array, from = 0, to = BLOCK): number => {
   return runs;
 };
 
-const sumOf = (minutes: Uint8Array): number => {
+const computeSum = (minutes: Uint8Array): number => {
   let sum = 0;
   for (let i = 0; i < BLOCK; i++) sum += minutes[i] as number;
   return sum;
@@ -74,7 +74,7 @@ const sumOf = (minutes: Uint8Array): number => {
 const sortedApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
 
 /** What stands before the sections of a detail: the number of apps, key and buckets of each, and the buckets with a latency. */
-const headOf = (apps: number): number => 2 + apps * 6 + 2;
+const measureHead = (apps: number): number => 2 + apps * 6 + 2;
 
 /** Everything: after the head a section for each app, a bit for each bucket with use and their minutes; then latencies in the same way. */
 export const packDetail = (block: Block): Uint8Array => {
@@ -82,15 +82,15 @@ export const packDetail = (block: Block): Uint8Array => {
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
   const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
   const inApps = counts.reduce((sum, count) => sum + BYTES + count, 0);
-  const bytes = new Uint8Array(headOf(apps.length) + inApps + BYTES + 2 * latencies);
+  const bytes = new Uint8Array(measureHead(apps.length) + inApps + BYTES + 2 * latencies);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, apps.length, true);
   for (const [i, [app]] of apps.entries()) {
     view.setUint32(2 + i * 6, app, true);
     view.setUint16(6 + i * 6, counts[i] as number, true);
   }
-  view.setUint16(headOf(apps.length) - 2, latencies, true);
-  let at = headOf(apps.length);
+  view.setUint16(measureHead(apps.length) - 2, latencies, true);
+  let at = measureHead(apps.length);
   const mark = (i: number): void => {
     bytes[at + (i >> 3)] = (bytes[at + (i >> 3)] as number) | (1 << (i & 7));
   };
@@ -125,7 +125,7 @@ export class Detail {
     this.#bytes = bytes;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const apps = view.getUint16(0, true);
-    let at = headOf(apps);
+    let at = measureHead(apps);
     for (let i = 0; i < apps; i++) {
       this.#sections.set(view.getUint32(2 + i * 6, true), at);
       at += BYTES + view.getUint16(6 + i * 6, true);
@@ -174,7 +174,7 @@ export const unpackDetail = (bytes: Uint8Array): Block => {
   const detail = new Detail(bytes);
   const block = emptyBlock();
   for (const app of detail.apps) {
-    const minutes = minutesOf(block, app);
+    const minutes = getMinutes(block, app);
     detail.each(app, 0, BLOCK, (i, one) => {
       minutes[i] = one;
     });
@@ -199,13 +199,13 @@ export const packDigest = (block: Block): Uint8Array => {
   for (let i = 0; i < BLOCK; i++) {
     if (any[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
   }
-  view.setUint16(BYTES, sumOf(any), true);
+  view.setUint16(BYTES, computeSum(any), true);
   view.setUint16(BYTES + 2, apps.length, true);
   view.setUint16(BYTES + 4, latencies.size, true);
   let at = HEAD;
   for (const [app, minutes] of apps) {
     view.setUint32(at, app, true);
-    view.setUint16(at + 4, sumOf(minutes), true);
+    view.setUint16(at + 4, computeSum(minutes), true);
     view.setUint16(at + 6, runsIn(minutes), true);
     view.setUint8(at + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
     at += APP;

@@ -36,8 +36,8 @@ export class Intervals implements Part {
   }
 
   add({ user, start, high, rows }: Group): void {
-    const { from, lows, ends } = this.#windowsOf(start, high);
-    const marks = rows.map(({ template }) => this.#marksOf(template));
+    const { from, lows, ends } = this.#makeWindows(start, high);
+    const marks = rows.map(({ template }) => this.#makeMarks(template));
     let counted = this.#counted.get(user) ?? -1;
     for (let w = 0; w < lows.length; w++) {
       const [i, low, end] = [from + w, lows[w] as number, ends[w] as number];
@@ -55,7 +55,7 @@ export class Intervals implements Part {
   }
 
   /** Where the intervals lie in a block; the same for all its groups, which come one after the other. */
-  #windowsOf(start: number, high: number): Windows {
+  #makeWindows(start: number, high: number): Windows {
     if (this.#windows.start === start) return this.#windows;
     const from = this.#indexAt(start);
     const [lows, ends]: [number[], number[]] = [[], []];
@@ -69,7 +69,7 @@ export class Intervals implements Part {
     return this.#windows;
   }
 
-  #marksOf(template: number): Uint8Array {
+  #makeMarks(template: number): Uint8Array {
     let marks = this.#marks.get(template);
     if (!marks) {
       marks = new Uint8Array(this.#users.length);

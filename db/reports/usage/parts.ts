@@ -36,7 +36,7 @@ export class Deps {
     const parts: P[] = [];
     for (const [from, to] of cut(span)) {
       const key = `${wanted.name} ${templates} ${from} ${to}`;
-      const version = await versionOf(read, from, to);
+      const version = await loadVersion(read, from, to);
       const known = this.#kept.get(key);
       if (known?.version === version) {
         this.#forget(key);
@@ -71,7 +71,7 @@ export class Deps {
 }
 
 /** Versions only grow, so that their sum changes with each of them. */
-const versionOf = async (read: Rows, from: number, to: number): Promise<number> => {
+const loadVersion = async (read: Rows, from: number, to: number): Promise<number> => {
   const sum = "select coalesce(sum(version), 0) from usage_blocks where block between ? and ?";
   const [row] = await read(sum, [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)]);
   return Number(row?.[0]);

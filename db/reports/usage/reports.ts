@@ -34,13 +34,13 @@ export type ReportArgs = {
 /** The bucket that begins at or after a time: a bucket belongs to the day in which it begins. */
 const bucketAt = (ms: number): number => Math.ceil(ms / BUCKET_MS);
 
-const keysOf = async (read: Rows, kind: number): Promise<Map<number, string>> =>
+const loadKeys = async (read: Rows, kind: number): Promise<Map<number, string>> =>
   new Map((await read("select key, name from usage_keys where kind = ?", [kind])) as [number, string][]);
 
 type Scope = { readonly span: Span; readonly templates: ReadonlyMap<number, string> };
 
-const scopeOf = async (read: Rows, args: ReportArgs): Promise<Scope> => {
-  const templates = await keysOf(read, KEY_KINDS.template);
+const loadScope = async (read: Rows, args: ReportArgs): Promise<Scope> => {
+  const templates = await loadKeys(read, KEY_KINDS.template);
   const wanted = args.templates && new Set(args.templates);
   const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
   // Nothing has been used yet after now: a range that reaches there takes its last block whole.
@@ -48,7 +48,7 @@ const scopeOf = async (read: Rows, args: ReportArgs): Promise<Scope> => {
   return { span: { from: bucketAt(args.from), to, templates: keys }, templates };
 };
 
-const idsOf = ({ templates }: Scope, keys: Iterable<number>): string[] =>
+const listIds = ({ templates }: Scope, keys: Iterable<number>): string[] =>
   [...keys].flatMap((key) => templates.get(key) ?? []).sort();
 
 type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
@@ -82,25 +82,25 @@ const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
   const users = await byUser(read, used, ({ id, username, avatar_url }, row) => ({
     avatar_url,
     ...show(row),
-    template_ids: idsOf(scope, row.templates),
+    template_ids: listIds(scope, row.templates),
     user_id: id,
     username,
   }));
   const all = new Set<number>();
   for (const { templates } of used.values()) for (const template of templates) all.add(template);
-  return JSON.stringify({ report: { ...times(args), template_ids: idsOf(scope, all), users } });
+  return JSON.stringify({ report: { ...times(args), template_ids: listIds(scope, all), users } });
 };
 
 /** Seconds of any use by user. */
 const userActivity = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
-  const scope = await scopeOf(read, args);
+  const scope = await loadScope(read, args);
   const parts = await kept.of(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
   return ofUsers(read, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles over the buckets' latencies; -1 for those who used something without any. */
 const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
-  const scope = await scopeOf(read, args);
+  const scope = await loadScope(read, args);
   const parts = await kept.of(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
   return ofUsers(read, args, scope, Latencies.joined(parts), ({ counts }) => {
     const [p50, p95] = counts.percentiles([0.5, 0.95]);
@@ -110,7 +110,7 @@ const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<st
 
 /** Active users by interval and in all, use of apps, and values of parameters. */
 const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
-  const scope = await scopeOf(read, args);
+  const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
   const edges = wantsIntervals ? (args.edges ?? []) : [];
@@ -127,14 +127,14 @@ const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promis
     end_time: rfc3339(edges[i + 1] as number),
     interval,
     start_time: rfc3339(edges[i] as number),
-    template_ids: idsOf(scope, templates),
+    template_ids: listIds(scope, templates),
   }));
   const report = async () => ({
     active_users: used.users,
-    apps_usage: await used.apps.show(read, (keys) => idsOf(scope, keys)),
+    apps_usage: await used.apps.show(read, (keys) => listIds(scope, keys)),
     ...times(args),
     parameters_usage: await parametersUsage(read, args),
-    template_ids: idsOf(scope, used.templates),
+    template_ids: listIds(scope, used.templates),
   });
   return JSON.stringify({
     ...(wantsIntervals ? { interval_reports } : {}),
@@ -148,7 +148,7 @@ const daus = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> =
   const buckets = edges.map(bucketAt);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);
   const days = Intervals.joined(
-    await kept.of(read, (await scopeOf(read, args)).span, { name: `days ${buckets.join()}`, make }),
+    await kept.of(read, (await loadScope(read, args)).span, { name: `days ${buckets.join()}`, make }),
   );
   const entries = dates.map((date, i) => ({ amount: days[i]?.users ?? 0, date }));
   return JSON.stringify({ entries, tz_hour_offset });

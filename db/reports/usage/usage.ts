@@ -41,7 +41,7 @@ const countWrites = (blocks: readonly number[]): Statement => ({
   rows: [...new Set(blocks)].map((block) => [block]),
 });
 
-const blockOf = ({ bucket }: { bucket: number }): number => Math.floor(bucket / BLOCK);
+const getBlock = ({ bucket }: { bucket: number }): number => Math.floor(bucket / BLOCK);
 
 /** Minutes are added to those that are there: a minute counts once. */
 export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] => [
@@ -51,7 +51,7 @@ export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] =>
       on conflict (bucket, "user", template, app) do update set mask = usage_minutes.mask | excluded.mask`,
     rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
   },
-  countWrites(rows.map(blockOf)),
+  countWrites(rows.map(getBlock)),
 ];
 
 export const addLatencies = (rows: readonly LatencyRow[]): readonly Statement[] => [
@@ -61,7 +61,7 @@ export const addLatencies = (rows: readonly LatencyRow[]): readonly Statement[] 
       on conflict (bucket, "user", template, ms) do update set "count" = usage_latencies."count" + excluded."count"`,
     rows: rows.map(({ bucket, user, template, ms, count }) => [bucket, user, template, ms, count]),
   },
-  countWrites(rows.map(blockOf)),
+  countWrites(rows.map(getBlock)),
 ];
 
 /** Owner and template of workspaces: {ids}, a JSON array. */

@@ -6,17 +6,17 @@ import {
   BLOCK,
   type Block,
   blockIn,
+  computeMedian,
   Detail,
   Digest,
   emptyBlock,
-  idOf,
+  getMinutes,
   MOST,
-  medianOf,
-  minutesOf,
   onesIn,
   packDetail,
   packDigest,
   templateIn,
+  toRowId,
   touches,
   unpackDetail,
   userIn,
@@ -69,7 +69,7 @@ export class Group {
 /** Rows read at once, rows looked at together, and of one report: a deployment with more needs narrower questions. */
 const PAGE = 5_000;
 const BATCH = 500;
-const MOST_ROWS = 2_000_000;
+const MAX_ROWS = 2_000_000;
 
 /** A packed row as it was read, before it is known whether its detail is needed. */
 type Packed = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
@@ -93,10 +93,10 @@ export const walk = async (
   const show = async (isLast: boolean): Promise<void> => {
     const end = isLast
       ? rows.length
-      : rows.findLastIndex(({ id }) => groupOf(id) !== groupOf(rows.at(-1)?.id ?? 0)) + 1;
+      : rows.findLastIndex(({ id }) => toGroupNumber(id) !== toGroupNumber(rows.at(-1)?.id ?? 0)) + 1;
     const gathered = rows.slice(0, end);
     rows = rows.slice(end);
-    for (const group of await groupsOf(read, gathered, { fresh, span, details })) see(group);
+    for (const group of await loadGroups(read, gathered, { fresh, span, details })) see(group);
   };
   const take = (row: Packed): void => {
     if (templates && !templates.has(templateIn(row.id))) return;
@@ -106,8 +106,8 @@ export const walk = async (
   let count = 0;
   let w = 0;
   for (const [low, high, covered] of stretches(span)) {
-    const [end, page] = [idOf(high, 0, 0), details && !covered ? DETAILED : PLAIN];
-    for (let next = idOf(low, 0, 0); ; ) {
+    const [end, page] = [toRowId(high, 0, 0), details && !covered ? DETAILED : PLAIN];
+    for (let next = toRowId(low, 0, 0); ; ) {
       const found = (await read(page, [next, end])) as [number, Uint8Array, Uint8Array?][];
       for (const [id, digest, detail] of found) {
         while (w < waiting.length && (waiting[w] as number) < id) take(unread(waiting[w++] as number));
@@ -117,7 +117,7 @@ export const walk = async (
       }
       count += found.length;
       if (found.length < PAGE) break;
-      if (count > MOST_ROWS) throw new Error(`more than ${MOST_ROWS} rows of use`);
+      if (count > MAX_ROWS) throw new Error(`more than ${MAX_ROWS} rows of use`);
       next = (found.at(-1)?.[0] ?? end) + 1;
     }
   }
@@ -131,11 +131,11 @@ const DETAILED = `
   where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`;
 
 /** A user in a block. */
-const groupOf = (id: number): number => Math.floor(id / 2 ** 18);
+const toGroupNumber = (id: number): number => Math.floor(id / 2 ** 18);
 
 type How = { readonly fresh: ReadonlyMap<number, Fresh>; readonly span: Span; readonly details: boolean };
 
-const groupsOf = async (read: Rows, rows: readonly Packed[], { fresh, span, details }: How): Promise<Group[]> => {
+const loadGroups = async (read: Rows, rows: readonly Packed[], { fresh, span, details }: How): Promise<Group[]> => {
   // What is not folded yet goes into the detail; the digest follows from it.
   await readDetails(
     read,
@@ -146,12 +146,12 @@ const groupsOf = async (read: Rows, rows: readonly Packed[], { fresh, span, deta
   for (let at = 0; at < rows.length; ) {
     const first = rows[at] as Packed;
     let end = at + 1;
-    while (end < rows.length && groupOf((rows[end] as Packed).id) === groupOf(first.id)) end++;
+    while (end < rows.length && toGroupNumber((rows[end] as Packed).id) === toGroupNumber(first.id)) end++;
     const own = rows.slice(at, end);
     groups.push(
       new Group(
         first.id,
-        own.map((row) => rowOf(row, fresh.get(row.id))),
+        own.map((row) => toRow(row, fresh.get(row.id))),
         span,
       ),
     );
@@ -168,7 +168,7 @@ const groupsOf = async (read: Rows, rows: readonly Packed[], { fresh, span, deta
   return groups;
 };
 
-const rowOf = (row: Packed, more: Fresh | undefined): UsageRow => {
+const toRow = (row: Packed, more: Fresh | undefined): UsageRow => {
   const template = templateIn(row.id);
   const packed = (): Uint8Array => row.detail ?? packDetail(emptyBlock());
   if (!more) return { template, digest: new Digest(row.digest as Uint8Array), detail: () => new Detail(packed()) };
@@ -209,7 +209,7 @@ type Fresh = {
 const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fresh>> => {
   const fresh = new Map<number, Fresh>();
   const of = (bucket: number, user: number, template: number): Fresh => {
-    const id = idOf(Math.floor(bucket / BLOCK), user, template);
+    const id = toRowId(Math.floor(bucket / BLOCK), user, template);
     let one = fresh.get(id);
     if (!one) {
       one = { minutes: [], latencies: new Map() };
@@ -242,10 +242,10 @@ const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fre
 };
 
 const addAll = (block: Block, { minutes, latencies }: Fresh): void => {
-  minutesOf(block, ANY);
+  getMinutes(block, ANY);
   for (const { at, app, mask } of minutes) {
-    const counted = minutesOf(block, app);
+    const counted = getMinutes(block, app);
     counted[at] = Math.min(MOST, (counted[at] as number) + onesIn(mask));
   }
-  for (const [at, samples] of latencies) block.latency[at] ||= medianOf(samples);
+  for (const [at, samples] of latencies) block.latency[at] ||= computeMedian(samples);
 };

@@ -19,14 +19,14 @@ type Begin = (feed: Feed) => () => void;
 const PING = '{"type":"ping"}';
 const heartbeat = new WeakMap<ApiContext, Heartbeat>();
 
-const heartbeatOf = (ctx: ApiContext): Heartbeat => {
+const makeHeartbeat = (ctx: ApiContext): Heartbeat => {
   const known = heartbeat.get(ctx) ?? new Heartbeat(ctx.clock);
   heartbeat.set(ctx, known);
   return known;
 };
 
 export const feed = (ctx: ApiContext, caller: UserCaller, request: Request, access: Access, begin: Begin): Response => {
-  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(heartbeatOf(ctx), begin));
+  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(makeHeartbeat(ctx), begin));
   return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
 };
 

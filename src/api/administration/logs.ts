@@ -29,7 +29,7 @@ const query = t.Object({
   after_id: t.Optional(t.Integer({ description: "Only lines behind the one with this id." })),
 });
 
-const levelOf = (text: string | undefined): number => {
+const parseLevel = (text: string | undefined): number => {
   if (text === undefined) return 0;
   const at = LOG_LEVELS.indexOf(text as ServerLogLine["level"]);
   if (at < 0) throw invalidField("level", `must be one of ${LOG_LEVELS.join(", ")}`);
@@ -45,7 +45,7 @@ const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine =
 });
 
 const wanted = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {
-  const least = levelOf(level);
+  const least = parseLevel(level);
   const words = search?.toLowerCase();
   return (line) =>
     LOG_LEVELS.indexOf(line.level as ServerLogLine["level"]) >= least &&

@@ -16,7 +16,7 @@ import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { ContainerWatch } from "./containers-watch.ts";
 
-const MOST_LABELS = 100;
+const MAX_LABELS = 100;
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
 
 export const agentContainers = (ctx: ApiContext) =>
@@ -25,7 +25,7 @@ export const agentContainers = (ctx: ApiContext) =>
     .get(
       "/:workspaceagent/containers",
       async ({ caller, params, request }) => {
-        const labels = labelsOf(request, caller.compat);
+        const labels = parseLabels(request, caller.compat);
         const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         return shownListing(await askContainers(ctx, agent_id, "GET", labels), caller.compat);
       },
@@ -84,11 +84,11 @@ export const agentContainers = (ctx: ApiContext) =>
     );
 
 /** The query as the daemon gets it. 400 for what is no `key=value`, and for none at all from callers of the first kind. */
-const labelsOf = (request: Request, compat: boolean): string => {
+const parseLabels = (request: Request, compat: boolean): string => {
   // As they were sent: the values of labels may have commas.
   const labels = new URL(request.url).searchParams.getAll("label");
   if (labels.length === 0 && !compat) throw invalidField("label", "is required");
-  if (labels.length > MOST_LABELS) throw invalidField("label", `may be given ${MOST_LABELS} times`);
+  if (labels.length > MAX_LABELS) throw invalidField("label", `may be given ${MAX_LABELS} times`);
   if (labels.some((one) => one.indexOf("=") < 1)) throw invalidField("label", "must be key=value");
   return labels.length === 0 ? "" : `?${new URLSearchParams(labels.map((one): [string, string] => ["label", one]))}`;
 };

@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { askContainers } from "#domain/agents/containers.ts";
-import { usableAgentAt, workspaceOf } from "#domain/agents/find.ts";
+import { toWorkspace, usableAgentAt } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -67,6 +67,6 @@ export const agentDevcontainers = (ctx: ApiContext) =>
 /** The agent, for those who may change its workspace. 404 when they may not use it, 403 when they may only use it. */
 const changeable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
   const place = await usableAgentAt(ctx.store, id, caller);
-  if (!mayUpdateWorkspace(caller, workspaceOf(place))) throw forbidden();
+  if (!mayUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();
   return place.agent_id;
 };

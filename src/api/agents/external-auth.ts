@@ -9,7 +9,7 @@ import { gitCredential, type Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -22,19 +22,19 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         if (caller.api_key_scope === "no_user_data") {
           throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
-        const listen = flagOf(query.listen);
+        const listen = parseFlag(query.listen);
         const provider = providerIn(ctx, query);
-        if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
+        if (!listen) return (await loadToken(ctx, caller, provider)) ?? unlinked(ctx, provider);
         const wait = new Wait(ctx, caller, provider.id, request);
         try {
           // Heard before it is looked at, or a link in between would be lost.
-          const known = await tokenOf(ctx, caller, provider);
+          const known = await loadToken(ctx, caller, provider);
           if (known) return known;
           ctx.requests.exempt(request);
           if (request.signal.aborted) wait.end();
           request.signal.addEventListener("abort", () => wait.end(), { once: true });
           while (await wait.next()) {
-            const token = await tokenOf(ctx, caller, provider);
+            const token = await loadToken(ctx, caller, provider);
             if (token) return token;
           }
           throw new AppError("overloaded", "The wait has ended; no account was linked.");
@@ -78,7 +78,7 @@ const providerIn = ({ links }: ApiContext, { match = "", id = "" }: { match?: st
   ]);
 };
 
-const tokenOf = async (
+const loadToken = async (
   { links }: ApiContext,
   { owner_id }: AgentCaller,
   provider: Provider,

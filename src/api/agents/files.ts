@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { dispositionOf } from "#domain/chats/file-name.ts";
+import { formatDisposition } from "#domain/chats/file-name.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -10,11 +10,11 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const LONGEST_PATH = 4_096;
+const MAX_PATH_LENGTH = 4_096;
 const BYTES = "application/octet-stream";
 
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
-const path = (description: string) => t.String({ minLength: 1, maxLength: LONGEST_PATH, description });
+const path = (description: string) => t.String({ minLength: 1, maxLength: MAX_PATH_LENGTH, description });
 const WHERE = "Relative to the agent's folder unless it begins with / or ~.";
 
 export const agentFiles = (ctx: ApiContext) =>
@@ -46,10 +46,10 @@ export const agentFiles = (ctx: ApiContext) =>
       async ({ caller, params, query }) => {
         const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const { size, bytes } = await readAgentFile(ctx, agent_id, query.path, query.limit);
-        return new Response(streamOf(bytes), {
+        return new Response(toStream(bytes), {
           headers: {
             "content-type": BYTES,
-            "content-disposition": dispositionOf("attachment", query.path.split("/").at(-1) ?? ""),
+            "content-disposition": formatDisposition("attachment", query.path.split("/").at(-1) ?? ""),
             "cache-control": "private, no-store",
             "content-security-policy": "default-src 'none'; sandbox",
             "x-content-type-options": "nosniff",
@@ -78,7 +78,7 @@ export const agentFiles = (ctx: ApiContext) =>
     );
 
 /** Read as fast as the client takes it; a client that goes away ends the agent's answer, too. */
-const streamOf = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> =>
+const toStream = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>({
     async pull(to) {
       try {

@@ -3,7 +3,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
-import { mayManageKeysOf } from "#domain/access.ts";
+import { mayManageKeys } from "#domain/access.ts";
 import { userPath as params, userAt } from "#domain/users/find.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
@@ -52,7 +52,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
 export const userGitSshKey = (ctx: ApiContext) => {
   const userIdAt = async (text: string, caller: UserCaller): Promise<string> => {
     const { id } = await userAt(ctx.store, text, caller);
-    if (!mayManageKeysOf(caller, id)) throw forbidden();
+    if (!mayManageKeys(caller, id)) throw forbidden();
     return id;
   };
   return routes()

@@ -88,13 +88,13 @@ const signIn = async (
     const detail = error instanceof IdentityError ? `${error.message}.` : "It is malformed.";
     throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
   });
-  const agent_id = await agentOf(ctx, instance_id, agent_name);
-  const session_token = tokenOf(ctx, agent_id);
+  const agent_id = await findAgent(ctx, instance_id, agent_name);
+  const session_token = makeToken(ctx, agent_id);
   await ctx.agents.ask(agent_id, "signIn", { token_hash: sha256(session_token) });
   return { session_token };
 };
 
-const agentOf = async ({ store }: ApiContext, instance_id: string, name: string | undefined): Promise<string> => {
+const findAgent = async ({ store }: ApiContext, instance_id: string, name: string | undefined): Promise<string> => {
   const candidates = await store.all(listAgentsOfInstance({ instance_id }));
   const fitting = name ? candidates.filter((agent) => agent.name === name) : candidates;
   const [first, ...others] = fitting;
@@ -112,5 +112,5 @@ const agentOf = async ({ store }: ApiContext, instance_id: string, name: string 
  * The token of an agent that signs in this way; the one before it counts for a second more at most. Only its digest is stored, and yet it is the same each time: the programs of one
  * machine all sign in for themselves and must not sign each other out. It dies with its build like every agent token.
  */
-const tokenOf = ({ encryption }: ApiContext, agent_id: string): string =>
+const makeToken = ({ encryption }: ApiContext, agent_id: string): string =>
   encryption.deriveUuid(`agent_token:${agent_id}`);

@@ -48,7 +48,7 @@ export class LogFollowers {
     }
     followed.sockets.add(socket);
     followed.fresh.set(socket, cursor);
-    socket.follow(topicOf(agent_id, compress));
+    socket.follow(toTopic(agent_id, compress));
   }
 
   leave(agent_id: string, socket: Socket): void {
@@ -82,8 +82,8 @@ export class LogFollowers {
 
   #publish(agent_id: string, logs: readonly AgentLog[]): void {
     const { sockets } = this.#ctx;
-    const compressed = topicOf(agent_id, true);
-    const plain = topicOf(agent_id, false);
+    const compressed = toTopic(agent_id, true);
+    const plain = toTopic(agent_id, false);
     const crowd = sockets.followersOf(compressed);
     if (crowd + sockets.followersOf(plain) === 0) return;
     const back = this.#setAside(agent_id, logs);
@@ -126,5 +126,5 @@ export class LogFollowers {
   }
 }
 
-const topicOf = (agent_id: string, compress: boolean): string =>
+const toTopic = (agent_id: string, compress: boolean): string =>
   compress ? `agent_logs:${agent_id}` : `agent_logs_plain:${agent_id}`;

@@ -89,7 +89,7 @@ export class LogHistory {
 
   #keep(key: string, page: HistoryPage): void {
     this.#kept.set(key, page);
-    this.#keptChars += charsOf(page);
+    this.#keptChars += countChars(page);
     for (const first of this.#kept.keys()) {
       if (this.#keptChars <= KEPT_CHARS) return;
       this.#drop(first);
@@ -100,8 +100,8 @@ export class LogHistory {
     const page = this.#kept.get(key);
     if (!page) return;
     this.#kept.delete(key);
-    this.#keptChars -= charsOf(page);
+    this.#keptChars -= countChars(page);
   }
 }
 
-const charsOf = ({ frames }: HistoryPage): number => frames.reduce((sum, { length }) => sum + length, 0);
+const countChars = ({ frames }: HistoryPage): number => frames.reduce((sum, { length }) => sum + length, 0);

@@ -2,7 +2,7 @@
 // (facts/platform 3.1 and 4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
-import { cursorQuery, flagOf, flagQuery, textQuery } from "../http/query.ts";
+import { cursorQuery, flagQuery, parseFlag, textQuery } from "../http/query.ts";
 
 export const LogQuery = t.Object({
   before: cursorQuery("Only lines with a smaller id; not with `follow`."),
@@ -27,7 +27,7 @@ export type LogRequest = {
  */
 export const logRequest = (query: Static<typeof LogQuery>): LogRequest => {
   const wrong: Validation[] = [];
-  const isSet = (text: string | undefined): boolean => text === "" || flagOf(text);
+  const isSet = (text: string | undefined): boolean => text === "" || parseFlag(text);
   const follow = isSet(query.follow);
   const format = query.format ?? "json";
   if (format !== "json" && format !== "text") wrong.push({ field: "format", detail: "must be json or text" });

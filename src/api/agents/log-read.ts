@@ -8,8 +8,8 @@ import { type LogPages, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
 /** More is not answered at once; the caller goes on with `after`. */
-const MOST_LINES = 50_000;
-const MOST_CHARS = 16 * 1024 * 1024;
+const MAX_LINES = 50_000;
+const MAX_CHARS = 16 * 1024 * 1024;
 
 /** The stored lines between the cursors. Clients of the upstream kind get text without colours of ours. */
 export const readLogs = async (
@@ -19,10 +19,10 @@ export const readLogs = async (
   plain: boolean,
 ): Promise<Response> => {
   const parts: string[] = [];
-  const text = request.format === "text" ? textOf(await pages.sources(place.agent_id), place, plain) : undefined;
+  const text = request.format === "text" ? makeFormatter(await pages.sources(place.agent_id), place, plain) : undefined;
   let after = request.after;
   let chars = 0;
-  for (let lines = 0; lines < MOST_LINES && chars < MOST_CHARS; lines += PAGE_LINES) {
+  for (let lines = 0; lines < MAX_LINES && chars < MAX_CHARS; lines += PAGE_LINES) {
     const rows = await pages.read(place.agent_key, after, request.before);
     for (const { output } of rows) chars += output.length;
     if (text) parts.push(...rows.map(text));
@@ -39,7 +39,7 @@ export const readLogs = async (
 const COLOURS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
 const RESET = "\x1b[0m";
 
-const textOf = (
+const makeFormatter = (
   sources: ReadonlyMap<number, { display_name: string }>,
   place: AgentPlace,
   plain: boolean,

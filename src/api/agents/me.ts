@@ -54,7 +54,7 @@ export const agentReports = (ctx: ApiContext) =>
         const outcome = await ctx.agents.ask(caller.agent_id, "appendLogs", {
           log_source_id: body.log_source_id,
           logs: body.logs,
-          batch_id: batchOf(request, body),
+          batch_id: toBatchName(request, body),
         });
         if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
         return STORED;
@@ -102,7 +102,7 @@ export const agentReports = (ctx: ApiContext) =>
     );
 
 /** Names the batch of a request by its key, and says what is in it. */
-const batchOf = (request: Request, body: object): string | undefined => {
+const toBatchName = (request: Request, body: object): string | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > 128) throw invalidField("Idempotency-Key", "must have at most 128 characters");
   return key === "" ? undefined : batchName(key, sha256(JSON.stringify(body)));

@@ -10,7 +10,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const LIMIT_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const MAX_ANSWER = 1024 * 1024;
 
 export const agentPorts = (ctx: ApiContext) =>
@@ -40,7 +40,7 @@ export const agentPorts = (ctx: ApiContext) =>
 
 const listeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
   const late = new AbortController();
-  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {
     const request = { method: "GET", path: "/api/v0/listening-ports", signal: late.signal };
     const response = await ctx.agentHttp.request(agent_id, request);

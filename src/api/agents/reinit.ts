@@ -15,7 +15,7 @@ import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -25,12 +25,12 @@ export const agentReinit = (ctx: ApiContext) =>
     .get(
       "/me/reinit",
       async ({ caller, query, request }) => {
-        const isDurable = flagOf(query.wait);
+        const isDurable = parseFlag(query.wait);
         const claim = new Claim(ctx, caller, request);
         try {
           // Heard before it is looked at, or a claim in between would be lost.
           await claim.look(isDurable);
-          if (wantsEvents(request, caller)) return streamOf(ctx, request, claim);
+          if (wantsEvents(request, caller)) return streamEvents(ctx, request, claim);
           ctx.requests.exempt(request);
           return await claim.answered(request.signal);
         } catch (error) {
@@ -61,7 +61,7 @@ const notPrepared = (): AppError =>
 const wantsEvents = (request: Request, { compat }: AgentCaller): boolean =>
   compat || (request.headers.get("accept") ?? "").includes("text/event-stream");
 
-const streamOf = (ctx: ApiContext, request: Request, claim: Claim): Response =>
+const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response =>
   eventStream(ctx, request, (stream) => {
     void claim.settled.then((event) => {
       if (event) stream.send("data", JSON.stringify(event));

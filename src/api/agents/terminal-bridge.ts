@@ -89,7 +89,7 @@ export class TerminalBridge implements SocketHandler {
       stream = await this.#ctx.dialer.dial(this.#agentId, AGENT_PORT.terminal, this.#gone.signal);
       await stream.write(encodeTerminalRequest(this.#request));
     } catch (error) {
-      socket.close(CLOSE.internal, wordsOf(error));
+      socket.close(CLOSE.internal, formatError(error));
       return;
     }
     this.#events.used();
@@ -144,7 +144,7 @@ export class TerminalBridge implements SocketHandler {
 
 const goneWords = (message: string): string => `the agent has gone away: ${message}`;
 
-const wordsOf = (error: unknown): string => {
+const formatError = (error: unknown): string => {
   if (!(error instanceof AppError)) return "the terminal could not be opened";
   return error.detail === "" ? error.message : `${error.message} ${error.detail}`;
 };

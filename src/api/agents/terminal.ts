@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { useOf } from "#domain/agents/use.ts";
+import { trackUse } from "#domain/agents/use.ts";
 import type { End } from "#domain/connections/log.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { byUser } from "#domain/workspaces/find.ts";
@@ -20,12 +20,12 @@ import { TerminalBridge } from "./terminal-bridge.ts";
 // Without bounds in the schema: Elysia reports those without the name of the parameter.
 const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
 
-const sideOf = (name: "height" | "width", side = 80): number => {
+const parseSide = (name: "height" | "width", side = 80): number => {
   if (side < 1 || side > MAX_SIDE) throw invalidField(name, `must be from 1 to ${MAX_SIDE}`);
   return side;
 };
 
-const backendOf = (name = "buffered", container: string): string => {
+const parseBackend = (name = "buffered", container: string): string => {
   if (name !== "buffered" && name !== "screen") throw invalidField("backend_type", "must be buffered or screen");
   if (name === "screen" && container !== "") throw invalidField("backend_type", "must be buffered in a container");
   return name;
@@ -41,14 +41,14 @@ export const agentTerminal = (ctx: ApiContext) =>
         const { reconnect, command = "", container = "", container_user = "" } = query;
         const terminal: TerminalRequest = {
           ID: reconnect.toLowerCase(),
-          Height: sideOf("height", query.height),
-          Width: sideOf("width", query.width),
+          Height: parseSide("height", query.height),
+          Width: parseSide("width", query.width),
           Command: command,
           Container: container,
           ContainerUser: container_user,
-          BackendType: backendOf(query.backend_type, container),
+          BackendType: parseBackend(query.backend_type, container),
         };
-        const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+        const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
         // Once it is a socket the request tells nothing any more.
         const by = connectedBy(ctx, caller, request);
         const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });

@@ -12,13 +12,13 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 
 /** A name and no path: what would lead elsewhere, or could not be shown, is refused. */
-const nameOf = (name: string): string => {
+const parseName = (name: string): string => {
   const isPlain = !/[/\\]|\p{Cc}/u.test(name) && name !== "." && name !== "..";
-  if (name === "" || Buffer.byteLength(name) > LONGEST_NAME || !isPlain) {
-    throw invalidField("name", `must be a file name of 1 to ${LONGEST_NAME} bytes`);
+  if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH || !isPlain) {
+    throw invalidField("name", `must be a file name of 1 to ${MAX_NAME_LENGTH} bytes`);
   }
   return name;
 };
@@ -36,7 +36,7 @@ export const agentUpload = (ctx: ApiContext) =>
         return status(
           201,
           await uploadToAgent(ctx, agent_id, {
-            name: nameOf(name),
+            name: parseName(name),
             terminal: terminal.toLowerCase(),
             folder,
             replace,

@@ -16,7 +16,7 @@ import { ModelError } from "#src/llm/model.ts";
 import { withoutSecrets } from "#src/llm/secrets.ts";
 import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
-import { pathOf } from "../http/errors.ts";
+import { getPath } from "../http/errors.ts";
 import type { Who } from "../http/identify.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
 import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
@@ -67,7 +67,7 @@ export class AiGateway {
 
   /** Answers a request to the gateway, in the words of its dialect whatever happens. */
   async answer(request: Request): Promise<Response> {
-    const { dialect, rest } = gatewayPath(pathOf(request.url)) as { dialect: Dialect; rest: string };
+    const { dialect, rest } = gatewayPath(getPath(request.url)) as { dialect: Dialect; rest: string };
     try {
       const endpoint = findEndpoint(dialect, request.method, rest);
       if (endpoint?.kind === "probe") return new Response(null, { status: 200 });

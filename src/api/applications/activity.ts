@@ -7,7 +7,7 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
 const EVERY_MS = 60_000;
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 export class AppActivity {
   readonly #ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">;
@@ -27,7 +27,7 @@ export class AppActivity {
     const key = `${workspace_id} ${reason}`;
     const at = clock.now();
     if (at - (this.#noted.get(key) ?? -EVERY_MS) < EVERY_MS) return;
-    if (this.#noted.size >= MOST_KEPT) this.#noted.clear();
+    if (this.#noted.size >= MAX_KEPT) this.#noted.clear();
     this.#noted.set(key, at);
     const by = caller && byUser(caller);
     workspaces.ask(workspace_id, "recordActivity", { reason, at, agent_id, by }).catch((error) => {

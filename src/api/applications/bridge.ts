@@ -45,7 +45,7 @@ export class AppBridge implements SocketHandler {
     const message: WebSocketMessage =
       typeof data === "string" ? { kind: "text", text: data } : { kind: "binary", bytes: data.slice() };
     // A character is at most three bytes, so this is never far off.
-    this.#waiting += sizeOf(message);
+    this.#waiting += measureSize(message);
     if (this.#waiting > MAX_WAITING) {
       socket.close(CLOSE.tryLater, "more than the app reads");
       return;
@@ -82,7 +82,7 @@ export class AppBridge implements SocketHandler {
           continue;
         }
         await this.#app.send(message);
-        this.#waiting -= sizeOf(message);
+        this.#waiting -= measureSize(message);
         if (message.kind === "close") return await this.#app.end();
       }
     } catch {
@@ -128,5 +128,5 @@ export class AppBridge implements SocketHandler {
 const isSendable = (code: number): boolean =>
   (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
 
-const sizeOf = (message: WebSocketMessage): number =>
+const measureSize = (message: WebSocketMessage): number =>
   message.kind === "text" ? message.text.length : message.kind === "close" ? 0 : message.bytes.byteLength;

@@ -4,7 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
-import { scopesOf } from "#domain/users/keys.ts";
+import { listScopes } from "#domain/users/keys.ts";
 import { startAppSession } from "#domain/users/sign-in.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
@@ -78,8 +78,8 @@ export class HandOver {
     const parent = await this.#ctx.store.get(findKeyWithUser({ id: session.parent }));
     if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;
     const isAllowed = isAllowedFrom(parent.allowed_addresses, this.#ctx.addresses.of(request));
-    if (!isAllowed || !allows(scopesOf(parent), "workspace:application_connect")) return undefined;
-    const caller = await personOf(session.token, request, who);
+    if (!isAllowed || !allows(listScopes(parent), "workspace:application_connect")) return undefined;
+    const caller = await loadPerson(session.token, request, who);
     return caller && { caller, parent: session.parent };
   }
 
@@ -94,7 +94,7 @@ export class HandOver {
 }
 
 /** The person an API key speaks for; one of another kind, for other things or that is void is as good as none for an app. */
-export const personOf = async (token: string, request: Request, who: Who): Promise<UserCaller | undefined> => {
+export const loadPerson = async (token: string, request: Request, who: Who): Promise<UserCaller | undefined> => {
   if (!KEY_FORM.test(token)) return undefined;
   const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);
   if (identity instanceof AppError || identity.kind !== "user") return undefined;

@@ -34,14 +34,14 @@ const HOP_BY_HOP = new Set([
 export const HOPS_HEADER = "slipway-hops";
 const MAX_HOPS = 4;
 
-const hopsOf = (headers: Headers): number => {
+const countHops = (headers: Headers): number => {
   const hops = headers.get(HOPS_HEADER);
   if (hops === null) return 0;
   return /^\d$/.test(hops) ? Number(hops) : MAX_HOPS;
 };
 
 /** Whether a request comes back to us, as one that an app or a port has led here again and again. */
-export const isLoop = (headers: Headers): boolean => hopsOf(headers) >= MAX_HOPS;
+export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
 /** Said anew by us, or for us alone. */
 const NOT_FORWARDED = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
@@ -72,7 +72,7 @@ export const requestHeaders = (from: Headers, { address, protocol, prefix }: For
   }
   sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
   sent.push(["x-forwarded-host", from.get("host") ?? ""]);
-  sent.push([HOPS_HEADER, String(hopsOf(from) + 1)]);
+  sent.push([HOPS_HEADER, String(countHops(from) + 1)]);
   if (prefix !== "") sent.push(["x-forwarded-prefix", prefix]);
   return sent;
 };
@@ -83,10 +83,10 @@ const appCookies = (cookies: string): string =>
   cookies
     .split(";")
     .map((one) => one.trim())
-    .filter((one) => one !== "" && !OUR_COOKIES.has(nameOf(one)))
+    .filter((one) => one !== "" && !OUR_COOKIES.has(toName(one)))
     .join("; ");
 
-const nameOf = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
+const toName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
 /** The query without our credentials, everything else as it was written. With its question mark, or empty. */
 export const appQuery = (query: string): string => withoutPairs(query, isOurPair);
@@ -159,11 +159,11 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 /** An app's cookie for its own host and path alone; undefined for one that has the name of ours. */
 const appCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
-  if (OUR_COOKIES.has(nameOf(pair))) return undefined;
+  if (OUR_COOKIES.has(toName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
   // Browsers refuse such a name with any other path than the root.
-  if (nameOf(pair).startsWith("__Host-")) return undefined;
+  if (toName(pair).startsWith("__Host-")) return undefined;
   const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
   const below =
     path?.startsWith(`${prefix}/`) || path === prefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;

@@ -1,12 +1,12 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { labelOf } from "#base/links/app-label.ts";
+import { formatLabel } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { type AppHosts, appHosts, nextSignIn } from "#domain/applications/names.ts";
 import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
-import { callers, userOf } from "../http/caller.ts";
+import { callers, getUser } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
@@ -58,11 +58,11 @@ export const applications = (ctx: ApiContext) => {
     .get(
       "/auth-redirect",
       ({ request, query }) => {
-        const caller = userOf(request);
+        const caller = getUser(request);
         // Without a target the browser wants the server itself.
         if (!query.redirect_uri) return redirectTo(ctx.accessUrl.href);
         const target = hosts(request).target(query.redirect_uri);
-        const label = target && labelOf(target.name);
+        const label = target && formatLabel(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
         // As it was written: an app may read its query in its own way.
         target.url.search += `${target.url.search === "" ? "?" : "&"}${KEY_PARAMETER}=${encodeURIComponent(handOver.offer(caller, label))}`;
@@ -71,7 +71,7 @@ export const applications = (ctx: ApiContext) => {
       {
         // A person who came from an app signs in first and then goes on; a program is told.
         transform: ({ request }) => {
-          if (!wantsPage(request)) userOf(request);
+          if (!wantsPage(request)) getUser(request);
         },
         beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(ctx, request)),
         query: t.Object({

@@ -39,24 +39,24 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   const flow = new Flow(ctx, request, passing);
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgraded(ctx, request, passing, flow);
-    const asked = flow.asked(bodyOf(request, hasBody));
+    const asked = flow.asked(getBody(request, hasBody));
     return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
-    const trouble = flow.isLate ? "late" : troubleOf(error);
+    const trouble = flow.isLate ? "late" : findTrouble(error);
     if (!trouble) throw error;
     log("applications").debug("an app did not answer: {error}", { error });
     return passing.trouble(trouble);
   }
 };
 
-const bodyOf = ({ body, headers }: Request, hasBody: boolean) => {
+const getBody = ({ body, headers }: Request, hasBody: boolean) => {
   if (!hasBody || !body) return {};
   const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
   return { body: body as unknown as AsyncIterable<Uint8Array>, ...(length === undefined ? {} : { length }) };
 };
 
-const troubleOf = (error: unknown): Trouble | undefined => {
+const findTrouble = (error: unknown): Trouble | undefined => {
   if (error instanceof RangeError) return "malformed";
   if (error instanceof WireError) {
     return error.failure === "refused" ? "silent" : error.failure === "timeout" ? "late" : "broken";
@@ -92,7 +92,7 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   }
 };
 
-const streamOf = (body: Uint8Array): ReadableStream<Uint8Array> =>
+const toStream = (body: Uint8Array): ReadableStream<Uint8Array> =>
   new ReadableStream({
     start(controller) {
       if (body.byteLength > 0) controller.enqueue(body);
@@ -170,18 +170,18 @@ class Flow {
       if (headers.has("content-type")) return new Response(body, { status, headers });
       // The runtime would call bytes without a type a download; a stream has the type that the app gave it: none.
       headers.set("content-length", String(body.byteLength));
-      return new Response(streamOf(body), { status, headers });
+      return new Response(toStream(body), { status, headers });
     }
     this.#timer.cancel();
     this.#undo.push(whenAppLost(this.#ctx, this.#passing, this.cut));
-    return new Response(this.#streamOf(response), { status, headers });
+    return new Response(this.#toStream(response), { status, headers });
   }
 
   end(): void {
     for (const one of this.#undo.splice(0)) one();
   }
 
-  #streamOf(response: HttpResponse): ReadableStream<Uint8Array> {
+  #toStream(response: HttpResponse): ReadableStream<Uint8Array> {
     const { used } = this.#passing;
     const over = (): void => this.end();
     const { cut } = this;

@@ -2,16 +2,16 @@
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
 
 import { AppError } from "#base/errors.ts";
-import { type AppName, labelOf } from "#base/links/app-label.ts";
+import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import { type AppHosts, appHosts, appPath, firstSignIn } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { connectedBy } from "../http/connected-by.ts";
-import { pathOf } from "../http/errors.ts";
-import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../http/identify.ts";
+import { getPath } from "../http/errors.ts";
+import { cookie, findCredential, SESSION_COOKIE, type Who } from "../http/identify.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
-import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
+import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson } from "./hand-over.ts";
 import { appQuery, BY_PATH, withoutPairs } from "./headers.ts";
 import { isFromOwnPage, isOwnPreflight } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
@@ -50,8 +50,8 @@ export class AppProxy {
 
   /** Answers a request to an app's own host. */
   async onHost(request: Request, name: AppName): Promise<Response> {
-    const label = labelOf(name);
-    const query = queryOf(request.url);
+    const label = formatLabel(name);
+    const query = getQuery(request.url);
     const sealed = request.method === "GET" ? new URLSearchParams(query).get(KEY_PARAMETER) : null;
     if (sealed !== null) return this.#exchange(request, label, sealed);
     const fromCookie = await this.#handOver.callerOf(request, label, this.#who);
@@ -59,7 +59,7 @@ export class AppProxy {
     return this.#serve(request, {
       name,
       prefix: "",
-      rest: pathOf(request.url),
+      rest: getPath(request.url),
       by,
       byCookie: fromCookie !== undefined,
     });
@@ -68,10 +68,10 @@ export class AppProxy {
   /** Answers a request for a path below the access URL. */
   async onPath(request: Request): Promise<Response> {
     if (this.#ctx.config.disable_path_apps) return this.#trouble(request, "disabled");
-    const path = appPath(pathOf(request.url));
+    const path = appPath(getPath(request.url));
     if (!path) return this.#trouble(request, "not_found");
     const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
-    const caller = session && (await personOf(session, request, this.#who));
+    const caller = session && (await loadPerson(session, request, this.#who));
     const by = caller ? { caller } : await this.#byToken(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
   }
@@ -92,14 +92,14 @@ export class AppProxy {
   async #byToken(request: Request): Promise<AppCaller | undefined> {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
-    const token = credentialOf(new Request(request.url, { headers }))?.token;
-    const caller = token === undefined ? undefined : await personOf(token, request, this.#who);
+    const token = findCredential(new Request(request.url, { headers }))?.token;
+    const caller = token === undefined ? undefined : await loadPerson(token, request, this.#who);
     return caller && { caller };
   }
 
   async #serve(request: Request, asked: Asked): Promise<Response> {
     const { name, prefix, rest, by, byCookie } = asked;
-    const query = appQuery(queryOf(request.url));
+    const query = appQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
     const asPreflight = isOwnPreflight(request, from);
@@ -137,7 +137,7 @@ export class AppProxy {
     if (prefix !== "") return elsewhere(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
     const origin = firstSignIn(this.#ctx, request.headers.get("host") ?? "");
     const url = new URL("/api/v2/applications/auth-redirect", origin);
-    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).originOf(labelOf(name))}${rest}${query}`);
+    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).originOf(formatLabel(name))}${rest}${query}`);
     return elsewhere(url.href);
   }
 
@@ -162,7 +162,7 @@ export class AppProxy {
     // What everybody may open gets its parts without a cookie, too.
     if (place.isPublic || cookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
-    if (hasPair(queryOf(request.url), BY_PATH)) {
+    if (hasPair(getQuery(request.url), BY_PATH)) {
       const answer = elsewhere(here);
       answer.headers.append("set-cookie", `${BY_PATH}=1; Path=${prefix}/; HttpOnly; SameSite=Lax`);
       return answer;
@@ -174,7 +174,7 @@ export class AppProxy {
   async #exchange(request: Request, label: string, sealed: string): Promise<Response> {
     try {
       const session = await this.#handOver.exchange(sealed, label);
-      const query = withoutPairs(queryOf(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
+      const query = withoutPairs(getQuery(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
       const answer = elsewhere(`${samePath(request.url)}${query}`);
       answer.headers.append("set-cookie", session);
       return answer;
@@ -189,7 +189,7 @@ export class AppProxy {
   }
 }
 
-const queryOf = (url: string): string => {
+const getQuery = (url: string): string => {
   const at = url.indexOf("?");
   return at < 0 ? "" : url.slice(at);
 };
@@ -205,7 +205,7 @@ const withPair = (query: string, name: string, value: string): string =>
 const hasPair = (query: string, name: string): boolean => new URLSearchParams(query).has(name);
 
 /** A path that begins with two slashes would name another host. */
-const samePath = (url: string): string => pathOf(url).replace(/^\/+/, "/");
+const samePath = (url: string): string => getPath(url).replace(/^\/+/, "/");
 
 const elsewhere = (location: string): Response =>
   new Response(null, {

@@ -25,7 +25,7 @@ export class AppVisits {
 
   /** Something of it was answered so. */
   answered(place: AppPlace, by: ConnectedBy, status_code: number): void {
-    const key = keyOf(place, by);
+    const key = toKey(place, by);
     if (this.used(place, by)) return;
     const { agent_id, isPort, slug, port } = place;
     const end = this.#ctx.connections.begin({
@@ -43,7 +43,7 @@ export class AppVisits {
 
   /** Something has passed; false when no visit is open. Cheap: may be called for every chunk. */
   used(place: AppPlace, by: ConnectedBy): boolean {
-    const key = keyOf(place, by);
+    const key = toKey(place, by);
     const visit = this.#open.get(key);
     if (!visit) return false;
     visit.last = this.#ctx.clock.now();
@@ -68,5 +68,5 @@ export class AppVisits {
   }
 }
 
-const keyOf = ({ agent_id, slug, port }: AppPlace, { user_id, ip, user_agent }: ConnectedBy): string =>
+const toKey = ({ agent_id, slug, port }: AppPlace, { user_id, ip, user_agent }: ConnectedBy): string =>
   JSON.stringify([agent_id, slug ?? port, user_id, ip, user_id === null ? "" : user_agent]);

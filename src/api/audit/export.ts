@@ -6,7 +6,7 @@ import type { AuditCursor } from "#db/reports/audit/runs.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { presentEntry } from "#domain/audit/present.ts";
-import { scopesOf } from "#domain/users/keys.ts";
+import { listScopes } from "#domain/users/keys.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -62,6 +62,6 @@ export const exported = (
 const mayGoOn = async ({ store, clock, draining }: Deps, caller: UserCaller): Promise<boolean> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;
-  if (scopesOf(key).join() !== caller.scopes.join()) return false;
+  if (listScopes(key).join() !== caller.scopes.join()) return false;
   return caller.roles.every((role) => key.roles.includes(role));
 };

@@ -15,7 +15,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { shownAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -34,7 +34,7 @@ const q = t.Optional(
 
 const TYPES: Readonly<Record<Format, string>> = { ndjson: "application/x-ndjson", csv: "text/csv" };
 
-const formatOf = (text = "ndjson"): Format => {
+const parseFormat = (text = "ndjson"): Format => {
   const found = EXPORT_FORMATS.find((one) => one === text);
   if (!found) throw invalidField("format", `must be one of ${EXPORT_FORMATS.join(", ")}`);
   return found;
@@ -50,7 +50,7 @@ export const audit = (ctx: ApiContext) =>
         if (query.limit === undefined && !caller.compat) {
           throw invalid("Query parameters have invalid values.", [{ field: "limit", detail: "is required" }]);
         }
-        const page = pageOf(query);
+        const page = toPage(query);
         const filter = await auditFilter(ctx.store, query.q ?? "", caller);
         await ctx.refused.settled();
         const cursor = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id.toLowerCase() })));
@@ -89,7 +89,7 @@ export const audit = (ctx: ApiContext) =>
       "/export",
       async ({ caller, query }) => {
         const filter = await auditFilter(ctx.store, query.q ?? "", caller);
-        const format = formatOf(query.format);
+        const format = parseFormat(query.format);
         await ctx.refused.settled();
         return new Response(exported(ctx, filter, caller, format), {
           headers: {
@@ -175,7 +175,7 @@ export const audit = (ctx: ApiContext) =>
           operationId: "updateAuditRetention",
           summary: "Say how long entries are kept",
           description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
-          audit: target.writes(setting.settingOf("audit_settings", "retention")),
+          audit: target.writes(setting.settingTarget("audit_settings", "retention")),
           example: { days: 365, sign_in_days: 90, kinds: {} },
           scope: "all",
         }),

@@ -4,9 +4,9 @@ import { AppError } from "#base/errors.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import type { Addresses } from "../http/address.ts";
 import { type Identity, somebodyIn } from "../http/caller.ts";
-import { pathOf } from "../http/errors.ts";
+import { getPath } from "../http/errors.ts";
 import type { Operations } from "../http/operations.ts";
-import { uuidOf } from "../http/request-id.ts";
+import { getRequestUuid } from "../http/request-id.ts";
 
 /**
  * Runs `work`, the answer to this request, on behalf of whoever has sent it. What agents report is left out, but for the one thing
@@ -21,20 +21,20 @@ export const onBehalf = <T>(
   const isAgent = !(identity instanceof AppError) && identity.kind === "agent";
   if (isAgent && request.method !== "PUT") return work();
   return withOrigin(
-    lazyOrigin(() => originOf(request, identity, addresses, operations)),
+    lazyOrigin(() => toOrigin(request, identity, addresses, operations)),
     work,
   );
 };
 
-const originOf = (request: Request, identity: Identity, addresses: Addresses, operations: Operations): Origin => {
+const toOrigin = (request: Request, identity: Identity, addresses: Addresses, operations: Operations): Origin => {
   const caller = somebodyIn(identity);
   const { headers, method, url } = request;
-  const status_code = operations.status(method, pathOf(url), caller?.compat ?? false);
+  const status_code = operations.status(method, getPath(url), caller?.compat ?? false);
   return {
     user_id: caller === undefined ? null : caller.kind === "user" ? caller.user_id : caller.owner_id,
     ip: addresses.of(request) || null,
     user_agent: headers.get("user-agent") ?? "",
-    request_id: uuidOf(request),
+    request_id: getRequestUuid(request),
     ...(status_code === undefined ? {} : { status_code }),
     ...(caller?.kind === "agent" ? { note: { agent: caller.agent_name } } : {}),
   };

@@ -2,7 +2,7 @@
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
 import { isUuid } from "#base/ids.ts";
 import { readCompactionThresholds } from "#db/chats/settings.ts";
-import { readLimitOf } from "#db/chats/usage-limits.ts";
+import { readLimit } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import type { ResourceType } from "#schema/audit.ts";
@@ -10,34 +10,34 @@ import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-ov
 import { type Asked, type AuditTarget, type Find, group, idIn, member, organization, user, writes } from "./targets.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */
-export const settingOf =
+export const settingTarget =
   (resource_type: ResourceType, target: string): Find =>
   async () => ({ resource_type, target });
 
 /** A setting of all chats. */
-export const writesSetting = (name: string): AuditTarget => writes(settingOf("chat_settings", name));
+export const writesSetting = (name: string): AuditTarget => writes(settingTarget("chat_settings", name));
 
 /** What people set for themselves. */
-const ownSettingOf =
+const ownSettingTarget =
   (target: string): Find =>
   async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
 
-export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingOf(name));
+export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingTarget(name));
 
 /** Which model somebody wants in an organization. */
 export const memberModel: Find = async (asked) => {
   const found = await member(asked);
-  const target = overrideOf(asked, OVERRIDE_CONTEXTS);
+  const target = findOverride(asked, OVERRIDE_CONTEXTS);
   return found && target ? { ...found, resource_type: "user_chat_settings", target } : undefined;
 };
 
 export const organizationModel: Find = async (asked) => {
   const found = await organization(asked);
-  const target = overrideOf(asked, ORGANIZATION_CONTEXTS);
+  const target = findOverride(asked, ORGANIZATION_CONTEXTS);
   return found && target ? { ...found, resource_type: "chat_settings", target } : undefined;
 };
 
-const overrideOf = ({ params: { context = "" } }: Asked, contexts: readonly string[]): string | undefined =>
+const findOverride = ({ params: { context = "" } }: Asked, contexts: readonly string[]): string | undefined =>
   contexts.includes(context) ? `model_override.${context}` : undefined;
 
 /** What the caller has linked: their account at a provider, or with `mcp:` before its id at an MCP server. */
@@ -64,13 +64,13 @@ export const modelConfig: Find = async ({ store, params }) => {
 /** When the caller's chats with a model that there is are compacted. */
 export const newThreshold: Find = async (asked) => {
   const params = { model_config: asked.params.model ?? "" };
-  return (await modelConfig({ ...asked, params })) ? ownSettingOf("compaction_threshold")(asked) : undefined;
+  return (await modelConfig({ ...asked, params })) ? ownSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
 export const threshold: Find = async (asked) => {
   const model = idIn(asked.params, "model");
   const set = await readCompactionThresholds(asked.store, asked.user_id);
-  return set.some(([id]) => id === model) ? ownSettingOf("compaction_threshold")(asked) : undefined;
+  return set.some(([id]) => id === model) ? ownSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
 /** The spend limit of a user. */
@@ -81,7 +81,7 @@ export const newUserLimit: Find = async (asked) => {
 
 export const userLimit: Find = async (asked) => {
   const found = await newUserLimit(asked);
-  return found && (await readLimitOf(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
+  return found && (await readLimit(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
 /** The spend limit of each member of a group, or of an organization. */
@@ -93,5 +93,5 @@ export const newGroupLimit: Find = async (asked) => {
 
 export const groupLimit: Find = async (asked) => {
   const found = await newGroupLimit(asked);
-  return found && (await readLimitOf(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
+  return found && (await readLimit(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
 };

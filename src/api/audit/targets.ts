@@ -23,7 +23,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
-import { kindOf } from "#schema/notifications/kinds.ts";
+import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
@@ -103,7 +103,7 @@ export const gitSshKey: Find = async (asked) => {
   return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
 };
 
-const keyOf =
+const findKeyTarget =
   (parameter: string): Find =>
   async (asked) => {
     const owner = await userIn(asked);
@@ -111,10 +111,10 @@ const keyOf =
     if (found?.user_id !== owner?.id || !found) return undefined;
     return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
   };
-export const apiKey = keyOf("key");
-export const session = keyOf("session");
+export const apiKey = findKeyTarget("key");
+export const session = findKeyTarget("session");
 
-export const oauth2Grant = keyOf("grant");
+export const oauth2Grant = findKeyTarget("grant");
 
 export const oauth2App: Find = async ({ store, params }) => {
   const found = await store.get(findOAuth2App({ id: idIn(params, "oauth2_app") }));
@@ -241,7 +241,7 @@ const portShareOr =
 export const portShare = portShareOr(false);
 export const newPortShare = portShareOr(true);
 
-const buildOf = (name: string, id: string) =>
+const buildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
 
 /** A build that was not made: it has no id, and its transition is the action. */
@@ -250,7 +250,7 @@ export const newBuild: Find = async ({ store, params, body }) => {
   if (!found) return undefined;
   const { transition } = (body ?? {}) as { transition?: unknown };
   const action = TRANSITIONS.find((one) => one === transition);
-  const about = { ...found.about, ...buildOf(found.name, found.about.workspace_id), resource_id: NIL_UUID };
+  const about = { ...found.about, ...buildTarget(found.name, found.about.workspace_id), resource_id: NIL_UUID };
   return action ? { ...about, action } : about;
 };
 
@@ -258,7 +258,7 @@ export const newBuild: Find = async ({ store, params, body }) => {
 export const restart: Find = async ({ store, params }) => {
   const found = await workspaceAt(store, idIn(params, "workspace"));
   if (!found) return undefined;
-  const build = buildOf(found.name, found.about.workspace_id);
+  const build = buildTarget(found.name, found.about.workspace_id);
   return { ...found.about, ...build, resource_id: NIL_UUID, action: "start" };
 };
 
@@ -266,7 +266,12 @@ export const workspaceBuild: Find = async ({ store, params }) => {
   const row = await store.get(findBuild({ id: idIn(params, "workspacebuild") }));
   const found = row && (await workspaceAt(store, row.workspace_id));
   if (!found) return undefined;
-  return { ...found.about, ...buildOf(found.name, row.workspace_id), resource_id: row.id, build_reason: row.reason };
+  return {
+    ...found.about,
+    ...buildTarget(found.name, row.workspace_id),
+    resource_id: row.id,
+    build_reason: row.reason,
+  };
 };
 
 export const task: Find = async (asked) => {
@@ -289,6 +294,6 @@ export const chat: Find = async ({ store, params }) => {
 
 /** A kind of notification, which the program knows. */
 export const notificationKind: Find = async ({ params }) => {
-  const kind = kindOf(idIn(params, "notification_template"));
+  const kind = findNoticeKind(idIn(params, "notification_template"));
   return kind && { resource_type: "notification_template", resource_id: kind.id, target: kind.name };
 };

@@ -7,8 +7,8 @@ import { isOwner, mayStartStop } from "#domain/access.ts";
 import { agentView } from "#domain/agents/present.ts";
 import { buildAt } from "#domain/builds/find.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
-import { resourcesOf } from "#domain/builds/resources.ts";
-import { timingsOf } from "#domain/builds/timings.ts";
+import { loadResources } from "#domain/builds/resources.ts";
+import { loadTimings } from "#domain/builds/timings.ts";
 import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts";
 import { Resource } from "#schema/workspaces/resource.ts";
 import { logRequest } from "../agents/log-query.ts";
@@ -119,7 +119,7 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        const resources = await resourcesOf(agentView(ctx, caller), [job]);
+        const resources = await loadResources(agentView(ctx, caller), [job]);
         return resources.get(job.id) ?? [];
       },
       {
@@ -139,7 +139,7 @@ export const builds = (ctx: ApiContext) =>
     .use(buildState(ctx))
     .get(
       "/:workspacebuild/timings",
-      async ({ caller, params }) => timingsOf(ctx.store, await buildAt(ctx, params.workspacebuild, caller)),
+      async ({ caller, params }) => loadTimings(ctx.store, await buildAt(ctx, params.workspacebuild, caller)),
       {
         user,
         params,

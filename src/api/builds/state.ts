@@ -13,7 +13,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -56,7 +56,7 @@ export const buildState = (ctx: ApiContext) =>
         const { build, workspace, job } = await managed(ctx, params.workspacebuild, caller);
         const state = stateFrom(body.state);
         if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
-        const isForced = flagOf(query.force);
+        const isForced = parseFlag(query.force);
         const { provisioner = "" } = (await ctx.store.get(findJob({ id: job.id }))) ?? {};
         const row = await ctx.store.get(findBuild({ id: build.id }));
         if (!row) throw notFound();

@@ -49,8 +49,8 @@ export const chatAcl = (ctx: ApiContext) =>
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, CHAT_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, CHAT_ROLES, problems);
-        const users = sharesOf("user", user_roles);
-        const groups = sharesOf("group", group_roles);
+        const users = toShareChanges("user", user_roles);
+        const groups = toShareChanges("group", group_roles);
         if (users.length + groups.length > CHANGES_LIMIT) {
           problems.push({ field: "user_roles", detail: `must be at most ${CHANGES_LIMIT} at once` });
         } else await checkUsers(ctx, place, caller, users, problems);
@@ -104,7 +104,7 @@ const presentAcl = async ({ store }: ApiContext, place: ChatPlace): Promise<Chat
   };
 };
 
-const sharesOf = (kind: "user" | "group", changes: RoleChanges<"read">): ChatShareChange[] =>
+const toShareChanges = (kind: "user" | "group", changes: RoleChanges<"read">): ChatShareChange[] =>
   Object.entries(changes).map(([subject, role]) => ({ kind, subject, role: role === "" ? null : role }));
 
 const checkUsers = async (

@@ -8,8 +8,8 @@ import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { workspaceFor } from "#domain/chats/create.ts";
 import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
-import { checkModes, labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
-import { permissionsOf } from "#domain/chats/permission-rules.ts";
+import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/input.ts";
+import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { isRepeated, REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { mustAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
@@ -20,12 +20,12 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { CHAT_BODY_LIMIT, chatPath, numberOf, tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, chatPath, parseNumber, tags } from "./paths.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
 /** All fields are checked before any is changed (facts/chats 9). */
-const patchOf = async (
+const buildPatch = async (
   ctx: ApiContext,
   caller: UserCaller,
   chat: ChatPlace,
@@ -37,10 +37,10 @@ const patchOf = async (
     throw new AppError("invalid", "Only root chats can be pinned.");
   }
   const patch: ChatPatch = {};
-  if (title !== undefined) patch.title = titleOf(title);
-  if (labels) patch.labels = labelsOf(labels);
-  if (body.permissions !== undefined) patch.permissions = permissionsOf(body.permissions);
-  const mode = planModeOf(plan_mode);
+  if (title !== undefined) patch.title = parseTitle(title);
+  if (labels) patch.labels = toLabels(labels);
+  if (body.permissions !== undefined) patch.permissions = toPermissions(body.permissions);
+  const mode = parsePlanMode(plan_mode);
   if (mode !== undefined) patch.plan_mode = mode;
   if (workspace_id !== undefined) {
     const detach = workspace_id === NIL_UUID;
@@ -79,7 +79,7 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat",
       async ({ caller, params, body, set }) => {
         const place = await changeableChat(ctx, params.chat, caller);
-        const change = await patchOf(ctx, caller, place, body);
+        const change = await buildPatch(ctx, caller, place, body);
         const { archived, permission_mode } = body;
         const asks = [archived, permission_mode].some((one) => one !== undefined) || change.pin !== null;
         if (asks || Object.keys(change.patch).length > 0) {
@@ -130,7 +130,7 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat/queue/:queuedMessage",
       async ({ caller, params, set }) => {
         const { id } = await changeableChat(ctx, params.chat, caller);
-        await ctx.chats.ask(id, "deleteQueued", { queued_id: numberOf("queuedMessage", params.queuedMessage) });
+        await ctx.chats.ask(id, "deleteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 204;
       },
       {
@@ -150,7 +150,7 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat/queue/:queuedMessage/promote",
       async ({ caller, params, set }) => {
         const { id } = await ownChat(ctx, params.chat, caller);
-        await ctx.chats.ask(id, "promoteQueued", { queued_id: numberOf("queuedMessage", params.queuedMessage) });
+        await ctx.chats.ask(id, "promoteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 202;
         return { message: "The queued message goes next." };
       },

@@ -1,12 +1,12 @@
 // What chats have cost: of one chat, of one user, of everybody (facts/chats 6, facts/agents D 63).
 import { t } from "elysia";
-import { chatCostOf, everybodysCost, userCostOf } from "#domain/chats/cost.ts";
+import { everybodysCost, loadChatCost, loadUserCost } from "#domain/chats/cost.ts";
 import { costRange } from "#domain/chats/cost-range.ts";
 import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -20,7 +20,7 @@ const rangeQuery = {
 export const chatCost = (ctx: ApiContext) =>
   routes()
     .use(callers)
-    .get("/:chat/cost", ({ caller, params }) => chatCostOf(ctx, params.chat, caller), {
+    .get("/:chat/cost", ({ caller, params }) => loadChatCost(ctx, params.chat, caller), {
       user: true,
       params: chatPath,
       response: { 200: ChatCost, ...fails(400, 401, 403, 404) },
@@ -38,7 +38,7 @@ export const chatCost = (ctx: ApiContext) =>
       "/cost/users",
       ({ caller, query }) => {
         const { search = "", limit, offset, ...asked } = query;
-        const page = pageOf({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
+        const page = toPage({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
         return everybodysCost(ctx, caller, costRange(asked, ctx.clock.now()), { search, ...page });
       },
       {
@@ -61,7 +61,7 @@ export const chatCost = (ctx: ApiContext) =>
     )
     .get(
       "/cost/:user/summary",
-      ({ caller, params, query }) => userCostOf(ctx, params.user, caller, costRange(query, ctx.clock.now())),
+      ({ caller, params, query }) => loadUserCost(ctx, params.user, caller, costRange(query, ctx.clock.now())),
       {
         user: true,
         params: t.Object({ user: t.String({ description: "User id, username or `me`." }) }),

@@ -1,7 +1,7 @@
 // Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
 // time (facts/chats 4.16).
 import { readChat } from "#actors/chat/storage/read.ts";
-import { aboutOf } from "#actors/chat/turn/offer.ts";
+import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { changeableChat } from "#domain/chats/find.ts";
 import * as target from "../audit/targets.ts";
@@ -26,7 +26,7 @@ export const deleteChat = (ctx: ApiContext) =>
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
         const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
         if (done === "stale") throw conflict("The chat was brought back meanwhile.");
-        if (chat) ctx.generations.forgetFiles({ ...aboutOf(chat), chat_id: id });
+        if (chat) ctx.generations.forgetFiles({ ...toPromptOf(chat), chat_id: id });
         set.status = 204;
       },
       {

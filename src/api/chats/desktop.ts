@@ -19,7 +19,7 @@ import { Relay } from "./relay.ts";
 /** Bytes of one message of the daemon: as much as it reads at once. */
 const LONGEST = 4 * 1024 * 1024;
 /** Bytes that wait for the desktop; who sends more is cut off. */
-const MOST_WAITING = 4 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 export const chatDesktop = (ctx: ApiContext) =>
   routes({ prefix: "/api/experimental/chats" })
@@ -73,13 +73,13 @@ class DesktopStream implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#relay.run(socket, bytesOf);
+    this.#relay.run(socket, toBytes);
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
     const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
     this.#waiting += bytes.byteLength;
-    if (this.#waiting > MOST_WAITING) {
+    if (this.#waiting > MAX_BUFFERED_BYTES) {
       socket.close(CLOSE.policy, "more than the desktop reads");
       return;
     }
@@ -107,5 +107,5 @@ class DesktopStream implements SocketHandler {
   }
 }
 
-const bytesOf = (message: WebSocketMessage): Uint8Array | undefined =>
+const toBytes = (message: WebSocketMessage): Uint8Array | undefined =>
   message.kind === "binary" ? message.bytes : undefined;

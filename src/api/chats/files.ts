@@ -2,7 +2,7 @@
 // that opens one is told to believe nothing else (rules FL-1 to FL-6).
 import { t } from "elysia";
 import { ANY_TYPE } from "#base/file-signature.ts";
-import { dispositionOf } from "#domain/chats/file-name.ts";
+import { formatDisposition } from "#domain/chats/file-name.ts";
 import { findFile, keepChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
@@ -86,7 +86,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promis
   return new Response(Bun.file(await ctx.blobs.pathOf(hash)), {
     headers: {
       "content-type": media_type.startsWith("text/") ? `${media_type}; charset=utf-8` : media_type,
-      "content-disposition": dispositionOf(media_type === "application/pdf" ? "attachment" : "inline", name),
+      "content-disposition": formatDisposition(media_type === "application/pdf" ? "attachment" : "inline", name),
       "cache-control": `private, max-age=${YEAR_SECONDS}, immutable`,
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'; sandbox",

@@ -41,7 +41,7 @@ type Item =
 /** The batch that was made into a frame last. All followers are told of one batch before the next, so more need not be kept. */
 let framed: { batch: PartBatch; frame: string } | undefined;
 /** One frame of a batch, made once for all followers. */
-const frameOf = (batch: PartBatch): string => {
+const toFrame = (batch: PartBatch): string => {
   if (framed?.batch !== batch) framed = { batch, frame: `[${batch.events.join(",")}]` };
   return framed.frame;
 };
@@ -195,7 +195,7 @@ export class ChatFollower {
     if (known < 0 || known >= batch.events.length) return;
     this.#nextSeq = batch.first_seq + batch.events.length;
     if (known === 0 && batch.events.length <= FRAME_EVENTS && !this.#asked.compat) {
-      this.#sink.send(frameOf(batch));
+      this.#sink.send(toFrame(batch));
       return;
     }
     for (let from = known; from < batch.events.length; from += FRAME_EVENTS) {

@@ -4,8 +4,8 @@ import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
-import { titleOf } from "#domain/chats/input.ts";
-import { chatIdOf, isMadeBy, REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
+import { parseTitle } from "#domain/chats/input.ts";
+import { isMadeBy, REPEATABLE, requestKey, toChatId } from "#domain/chats/repeat.ts";
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -27,9 +27,9 @@ export const forkChat = (ctx: ApiContext) =>
         if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
         const { message_id } = body;
         if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
-        const title = body.title === undefined ? undefined : titleOf(body.title);
+        const title = body.title === undefined ? undefined : parseTitle(body.title);
         const key = requestKey(request, `fork ${place.id}`, body);
-        const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key.key);
+        const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isMadeBy(ctx, id, key))) {
           ctx.chats.expect(id, partOf(place.owner_id));
           // Two of the same at once: the second finds that the first has made it.

@@ -68,7 +68,7 @@ class GitStream implements SocketHandler {
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
-    if (kindOf(data) !== "refresh") {
+    if (parseKind(data) !== "refresh") {
       socket.send(JSON.stringify({ type: "error", message: "unknown message type" } satisfies GitMessage));
       return;
     }
@@ -91,7 +91,7 @@ class GitStream implements SocketHandler {
   }
 }
 
-const kindOf = (data: string | Uint8Array): unknown => {
+const parseKind = (data: string | Uint8Array): unknown => {
   try {
     return (JSON.parse(typeof data === "string" ? data : new TextDecoder().decode(data)) as { type?: unknown } | null)
       ?.type;

@@ -26,7 +26,7 @@ import { chatDiff } from "./diff.ts";
 import { chatFiles } from "./files.ts";
 import { forkChat } from "./fork.ts";
 import { chatGit } from "./git.ts";
-import { listChats, sharersOf } from "./list.ts";
+import { listChats, toSharers } from "./list.ts";
 import { localModels } from "./local-models.ts";
 import { chatMessages } from "./messages.ts";
 import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
@@ -108,7 +108,7 @@ export const chats = (ctx: ApiContext) =>
         if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
         if (ids.length === 0) return {};
         const asked = ids.map((id) => id.toLowerCase());
-        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, sharersOf(caller), asked));
+        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, toSharers(caller), asked));
         return Object.fromEntries(rows.map(({ id, workspace_id }) => [workspace_id, id]));
       },
       {

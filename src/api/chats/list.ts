@@ -13,11 +13,11 @@ import {
 } from "#db/chats/views.ts";
 import { maySeeChat } from "#domain/chats/find.ts";
 import { presentChat } from "#domain/chats/present.ts";
-import { searchOf } from "#domain/chats/search.ts";
+import { toSearch } from "#domain/chats/search.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { pageOf } from "../http/paging.ts";
+import { toPage } from "../http/paging.ts";
 
 const PAGE = 50;
 const SOURCES = ["created_by_me", "shared_with_me"] as const;
@@ -26,17 +26,17 @@ const PR_STATUSES = ["draft", "open", "merged", "closed"] as const;
 export type ListQuery = { q?: string; after_id?: string; limit?: number; offset?: number; labels: readonly string[] };
 
 export const listChats = async (ctx: ApiContext, caller: UserCaller, query: ListQuery): Promise<Chat[]> => {
-  const { limit, offset } = pageOf({ limit: query.limit || PAGE, offset: query.offset });
-  const filter = filterOf(query.q ?? "", query.labels, caller);
-  const after = query.after_id === undefined ? undefined : await cursorOf(ctx, caller, query.after_id);
-  const views = await viewsOf(ctx, filter, { limit, offset, after });
+  const { limit, offset } = toPage({ limit: query.limit || PAGE, offset: query.offset });
+  const filter = parseFilter(query.q ?? "", query.labels, caller);
+  const after = query.after_id === undefined ? undefined : await loadCursor(ctx, caller, query.after_id);
+  const views = await loadViews(ctx, filter, { limit, offset, after });
   const roots = views.map(({ chat }) => chat.id);
   const children = roots.length === 0 ? [] : await ctx.store.scan(listChildViews(roots));
   return views.map((view) => presentChat(view, children));
 };
 
 /** Pinned ones first, then the one that moved last. They are read apart, so that each walks its own index. */
-const viewsOf = async (
+const loadViews = async (
   { store }: ApiContext,
   filter: ChatFilter,
   { limit, offset, after }: { limit: number; offset: number; after: ChatRow | undefined },
@@ -53,7 +53,7 @@ const viewsOf = async (
   return [...first, ...(await store.scan(listChatViews(filter, page)))];
 };
 
-const cursorOf = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ChatRow> => {
+const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ChatRow> => {
   const unknown = () => invalidField("after_id", "names none of your chats");
   const view = await ctx.store.get(findChatView(id.toLowerCase()));
   if (!view) throw unknown();
@@ -63,7 +63,7 @@ const cursorOf = async (ctx: ApiContext, caller: UserCaller, id: string): Promis
   throw unknown();
 };
 
-const filterOf = (text: string, labels: readonly string[], caller: UserCaller): ChatFilter => {
+const parseFilter = (text: string, labels: readonly string[], caller: UserCaller): ChatFilter => {
   const search = new SearchQuery(text);
   if (search.free !== "") search.refuse("q", "Bare words are not supported; write title:word.");
   const sources = search.choices("source", SOURCES);
@@ -71,18 +71,18 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
     statuses: search.choices("pr_status", PR_STATUSES),
     repo: search.text("repo"),
     title: search.text("pr_title"),
-    number: numberOf(search),
-    url: addressOf(search),
+    number: findNumber(search),
+    url: findAddress(search),
   };
   const filter: ChatFilter = {
     owner_id: caller.user_id,
     mine: sources.length === 0 || sources.includes("created_by_me"),
-    shared_with: sources.includes("shared_with_me") ? sharersOf(caller) : [],
+    shared_with: sources.includes("shared_with_me") ? toSharers(caller) : [],
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
-    search: searchOf(search),
-    labels: labels.map(labelOf),
+    search: toSearch(search),
+    labels: labels.map(parseLabel),
     pull,
   };
   search.end("Invalid chat search query.");
@@ -90,15 +90,15 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
 };
 
 /** What others share their chats with so that this user may read them. */
-export const sharersOf = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
+export const toSharers = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
-const numberOf = (search: SearchQuery): number | undefined => {
+const findNumber = (search: SearchQuery): number | undefined => {
   const number = search.text("pr");
   if (number !== undefined && !/^[1-9]\d*$/.test(number)) search.refuse("pr", `"${number}" is not a positive number.`);
   return number === undefined ? undefined : Number(number);
 };
 
-const addressOf = (search: SearchQuery): string | undefined => {
+const findAddress = (search: SearchQuery): string | undefined => {
   const address = search.text("diff_url");
   if (address !== undefined && !(URL.canParse(address) && /^https?:\/\/[^/]/.test(address))) {
     search.refuse("diff_url", `"${address}" is not an http or https URL.`);
@@ -106,7 +106,7 @@ const addressOf = (search: SearchQuery): string | undefined => {
   return address;
 };
 
-const labelOf = (text: string): { key: string; value: string } => {
+const parseLabel = (text: string): { key: string; value: string } => {
   const at = text.indexOf(":");
   if (at <= 0 || at === text.length - 1) {
     throw invalid("Query parameters have invalid values.", [{ field: "label", detail: "must be key:value" }]);

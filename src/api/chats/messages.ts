@@ -5,10 +5,10 @@ import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
 import { admittedPrompt } from "#domain/chats/admitted.ts";
-import { attachablesOf } from "#domain/chats/attachments.ts";
-import { modelOf } from "#domain/chats/create.ts";
+import { loadAttachables } from "#domain/chats/attachments.ts";
+import { chooseModel } from "#domain/chats/create.ts";
 import { ownChat, visibleChat } from "#domain/chats/find.ts";
-import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
+import { parseBehavior, parseEffort, parsePlanMode, toContent } from "#domain/chats/input.ts";
 import { chosenServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
 import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
@@ -20,12 +20,12 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { chatPath, numberOf, tags } from "./paths.ts";
+import { chatPath, parseNumber, tags } from "./paths.ts";
 
 const PAGE = 50;
-const LONGEST_PAGE = 200;
+const MAX_PAGE_SIZE = 200;
 const PROMPTS = 500;
-const MOST_PROMPTS = 2_000;
+const MAX_PROMPTS = 2_000;
 const END = Number.MAX_SAFE_INTEGER;
 
 type Input = {
@@ -36,14 +36,14 @@ type Input = {
 };
 
 /** What a message changes of its chat. */
-const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatPatch> => {
+const buildPatch = async (ctx: ApiContext, id: string, input: Input): Promise<ChatPatch> => {
   const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = input;
   const chat = mcp_server_ids ? await ctx.store.get(findChat({ id })) : undefined;
   const patch: ChatPatch = {
-    last_model_config_id: model_config_id === undefined ? undefined : modelOf(ctx, model_config_id),
-    last_reasoning_effort: effortOf(reasoning_effort),
+    last_model_config_id: model_config_id === undefined ? undefined : chooseModel(ctx, model_config_id),
+    last_reasoning_effort: parseEffort(reasoning_effort),
     mcp_server_ids: chat && (await chosenServers(ctx, chat.organization_id, mcp_server_ids, chat.mcp_server_ids)),
-    plan_mode: planModeOf(plan_mode),
+    plan_mode: parsePlanMode(plan_mode),
   };
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 };
@@ -57,9 +57,9 @@ export const chatMessages = (ctx: ApiContext) =>
         const request_key = requestKey(request, "send", body);
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
-        const behavior = behaviorOf(body.busy_behavior);
-        const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
-        const patch = await patchOf(ctx, id, body);
+        const behavior = parseBehavior(body.busy_behavior);
+        const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
+        const patch = await buildPatch(ctx, id, body);
         const asked = { type: "send", behavior } as const;
         const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
@@ -105,9 +105,9 @@ export const chatMessages = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
-        const message_id = numberOf("message", params.message);
-        const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
-        const patch = await patchOf(ctx, id, body);
+        const message_id = parseNumber("message", params.message);
+        const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
+        const patch = await buildPatch(ctx, id, body);
         const asked = { type: "edit", message_id } as const;
         const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
@@ -145,7 +145,7 @@ export const chatMessages = (ctx: ApiContext) =>
       "/:chat/messages",
       async ({ caller, params, query }) => {
         const { id, key } = await visibleChat(ctx, params.chat, caller);
-        const { after, before, limit } = pageOf(query);
+        const { after, before, limit } = toPage(query);
         const ascending = query.after_id !== undefined && query.before_id === undefined;
         const list = ascending ? listMessages : listNewestMessages;
         const rows = await ctx.store.scan(list({ chat: key, after, before, revision: END, limit: limit + 1 }));
@@ -181,7 +181,7 @@ export const chatMessages = (ctx: ApiContext) =>
       async ({ caller, params, query }) => {
         const { key } = await visibleChat(ctx, params.chat, caller);
         const { limit = 0 } = query;
-        if (limit < 0 || limit > MOST_PROMPTS) throw invalidField("limit", `must be 0 to ${MOST_PROMPTS}`);
+        if (limit < 0 || limit > MAX_PROMPTS) throw invalidField("limit", `must be 0 to ${MAX_PROMPTS}`);
         const rows = await ctx.store.scan(listPrompts({ chat: key, after: 0, limit: limit || PROMPTS }));
         const prompts = rows.map(({ id, content }) => ({
           id,
@@ -205,13 +205,13 @@ export const chatMessages = (ctx: ApiContext) =>
       },
     );
 
-const pageOf = (query: { after_id?: number; before_id?: number; limit?: number }) => {
+const toPage = (query: { after_id?: number; before_id?: number; limit?: number }) => {
   const { after_id: after = 0, before_id: before = END, limit = PAGE } = query;
   const problems: { field: string; detail: string }[] = [];
   if (after < 0) problems.push({ field: "after_id", detail: "must be 0 or more" });
   if (before < 0) problems.push({ field: "before_id", detail: "must be 0 or more" });
   else if (after >= before) problems.push({ field: "after_id", detail: "must be below before_id" });
-  if (limit < 1 || limit > LONGEST_PAGE) problems.push({ field: "limit", detail: `must be 1 to ${LONGEST_PAGE}` });
+  if (limit < 1 || limit > MAX_PAGE_SIZE) problems.push({ field: "limit", detail: `must be 1 to ${MAX_PAGE_SIZE}` });
   if (problems.length > 0) throw invalid("Query parameters have invalid values.", problems);
   return { after, before, limit };
 };

@@ -17,7 +17,7 @@ export const changesChat = {
 };
 
 /** A positive number in a path. Throws 400 for anything else. */
-export const numberOf = (field: string, text: string): number => {
+export const parseNumber = (field: string, text: string): number => {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(number)) return number;
   throw invalid("Path parameters have invalid values.", [{ field, detail: "must be a positive integer" }]);

@@ -6,14 +6,14 @@ import { readUserChatSetting } from "#db/chats/settings.ts";
 import { readApprovals } from "#domain/chats/approvals.ts";
 import { usableWorkspace } from "#domain/chats/create.ts";
 import { ownChat } from "#domain/chats/find.ts";
-import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
+import { COMMAND_PROBLEM, toPermissions } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { startingPermissions } from "#domain/chats/starting-permissions.ts";
 import { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { ChatPermissions, PermissionAnswers, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { named } from "#schema/named.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
-import { permissionModeOf } from "#src/tools/permission-mode.ts";
+import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import * as setting from "../audit/setting-targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -109,7 +109,7 @@ export const userPermissions = (ctx: ApiContext) =>
           permission_mode: undefined,
           permissions: undefined,
         });
-        return { permission_mode: permissionModeOf(stored), permissions: stored.permissions };
+        return { permission_mode: toPermissionMode(stored), permissions: stored.permissions };
       },
       {
         user: true,
@@ -130,7 +130,7 @@ export const userPermissions = (ctx: ApiContext) =>
     .put(
       "/user-permissions",
       async ({ caller, body, status }) => {
-        await setUserChatSetting(ctx, caller, "permissions", permissionsOf(body.permissions));
+        await setUserChatSetting(ctx, caller, "permissions", toPermissions(body.permissions));
         return status(204, undefined);
       },
       {

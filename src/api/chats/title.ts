@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { ownChat } from "#domain/chats/find.ts";
-import { chatErrorOf } from "#src/llm/failure.ts";
+import { toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -43,7 +43,7 @@ export const chatTitle = (ctx: ApiContext) =>
 /** In the provider's own words nothing is told. */
 const failed = (error: unknown, now: number): never => {
   if (!(error instanceof ModelError)) throw error;
-  const { message, detail } = chatErrorOf(error, error, now);
+  const { message, detail } = toChatError(error, error, now);
   const kind =
     error.kind === "usage_limit"
       ? "conflict"

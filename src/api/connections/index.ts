@@ -12,7 +12,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -26,7 +26,7 @@ export const connections = (ctx: ApiContext) =>
       "",
       async ({ caller, query }) => {
         const filter = await connectionFilter(ctx.store, query.q ?? "", caller);
-        const { limit, offset } = pageOf(query);
+        const { limit, offset } = toPage(query);
         await ctx.connections.settled();
         const id = query.after_id?.toLowerCase();
         const cursor = id === undefined ? undefined : await ctx.store.get(findConnectionCursor({ id }));
@@ -89,7 +89,7 @@ export const connections = (ctx: ApiContext) =>
           operationId: "updateConnectionRetention",
           summary: "Say how long connections are kept",
           description: "Days from the beginning of a connection; 0 is for ever. What is older goes within minutes.",
-          audit: target.writes(setting.settingOf("audit_settings", "connection retention")),
+          audit: target.writes(setting.settingTarget("audit_settings", "connection retention")),
           example: { days: 90 },
           scope: "all",
         }),

@@ -5,12 +5,12 @@ import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
 import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
 import { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import { named } from "#schema/named.ts";
-import { settingOf } from "../audit/setting-targets.ts";
+import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -54,7 +54,7 @@ export const debug = (ctx: ApiContext) =>
       "/health",
       ({ caller, query }) => {
         checkReader(caller);
-        return ctx.health.report(flagOf(query.force));
+        return ctx.health.report(parseFlag(query.force));
       },
       {
         user,
@@ -102,7 +102,7 @@ export const debug = (ctx: ApiContext) =>
           operationId: "updateHealthSettings",
           summary: "Choose which warnings are dismissed",
           description: "They no longer make it unhealthy.",
-          audit: target.writes(settingOf("health_settings", "dismissed")),
+          audit: target.writes(settingTarget("health_settings", "dismissed")),
           example: { dismissed_healthchecks: ["Database"] },
           scope: "deployment_config:update",
         }),

@@ -4,7 +4,7 @@ import { deploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
 import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { named } from "#schema/named.ts";
-import { settingOf } from "../audit/setting-targets.ts";
+import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -63,7 +63,7 @@ export const deployment = (ctx: ApiContext) =>
             { enabled: true, message: "Maintenance on Friday at 18:00 UTC.", background_color: "#1f6feb" },
           ],
         },
-        audit: target.writes(settingOf("appearance", "appearance")),
+        audit: target.writes(settingTarget("appearance", "appearance")),
         scope: "deployment_config:update",
       }),
     })

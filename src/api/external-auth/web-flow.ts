@@ -13,14 +13,14 @@ const LIFE_MS = 600_000;
 
 type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
-const contextOf = (provider_id: string): string => `external_auth_state:${provider_id}`;
+const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
 /** A new state and its verifier. */
 export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider_id: string) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
   const state: State = { user_id, key_id, verifier, until: clock.now() + LIFE_MS };
-  return { verifier, state: encryption.seal(JSON.stringify(state), contextOf(provider_id)) };
+  return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider_id)) };
 };
 
 /** The verifier in a state. 400 unless this session began it at this provider less than ten minutes ago. */
@@ -30,7 +30,7 @@ export const verifierIn = (
   provider_id: string,
   text: string,
 ): string => {
-  const state = opened(encryption, text, contextOf(provider_id)) as State | undefined;
+  const state = opened(encryption, text, toSealContext(provider_id)) as State | undefined;
   const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
   if (!state || !isOwn) {
     throw invalid("This sign-in was not begun here in this session, or too long ago. Begin it again.");

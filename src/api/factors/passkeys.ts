@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
-import { beginPasskey, passkeysOf, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
+import { beginPasskey, loadPasskeys, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
 import { ownAccountAt } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/users/passkey.ts";
@@ -34,7 +34,7 @@ export const passkeys = (ctx: ApiContext) =>
       "/:user/passkeys",
       async ({ caller, params }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
-        return (await passkeysOf(ctx, user)).map(presentPasskey);
+        return (await loadPasskeys(ctx, user)).map(presentPasskey);
       },
       {
         enrolling: true,

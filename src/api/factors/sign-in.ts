@@ -25,11 +25,11 @@ type AtProvider = { readonly provider: string; readonly identity: Identity };
 /** Who has begun, and with which password: a new password ends the sign-ins that are half done. */
 type Begun = { readonly user_id: string; readonly password: string; readonly oidc?: AtProvider };
 
-const digestOf = (user: User): string => sha256(`sign-in ${user.password_hash}`);
+const computeDigest = (user: User): string => sha256(`sign-in ${user.password_hash}`);
 
 /** What a right password is answered with where a second factor is needed, too. */
 export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[], oidc?: AtProvider): LoginRefused => {
-  const data: Begun = { user_id: user.id, password: digestOf(user), ...(oidc ? { oidc } : {}) };
+  const data: Begun = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
   return {
     message: "A second factor is needed.",
     detail:
@@ -43,7 +43,7 @@ export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[
 export const begunSignIn = async (ctx: ApiContext, challenge: string) => {
   const opened = ctx.accounts.factors.challenges.open<Begun>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
-  if (!opened || !user || digestOf(user) !== opened.data.password) throw over();
+  if (!opened || !user || computeDigest(user) !== opened.data.password) throw over();
   if (user.status === "suspended") {
     throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
   }

@@ -4,7 +4,7 @@ import { readMemberships } from "#db/users/members.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeGroups } from "#domain/access.ts";
 import { changeGroup, removeGroup } from "#domain/groups/change.ts";
-import { findGroupFor, groupPath, groupsOf, membersOf, presentGroup } from "#domain/groups/find.ts";
+import { findGroupFor, groupPath, listGroups, loadMembersPage, presentGroup } from "#domain/groups/find.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { anyUserAt } from "#domain/users/find.ts";
 import { Generic } from "#schema/generic.ts";
@@ -13,7 +13,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -57,7 +57,7 @@ export const groups = (ctx: ApiContext) =>
       "/:group/members",
       async ({ caller, params, query }) => {
         const { group } = await findGroupFor(ctx.store, params.group, caller);
-        return membersOf(ctx.store, group, caller, pageOf(query));
+        return loadMembersPage(ctx.store, group, caller, toPage(query));
       },
       {
         user,
@@ -128,7 +128,7 @@ const list = async (
   const own = member === undefined ? undefined : new Set((await readMemberships(store, member)).groups);
   const shown: Group[] = [];
   for (const one of organizations) {
-    for (const group of await groupsOf(store, one)) {
+    for (const group of await listGroups(store, one)) {
       if (wanted && !wanted.has(group.id)) continue;
       if (own && !own.has(group.id)) continue;
       shown.push(await presentGroup(store, { group, organization: one }, caller));

@@ -20,7 +20,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const PAGE = 50;
-const LONGEST_PAGE = 200;
+const MAX_PAGE_SIZE = 200;
 const RESULTS: readonly string[] = [...DECISIONS, ...FAILURES];
 const EVENTS: readonly string[] = HOOK_EVENTS;
 
@@ -34,7 +34,7 @@ export const hooks = (ctx: ApiContext) =>
       "/dispatches",
       async ({ caller, query }) => {
         if (!isOwner(caller)) throw forbidden("Only the site's owner may read it.");
-        const { limit, ...filter } = await filterOf(ctx, query);
+        const { limit, ...filter } = await loadFilter(ctx, query);
         const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
         const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
         return { dispatches: rows.slice(0, limit).map(presentDispatch), has_more: rows.length > limit };
@@ -102,13 +102,13 @@ const consumer = (ctx: ApiContext) =>
       },
     );
 
-const filterOf = async ({ store }: ApiContext, query: Query) => {
+const loadFilter = async ({ store }: ApiContext, query: Query) => {
   const { event = null, result = null, chat_id = null, after_id, limit = PAGE } = query;
   if (event !== null && !EVENTS.includes(event)) throw invalidField("event", `must be one of ${EVENTS.join(", ")}`);
   if (result !== null && !RESULTS.includes(result))
     throw invalidField("result", `must be one of ${RESULTS.join(", ")}`);
   if (chat_id !== null && !isUuid(chat_id)) throw invalidField("chat_id", "must be a UUID");
-  if (limit < 1 || limit > LONGEST_PAGE) throw invalidField("limit", `must be 1 to ${LONGEST_PAGE}`);
+  if (limit < 1 || limit > MAX_PAGE_SIZE) throw invalidField("limit", `must be 1 to ${MAX_PAGE_SIZE}`);
   const after = after_id === undefined ? undefined : await store.get(findHookDispatch({ id: after_id.toLowerCase() }));
   if (after_id !== undefined && !after) throw invalidField("after_id", "names no dispatch");
   const before = after?.key ?? Number.MAX_SAFE_INTEGER;

@@ -49,7 +49,7 @@ export const remember = (request: Request, identity: Identity): void => void ide
 const NOBODY = new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.");
 
 /** The caller, or the 401 that says why there is none. */
-export const callerOf = (request: Request): Caller => {
+export const getCaller = (request: Request): Caller => {
   const identity = identities.get(request) ?? NOBODY;
   if (identity instanceof AppError) throw identity;
   return identity;
@@ -68,20 +68,20 @@ export const isCompat = (request: Request): boolean => {
 };
 /** Throws the 401 of strangers; whoever is known passes, whatever they may do, which the route says once the body is read. */
 export const mustBeKnown = (request: Request): void => {
-  if (!somebodyIn(identities.get(request) ?? NOBODY)) callerOf(request);
+  if (!somebodyIn(identities.get(request) ?? NOBODY)) getCaller(request);
 };
 
 /** The caller, also when it is somebody who has to enrol a second factor first. */
-const senderOf = (request: Request): Caller => {
+const getSender = (request: Request): Caller => {
   const identity = identities.get(request);
-  return identity instanceof EnrolmentNeeded ? identity.caller : callerOf(request);
+  return identity instanceof EnrolmentNeeded ? identity.caller : getCaller(request);
 };
 
 /** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
-export const userOf = (request: Request): UserCaller => asUser(callerOf(request));
+export const getUser = (request: Request): UserCaller => asUser(getCaller(request));
 
 /** The same for what people may do who have to enrol a second factor first. */
-const enrollingUserOf = (request: Request): UserCaller => asUser(senderOf(request));
+const getEnrollingUser = (request: Request): UserCaller => asUser(getSender(request));
 
 const asUser = (caller: Caller): UserCaller => {
   if (caller.kind !== "user") throw NOBODY;
@@ -89,8 +89,8 @@ const asUser = (caller: Caller): UserCaller => {
 };
 
 /** The workspace agent whose token was sent; a user token is as good as none here. */
-export const agentOf = (request: Request): AgentCaller => {
-  const caller = callerOf(request);
+export const getAgent = (request: Request): AgentCaller => {
+  const caller = getCaller(request);
   if (caller.kind !== "agent") throw NOBODY;
   return caller;
 };
@@ -105,22 +105,22 @@ type WithRequest = { request: Request };
 export const callers = new Elysia({ name: "callers" }).macro({
   user: {
     detail: { security: [{ session_token: [] }] },
-    transform: ({ request }: WithRequest) => void userOf(request),
-    resolve: ({ request }: WithRequest) => ({ caller: userOf(request) }),
+    transform: ({ request }: WithRequest) => void getUser(request),
+    resolve: ({ request }: WithRequest) => ({ caller: getUser(request) }),
   },
   enrolling: {
     detail: { security: [{ session_token: [] }] },
-    transform: ({ request }: WithRequest) => void enrollingUserOf(request),
-    resolve: ({ request }: WithRequest) => ({ caller: enrollingUserOf(request) }),
+    transform: ({ request }: WithRequest) => void getEnrollingUser(request),
+    resolve: ({ request }: WithRequest) => ({ caller: getEnrollingUser(request) }),
   },
   agent: {
     detail: { security: [{ agent_token: [] }] },
-    transform: ({ request }: WithRequest) => void agentOf(request),
-    resolve: ({ request }: WithRequest) => ({ caller: agentOf(request) }),
+    transform: ({ request }: WithRequest) => void getAgent(request),
+    resolve: ({ request }: WithRequest) => ({ caller: getAgent(request) }),
   },
   anyone: {
     detail: { security: [{ session_token: [] }, { agent_token: [] }] },
-    transform: ({ request }: WithRequest) => void callerOf(request),
-    resolve: ({ request }: WithRequest) => ({ caller: callerOf(request) }),
+    transform: ({ request }: WithRequest) => void getCaller(request),
+    resolve: ({ request }: WithRequest) => ({ caller: getCaller(request) }),
   },
 });

@@ -5,7 +5,7 @@ import { refusal } from "#domain/agents/containers.ts";
 import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import type { ApiContext } from "../context.ts";
 
-const LIMIT_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /** Asks the daemon first, so that its refusal is the answer: 400 when it is not connected, 408 when it is silent for 30 s. */
 export const dialAgentSocket = async (
@@ -15,7 +15,7 @@ export const dialAgentSocket = async (
   longest: number,
 ): Promise<WebSocketFrames> => {
   const late = new AbortController();
-  const timer = clock.after(LIMIT_MS, () => late.abort());
+  const timer = clock.after(TIMEOUT_MS, () => late.abort());
   try {
     const answer = await agentHttp.upgrade(agent_id, {
       method: "GET",

@@ -57,7 +57,7 @@ const isCutOff = (error: unknown, { signal }: Request): boolean =>
 
 /** The answer to an error; logs what is not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
-  const mapped = toAppError(error, pathOf(request.url));
+  const mapped = toAppError(error, getPath(request.url));
   if (isMoved(mapped.cause)) moved.add(request);
   if (STATUS[mapped.kind] >= 500) {
     // Refusing what is too much, or comes while the server stops, is no failure, nor is what another node answers: the log would be full of it.
@@ -69,7 +69,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
     const level = isNone ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
-      path: pathOf(request.url),
+      path: getPath(request.url),
       error: mapped.cause ?? mapped,
     });
   }
@@ -83,10 +83,10 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
     headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
   }
   const status = STATUS[mapped.kind];
-  if (wantsPage(request) && !pathOf(request.url).startsWith("/api/")) {
+  if (wantsPage(request) && !getPath(request.url).startsWith("/api/")) {
     return plainPage({ ...wordsForPeople(mapped), status, home: "/" }, headers);
   }
-  return new Response(JSON.stringify(bodyOf(mapped)), { status, headers });
+  return new Response(JSON.stringify(toBody(mapped)), { status, headers });
 };
 
 /** What a person reads who opened an address in a browser, outside the API. */
@@ -103,7 +103,7 @@ const TITLES: Partial<Record<ErrorKind, string>> = {
 };
 
 /** The generic body; empty members are left out. */
-const bodyOf = (
+const toBody = (
   error: AppError,
 ): { message: string; kind?: string; detail?: string; validations?: readonly Validation[] } => ({
   message: error.message,
@@ -114,7 +114,7 @@ const bodyOf = (
 });
 
 /** The path without query: a query may hold a token. */
-export const pathOf = (url: string): string => {
+export const getPath = (url: string): string => {
   const start = url.indexOf("/", url.indexOf("//") + 2);
   const end = url.indexOf("?", start);
   return end < 0 ? url.slice(start) : url.slice(start, end);

@@ -2,7 +2,7 @@
 // nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-3).
 import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
-import { callerOf } from "./caller.ts";
+import { getCaller } from "./caller.ts";
 
 /** Bytes that may wait for a reader before its stream is ended. */
 const SLOW_BYTES = 512 * 1024;
@@ -101,7 +101,7 @@ export const eventStream = (
   opened: (stream: EventStream) => () => void,
 ): Response => {
   let stream: EventStream | undefined;
-  const caller = callerOf(request);
+  const caller = getCaller(request);
   const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
   const forget = ctx.streams.add(open, caller.kind === "user" ? caller.user_id : caller.agent_id, request);
   ctx.requests.exempt(request);

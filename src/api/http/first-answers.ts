@@ -5,7 +5,7 @@ import { within } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
 import { firstMessage } from "../workspaces/watch-all-follower.ts";
 import { remember, type UserCaller, userIn } from "./caller.ts";
-import { credentialOf } from "./identify.ts";
+import { findCredential } from "./identify.ts";
 import type { Tell } from "./streamed-page.ts";
 
 /** What the app begins with, as addresses below /api/v2; `workspaces` is that of their stream. */
@@ -27,7 +27,7 @@ const MOST = 100_000;
 const PREFIX = "/api/v2";
 
 /** Who it comes from is known; what they have asked of the page is not asked of the API. */
-const keptOf = ({ headers }: Request): Headers => {
+const toKeptHeaders = ({ headers }: Request): Headers => {
   const kept = new Headers();
   for (const name of ["user-agent", "x-forwarded-for"]) {
     const value = headers.get(name);
@@ -39,7 +39,7 @@ const keptOf = ({ headers }: Request): Headers => {
 /** Gives what tells it, which is nothing where something is refused or late; undefined for strangers. */
 export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
   const answerTo = async (page: Request, caller: UserCaller, address: string): Promise<string> => {
-    const request = new Request(new URL(PREFIX + address, page.url).href, { headers: keptOf(page) });
+    const request = new Request(new URL(PREFIX + address, page.url).href, { headers: toKeptHeaders(page) });
     ctx.requests.passedOnFor(request, ctx.requests.peerOf(page) ?? "");
     count(request, caller);
     remember(request, caller);
@@ -74,7 +74,7 @@ export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
   return (page: Request): Tell | undefined => {
     const caller = userIn(page);
     // A key in the address is not what the page's own requests will carry.
-    if (!caller?.scopes.includes("all") || credentialOf(page)?.place !== "cookie") return undefined;
+    if (!caller?.scopes.includes("all") || findCredential(page)?.place !== "cookie") return undefined;
     return () => inTime(page, caller);
   };
 };

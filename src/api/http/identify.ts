@@ -9,7 +9,7 @@ import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
-import { GRANTED, scopesOf } from "#domain/users/keys.ts";
+import { GRANTED, listScopes } from "#domain/users/keys.ts";
 import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
@@ -27,7 +27,7 @@ const UPSTREAM_HEADER = "Coder-Session-Token";
 const TOUCH_MS = 3_600_000;
 const MOVED_MS = 5 * 60_000;
 
-export const seenOf = (request: Request, addresses: Pick<Addresses, "of">): Seen => ({
+export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): Seen => ({
   ip_address: addresses.of(request),
   user_agent: (request.headers.get("user-agent") ?? "").slice(0, 256),
 });
@@ -35,7 +35,7 @@ export const seenOf = (request: Request, addresses: Pick<Addresses, "of">): Seen
 export type Credential = { token: string; place: "cookie" | "query" | "header" | "ticket"; compat: boolean };
 
 /** The first credential in the order cookie, query, header, bearer, access_token; a ticket for a terminal before all of them. */
-export const credentialOf = (request: Request): Credential | undefined => {
+export const findCredential = (request: Request): Credential | undefined => {
   const { headers } = request;
   const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
   const question = request.url.indexOf("?");
@@ -117,7 +117,7 @@ export const identify = async (credential: Credential | undefined, request: Requ
   if (place === "query" && known.key.login_type === GRANTED) {
     return refusal("What an application was granted counts in a header, not in an address.");
   }
-  return callerWith(known, scopesOf(known.key), { compat, request, who });
+  return callerWith(known, listScopes(known.key), { compat, request, who });
 };
 
 /** Somebody who may open one terminal, as long as the session counts that the ticket was made in. */
@@ -127,7 +127,7 @@ const identifyTicket = async ({ token, compat }: Credential, request: Request, w
   if (!known || known.key.deleted || known.key.user_id !== ticket.user_id) {
     return refusal("The ticket does not open this terminal, or no longer.");
   }
-  const scopes = allows(scopesOf(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
+  const scopes = allows(listScopes(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
   return callerWith(known, scopes, { compat, request, who });
 };
 
@@ -150,7 +150,7 @@ const callerWith = (
   const since = now - key.last_used;
   const isMoved = since >= MOVED_MS && key.ip_address !== addresses.of(request);
   if (isFirstUse || since >= TOUCH_MS || key.status === "dormant" || isMoved) {
-    noteKeyUse({ store }, key, now, seenOf(request, addresses));
+    noteKeyUse({ store }, key, now, toSeen(request, addresses));
   }
   const caller: UserCaller = {
     kind: "user",

@@ -1,6 +1,6 @@
 // The operations of the server, found by method and path as requests name them: before a request is routed, and after it has failed.
 import type { AnyElysia } from "elysia";
-import { schemasOf } from "./answers/answer-validators.ts";
+import { listSchemas } from "./answers/answer-validators.ts";
 import { type Declared, declaredBy } from "./operation.ts";
 
 type Operation = {
@@ -21,7 +21,7 @@ export class Operations {
 
   constructor(routes: AnyElysia["routes"]) {
     const all = routes.map(({ method, path, hooks }): Operation => {
-      const segments = segmentsOf(path);
+      const segments = splitPath(path);
       return { method, route: path, segments, declared: declaredBy(hooks), hooks };
     });
     for (const operation of all.sort(byNames)) {
@@ -39,7 +39,7 @@ export class Operations {
 
   /** The operation that a request with this path is for. */
   find(method: string, path: string): Operation | undefined {
-    const segments = segmentsOf(path);
+    const segments = splitPath(path);
     return this.#byLength.get(segments.length)?.find((one) => one.method === method && fits(one.segments, segments));
   }
 
@@ -51,11 +51,11 @@ export class Operations {
   /** The status that success is answered with: the lowest that is promised, and for clients of the upstream kind the highest. */
   status(method: string, path: string, compat: boolean): number | undefined {
     const operation = this.find(method, path);
-    return operation && successesOf(operation).at(compat ? -1 : 0);
+    return operation && listSuccesses(operation).at(compat ? -1 : 0);
   }
 
   #at(path: string): Operation[] {
-    const segments = segmentsOf(path);
+    const segments = splitPath(path);
     return (this.#byLength.get(segments.length) ?? []).filter((one) => fits(one.segments, segments));
   }
 }
@@ -68,13 +68,13 @@ const byNames = ({ segments: a }: Operation, { segments: b }: Operation): number
 
 /** The variables of a route as a path fills them in; text that cannot be decoded names nothing. */
 export const variablesIn = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
-  const given = segmentsOf(path);
+  const given = splitPath(path);
   return Object.fromEntries(
     segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decoded(given[i] ?? "")]] : [])),
   );
 };
 
-const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");
+const splitPath = (path: string): string[] => path.replace(/\/$/, "").split("/");
 
 const isVariable = (segment: string): boolean => segment.startsWith(":");
 
@@ -82,8 +82,8 @@ const fits = (route: readonly string[], path: readonly string[]): boolean =>
   route.every((segment, i) => isVariable(segment) || segment === path[i]);
 
 /** The statuses that success is answered with, in ascending order. */
-const successesOf = ({ hooks }: Operation): number[] =>
-  Object.keys(schemasOf(hooks))
+const listSuccesses = ({ hooks }: Operation): number[] =>
+  Object.keys(listSchemas(hooks))
     .map(Number)
     .filter((status) => status >= 200 && status < 400)
     .sort((a, b) => a - b);

@@ -4,7 +4,7 @@ import type { AnyElysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import type { ServedFile } from "#src/web/files.ts";
 import { fileAnswer } from "./encoding.ts";
-import { pathOf } from "./errors.ts";
+import { getPath } from "./errors.ts";
 import { operation } from "./operation.ts";
 import { routes } from "./routes.ts";
 import { streamedPage, type Tell } from "./streamed-page.ts";
@@ -101,7 +101,7 @@ export const webPages = (
   return app.get(
     `${PREFIX}:file`,
     async ({ request }) => {
-      const asset = await file(pathOf(request.url).slice(PREFIX.length), false);
+      const asset = await file(getPath(request.url).slice(PREFIX.length), false);
       return fileAnswer(request, asset, { ...COMMON, "cache-control": FOR_EVER });
     },
     hidden,

@@ -17,7 +17,7 @@ export const pageQuery = {
 export const searchQuery = (keys: string) => t.Optional(t.String({ maxLength: 4096, description: keys }));
 
 /** The page a query asks for, with what it left out filled in. Throws 400 for a negative number. */
-export const pageOf = (query: { limit?: number; offset?: number }): Page => {
+export const toPage = (query: { limit?: number; offset?: number }): Page => {
   const { limit = 0, offset = 0 } = query;
   const negative = Object.entries({ limit, offset }).filter(([, value]) => value < 0);
   if (negative.length > 0) {

@@ -22,7 +22,7 @@ export const shownAs = <T extends TSchema>(shown: Shown, schema: T) => t.Optiona
 export const textQuery = (description: string, shown: Shown, checked: StringOptions = {}) =>
   shownAs(shown, t.String({ ...checked, description }));
 
-/** A boolean; read it with `flagOf`. */
+/** A boolean; read it with `parseFlag`. */
 export const flagQuery = (description: string) =>
   textQuery(description, { type: "boolean" }, { format: "flag", error: "must be true or false" });
 
@@ -31,4 +31,4 @@ export const cursorQuery = (description: string) =>
   textQuery(description, { type: "integer" }, { format: "cursor", error: "must be a whole number, 0 or more" });
 
 /** 1, t, true in any letter case; absent and empty are false, as everything else that a flag can be. */
-export const flagOf = (text: string | undefined): boolean => ["1", "t", "true"].includes((text ?? "").toLowerCase());
+export const parseFlag = (text: string | undefined): boolean => ["1", "t", "true"].includes((text ?? "").toLowerCase());

@@ -2,11 +2,11 @@
 // Agents are not counted: each has bounds of its own. Programs on this machine are counted only where the setting says a number.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import { Throttle, toNetwork } from "#domain/users/throttle.ts";
 import type { SharedCounts } from "#src/cluster/shared-counts.ts";
 import type { Addresses } from "./address.ts";
 import { type Identity, somebodyIn } from "./caller.ts";
-import { pathOf } from "./errors.ts";
+import { getPath } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
 const CALLS = 512;
@@ -43,13 +43,13 @@ export class RateLimits {
 
   /** Counts a request; 429 with the seconds to wait when its sender has made too many in this minute. */
   count(request: Request, identity: Identity, operations: Operations): void {
-    const path = pathOf(request.url);
+    const path = getPath(request.url);
     if (!path.startsWith("/api/")) return;
     const sender = somebodyIn(identity);
     if (sender?.kind === "agent") return;
     const address = this.#addresses.of(request);
     if (this.#sparesThisMachine && isThisMachine(request, address)) return;
-    const key = sender ? sender.user_id : networkOf(address);
+    const key = sender ? sender.user_id : toNetwork(address);
     this.#calls.count(key);
     // Asked of writes alone: most requests are reads.
     if (request.method === "GET") return;

@@ -1,24 +1,24 @@
 // The id of a request: the caller's or proxy's own, which comes back with the answer (rule HT-12); those without one get one while
 // requests are traced, and when the audit log tells of them. It stands in every line of the trace.
 import { isUuid, uuid } from "#base/ids.ts";
-import { asPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
+import { runAsPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
 import { isRouted } from "../metrics/requests.ts";
-import { pathOf } from "./errors.ts";
+import { getPath } from "./errors.ts";
 
 /** What can stand in a header and a log line without harm. */
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 /** Its own id when that is sane, else one of ours while requests are traced, else none. */
-export const idOf = (request: Request): string | undefined => {
+export const getRequestId = (request: Request): string | undefined => {
   const id = request.headers.get("x-request-id");
   if (id !== null && REQUEST_ID.test(id)) return id;
-  return tracing() ? uuidOf(request) : undefined;
+  return tracing() ? getRequestUuid(request) : undefined;
 };
 
 const made = new WeakMap<Request, string>();
 
 /** As the audit log has it: its own where that is a UUID, else one of ours, the same each time. */
-export const uuidOf = (request: Request): string => {
+export const getRequestUuid = (request: Request): string => {
   const own = request.headers.get("x-request-id") ?? "";
   if (isUuid(own)) return own.toLowerCase();
   const id = made.get(request) ?? uuid();
@@ -27,7 +27,7 @@ export const uuidOf = (request: Request): string => {
 };
 
 /** The one of ours that somebody has asked for meanwhile. */
-export const madeIdOf = (request: Request): string | undefined => made.get(request);
+export const findMadeId = (request: Request): string | undefined => made.get(request);
 
 /** Answers, and says so in the trace; whatever happens meanwhile on its behalf names the same id. */
 export const tracedAnswer = async (
@@ -36,10 +36,10 @@ export const tracedAnswer = async (
   answer: (request: Request) => Promise<Response>,
 ): Promise<Response> => {
   const taking = stopwatch();
-  const response = await asPartOf([id], () => answer(request));
+  const response = await runAsPartOf([id], () => answer(request));
   // A query may hold a token, and so may a path that somebody mistyped.
   const { method, url } = request;
-  const path = isRouted(request) ? pathOf(url) : "none of ours";
+  const path = isRouted(request) ? getPath(url) : "none of ours";
   traceStep("request", [id], { method, path, status: response.status, took_ms: taking() });
   return response;
 };

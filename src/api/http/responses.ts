@@ -30,7 +30,7 @@ export const WORDS: Record<number, string> = {
 const failures = new Map<number, TSchema>();
 const answers = new Map<string, Record<number, TSchema>>();
 
-const failureOf = (status: number): TSchema =>
+const failureSchema = (status: number): TSchema =>
   kept(failures, status, () => t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }));
 
 const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
@@ -41,7 +41,7 @@ const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
 
 /** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. Routes that fail alike share them. */
 export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TSchema>> =>
-  kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureOf(status)])));
+  kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])));
 
 /** 204. */
 export const NoContent = t.Void({ description: "Done; there is no body." });

@@ -16,17 +16,17 @@ export interface Watcher {
 
 const SIGNED_OUT = "the session has ended, sign in again";
 /** Timers of the runtime count milliseconds in 31 bits; a key that lasts longer is looked at once a day. */
-const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
+const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
 
 const watches = new WeakMap<Deps["topics"], Map<string, Watch>>();
 
 /** The watch over this, or a new one that begins with its first watcher. */
 export const watchFor = (ctx: Deps, caller: Caller, access?: Access): Watch => {
-  const key = keyOf(caller, access);
+  const key = toKey(caller, access);
   return watches.get(ctx.topics)?.get(key) ?? new Watch(ctx, key, caller, access);
 };
 
-const keyOf = (caller: Caller, access: Access | undefined): string =>
+const toKey = (caller: Caller, access: Access | undefined): string =>
   caller.kind === "agent" ? `agent ${caller.agent_id}` : `user ${caller.key_id}${access ? ` ${access.key}` : ""}`;
 
 export class Watch {
@@ -112,7 +112,7 @@ export class Watch {
     if (!key || key.deleted || key.status === "suspended" || left <= 0) return SIGNED_OUT;
     this.#expiry?.cancel();
     if (!this.#over) {
-      this.#expiry = clock.after(Math.min(left, LONGEST_WAIT_MS), () => this.#lookAgain(caller));
+      this.#expiry = clock.after(Math.min(left, MAX_WAIT_MS), () => this.#lookAgain(caller));
     }
     if (!this.#access) return undefined;
     const now = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };

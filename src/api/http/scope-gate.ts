@@ -3,7 +3,7 @@
 import { forbidden } from "#base/errors.ts";
 import { allows } from "#schema/users/scopes.ts";
 import { type Identity, ScopeRefused, somebodyIn, type UserCaller } from "./caller.ts";
-import { pathOf } from "./errors.ts";
+import { getPath } from "./errors.ts";
 import type { ScopeNeed } from "./operation.ts";
 import { type Operations, variablesIn } from "./operations.ts";
 
@@ -12,11 +12,11 @@ export const withinScope = (request: Request, identity: Identity, operations: Op
   const caller = somebodyIn(identity);
   if (caller?.kind !== "user" || caller.scopes.includes("all")) return identity;
   const method = request.method === "HEAD" ? "GET" : request.method;
-  const needed = needOf(operations, method, pathOf(request.url));
+  const needed = findNeed(operations, method, getPath(request.url));
   return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, scopeWords(needed));
 };
 
-const needOf = (operations: Operations, method: string, path: string): ScopeNeed => {
+const findNeed = (operations: Operations, method: string, path: string): ScopeNeed => {
   const operation = operations.find(method, path);
   const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};
   return operation && variablesIn(operation, path).user === "me" ? scopeForSelf : scope;

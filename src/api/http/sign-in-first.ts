@@ -1,11 +1,11 @@
 // Paths that a person opens in a browser and that need somebody: who is not signed in goes to the sign-in page and comes back.
 import { AppError } from "#base/errors.ts";
-import { userOf } from "./caller.ts";
+import { getUser } from "./caller.ts";
 
 /** Whether the request comes from somebody; throws what is wrong with the key otherwise. */
 export const isSomebody = (request: Request): boolean => {
   try {
-    return userOf(request) !== undefined;
+    return getUser(request) !== undefined;
   } catch (error) {
     if (error instanceof AppError && error.kind === "unauthenticated") return false;
     throw error;

@@ -13,7 +13,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** The parts of a page around the place, as they are and pressed. */
 type Parts = { readonly head: Bytes; readonly rest: Bytes; readonly pressedHead: Bytes; readonly pressedRest: Bytes };
 
-const bytesOf = (text: string): Bytes => new TextEncoder().encode(text);
+const toBytes = (text: string): Bytes => new TextEncoder().encode(text);
 
 /** As a piece of a deflate stream that ends at a whole byte; `isLast` ends the stream. */
 const pressed = (bytes: Bytes, isLast: boolean): Bytes =>
@@ -22,11 +22,11 @@ const pressed = (bytes: Bytes, isLast: boolean): Bytes =>
 const known = new WeakMap<Uint8Array, Parts>();
 
 /** Undefined where the page has no place for it. */
-const partsOf = ({ body }: ServedFile): Parts | undefined => {
+const splitPage = ({ body }: ServedFile): Parts | undefined => {
   const html = new TextDecoder().decode(body);
   const at = html.indexOf(PLACE);
   if (at < 0) return undefined;
-  const [head, rest] = [bytesOf(html.slice(0, at)), bytesOf(html.slice(at + PLACE.length))];
+  const [head, rest] = [toBytes(html.slice(0, at)), toBytes(html.slice(at + PLACE.length))];
   const parts = { head, rest, pressedHead: pressed(head, false), pressedRest: pressed(rest, true) };
   known.set(body, parts);
   return parts;
@@ -59,7 +59,7 @@ export const streamedPage = (
   page: ServedFile,
   { tell, headers }: { readonly tell: Tell; readonly headers: Readonly<Record<string, string>> },
 ): Response | undefined => {
-  const parts = known.get(page.body) ?? partsOf(page);
+  const parts = known.get(page.body) ?? splitPage(page);
   if (!parts) return undefined;
   const { head, rest, pressedHead, pressedRest } = parts;
   const isPressed = chosenCoding(request.headers.get("accept-encoding"), ["gzip"]) !== undefined;
@@ -68,7 +68,7 @@ export const streamedPage = (
     // What was given goes out in this turn of the loop, which reading may fill.
     await new Promise((resolve) => setImmediate(resolve));
     const json = await tell();
-    const data = bytesOf(json === undefined ? "" : asData(json));
+    const data = toBytes(json === undefined ? "" : asData(json));
     if (!isPressed) {
       yield data;
       yield rest;

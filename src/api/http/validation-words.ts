@@ -53,7 +53,7 @@ const explained = (one: Broken): Validation[] => {
 const meantMember = ({ schema, value, errors = [] }: Broken): Iterable<Broken> | undefined => {
   const members = (schema?.anyOf ?? []).map((member, i) => ({ member, errors: errors[i] }));
   const fitting = members.filter(
-    ({ member, errors: of }) => of && member.type === typeOf(value) && isMeant(member, value),
+    ({ member, errors: of }) => of && member.type === getType(value) && isMeant(member, value),
   );
   const [only, ...others] = fitting;
   return only && others.length === 0 && ["array", "object"].includes(String(only.member.type))
@@ -67,7 +67,7 @@ const isMeant = ({ properties = {} }: Schema, value: unknown): boolean =>
     ([name, { const: constant }]) => constant === undefined || (value as Record<string, unknown>)[name] === constant,
   );
 
-const typeOf = (value: unknown): string => {
+const getType = (value: unknown): string => {
   if (Array.isArray(value)) return "array";
   return value === null ? "null" : typeof value;
 };
@@ -134,12 +134,12 @@ const thing = (schema: Schema): string => {
   const others = members.filter(
     (one) => !("const" in one) && !(isNumber && isNumberText(one)) && !isFlagText(one, members),
   );
-  const kinds = others.map((one) => kindOf(one));
+  const kinds = others.map((one) => getKind(one));
   const listed = constants.length > 1 ? `one of ${constants.join(", ")}` : constants[0];
   return [...(listed === undefined ? [] : [listed]), ...new Set(kinds)].join(", or ") || "of another form";
 };
 
-const kindOf = (schema: Schema): string => {
+const getKind = (schema: Schema): string => {
   if (schema.type === "integer" || schema.type === "number") return numberWords(schema);
   if (schema.format === "uuid") return "a UUID";
   return TYPES[schema.type ?? ""] ?? "of another form";

@@ -4,14 +4,14 @@ import { forbidden } from "#base/errors.ts";
 import { mayReadAudit } from "#domain/access.ts";
 import { buildInsights } from "#domain/insights/builds.ts";
 import { chatInsights } from "#domain/insights/chats.ts";
-import { rangeOf } from "#domain/insights/range.ts";
+import { parseRange } from "#domain/insights/range.ts";
 import { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { interval, intervalOf, rangeQuery } from "./query.ts";
+import { interval, parseInterval, rangeQuery } from "./query.ts";
 import { checkKnown, templatesFor } from "./who.ts";
 
 const tags = ["Insights"];
@@ -26,8 +26,8 @@ export const insightFigures = (ctx: ApiContext) =>
       "/builds",
       async ({ caller, request, query }) => {
         checkKnown(request, buildsQuery);
-        const range = rangeOf(query, ctx.clock.now());
-        const every = intervalOf(query.interval, caller) ?? "day";
+        const range = parseRange(query, ctx.clock.now());
+        const every = parseInterval(query.interval, caller) ?? "day";
         const templates = await templatesFor(ctx, request, caller);
         return buildInsights(ctx, range, every, templates);
       },
@@ -49,8 +49,8 @@ export const insightFigures = (ctx: ApiContext) =>
       "/chats",
       ({ caller, request, query }) => {
         checkKnown(request, chatsQuery);
-        const range = rangeOf(query, ctx.clock.now());
-        const every = intervalOf(query.interval, caller) ?? "day";
+        const range = parseRange(query, ctx.clock.now());
+        const every = parseInterval(query.interval, caller) ?? "day";
         if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see what chats have used.");
         return chatInsights(ctx, range, every);
       },

@@ -3,9 +3,9 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
-import { asJson, dausOf, daysFrom } from "#domain/insights/daus.ts";
-import { edgesOf, rangeOf } from "#domain/insights/range.ts";
-import { statusCounts, zoneOf } from "#domain/insights/status-counts.ts";
+import { asJson, daysFrom, loadDaus } from "#domain/insights/daus.ts";
+import { listEdges, parseRange } from "#domain/insights/range.ts";
+import { parseZone, statusCounts } from "#domain/insights/status-counts.ts";
 import { wrongQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,7 +15,7 @@ import { textQuery } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { insightFigures } from "./figures.ts";
-import { interval, intervalOf, rangeQuery, tzOffset } from "./query.ts";
+import { interval, parseInterval, rangeQuery, tzOffset } from "./query.ts";
 import { checkKnown, listIn, templatesFor } from "./who.ts";
 
 const tags = ["Insights"];
@@ -30,7 +30,7 @@ const templatesQuery = {
   }),
 };
 
-const sectionsOf = (request: Request): string[] => {
+const parseSections = (request: Request): string[] => {
   const sections = listIn(request, "sections");
   if (!sections.every((one) => SECTIONS.includes(one))) {
     throw wrongQuery("sections", `must be of ${SECTIONS.join(", ")}`);
@@ -42,7 +42,7 @@ const sectionsOf = (request: Request): string[] => {
 const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
   const { caller, request, query } = question;
   checkKnown(request, rangeQuery);
-  const range = rangeOf(query, ctx.clock.now());
+  const range = parseRange(query, ctx.clock.now());
   const templates = await templatesFor(ctx, request, caller);
   return asJson(await ctx.usage.report(name, { ...range, templates }));
 };
@@ -57,7 +57,7 @@ export const insights = (ctx: ApiContext) =>
       ({ caller, request, query }) => {
         if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see how the deployment is used.");
         checkKnown(request, { tz_offset: true });
-        return dausOf(ctx, { hours: daysFrom(query.tz_offset, caller) });
+        return loadDaus(ctx, { hours: daysFrom(query.tz_offset, caller) });
       },
       {
         user: true,
@@ -78,10 +78,10 @@ export const insights = (ctx: ApiContext) =>
       "/templates",
       async ({ caller, request, query }) => {
         checkKnown(request, templatesQuery);
-        const range = rangeOf(query, ctx.clock.now());
-        const every = intervalOf(query.interval, caller);
-        const sections = sectionsOf(request);
-        const edges = every && edgesOf(range, every);
+        const range = parseRange(query, ctx.clock.now());
+        const every = parseInterval(query.interval, caller);
+        const sections = parseSections(request);
+        const edges = every && listEdges(range, every);
         const templates = await templatesFor(ctx, request, caller);
         return asJson(await ctx.usage.report("templates", { ...range, templates, interval: every, edges, sections }));
       },
@@ -136,7 +136,7 @@ export const insights = (ctx: ApiContext) =>
       ({ caller, request, query }) => {
         if (!mayReadAllUsers(caller)) throw forbidden("Only those who may read all users see their statuses.");
         checkKnown(request, { timezone: true, tz_offset: true });
-        return statusCounts(ctx, zoneOf(query));
+        return statusCounts(ctx, parseZone(query));
       },
       {
         user: true,

@@ -28,7 +28,7 @@ export const tzOffset = textQuery("Whole hours from UTC, -12 to 14; a day begins
 });
 
 /** Clients of the upstream kind may ask for no intervals. */
-export const intervalOf = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
+export const parseInterval = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
   if (text === "day" || text === "week") return text;
   if (compat && !text) return undefined;
   throw wrongQuery("interval", text ? "must be day or week" : "is required");

@@ -7,7 +7,7 @@ import { wrongQuery } from "#domain/insights/zones.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
-const MOST_TEMPLATES = 500;
+const MAX_TEMPLATES = 500;
 
 /** Names of query parameters that are no part of the question. */
 const CREDENTIALS = ["service_session_token", "coder_session_token", "access_token"];
@@ -38,7 +38,7 @@ export const templatesFor = async (
 ): Promise<string[] | undefined> => {
   const ids = [...new Set(listIn(request, "template_ids").map((id) => id.toLowerCase()))];
   if (!ids.every(isUuid)) throw wrongQuery("template_ids", "must be ids of templates");
-  if (ids.length > MOST_TEMPLATES) throw wrongQuery("template_ids", `must be at most ${MOST_TEMPLATES}`);
+  if (ids.length > MAX_TEMPLATES) throw wrongQuery("template_ids", `must be at most ${MAX_TEMPLATES}`);
   if (ids.length === 0) {
     if (!mayViewInsights(caller)) throw refused();
     return undefined;

@@ -3,7 +3,7 @@
 import { type AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { accountOf, checkWay, invitationFor, openInvitation } from "#domain/invitations/accept.ts";
+import { checkWay, invitationFor, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
 import { beginInvitedPasskey, invitedPasskey, keptPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
 import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
@@ -62,7 +62,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
         if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });
         const passkey = given && (await invitedPasskey(ctx, row, given));
         const password_hash = password === undefined ? "" : await accounts.passwords.hash(password);
-        const { user, statements } = await accountOf(ctx, row, {
+        const { user, statements } = await makeAccount(ctx, row, {
           id: passkey?.user_id ?? uuid(),
           username,
           name: body.name?.trim() ?? row.name,

@@ -5,7 +5,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import { mayUpdateOrganization } from "#domain/access.ts";
-import { openSecrets, providerIdOf } from "#domain/mcp/access.ts";
+import { openSecrets, toProviderId } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
 import { tryServer } from "#domain/mcp/try-server.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
@@ -29,7 +29,7 @@ export const mcpServers = (ctx: ApiContext) => {
     const { sealed_secrets, version: _, oauth2, created_at, updated_at, ...shown } = row;
     const secrets = openSecrets(encryption, row);
     const link =
-      row.auth_type === "oauth2" ? await store.get(findLink({ user_id, provider_id: providerIdOf(row) })) : undefined;
+      row.auth_type === "oauth2" ? await store.get(findLink({ user_id, provider_id: toProviderId(row) })) : undefined;
     return {
       ...shown,
       ...(oauth2 ? { oauth2 } : {}),

@@ -15,7 +15,7 @@ import {
   ReadMark,
 } from "#schema/notifications/notification.ts";
 import { oneOf } from "#schema/one-of.ts";
-import { settingOf } from "../audit/setting-targets.ts";
+import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -35,7 +35,7 @@ const filter = {
   read_status: t.Optional(oneOf(READ_STATUSES, "all, which it is without, read or unread.")),
 };
 
-const filterOf = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
+const toFilter = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
   read: query.read_status ?? ("all" as const),
   templates: idsIn("templates", query.templates),
   targets: idsIn("targets", query.targets),
@@ -44,7 +44,7 @@ const filterOf = (query: { templates?: string; targets?: string; read_status?: "
 export const notifications = (ctx: ApiContext) =>
   routes({ prefix: "/notifications" })
     .use(callers)
-    .get("/inbox", ({ caller, query }) => readInbox(ctx, caller.user_id, filterOf(query), query.starting_before), {
+    .get("/inbox", ({ caller, query }) => readInbox(ctx, caller.user_id, toFilter(query), query.starting_before), {
       user,
       query: t.Object({
         ...filter,
@@ -62,7 +62,7 @@ export const notifications = (ctx: ApiContext) =>
     .get(
       "/inbox/watch",
       async ({ caller, query, request }) => {
-        const socket = await InboxSocket.from(ctx, caller.user_id, filterOf(query));
+        const socket = await InboxSocket.from(ctx, caller.user_id, toFilter(query));
         return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
       },
       {
@@ -144,7 +144,7 @@ export const notifications = (ctx: ApiContext) =>
           operationId: "updateNotificationSettings",
           summary: "Pause what leaves the server",
           description: "Inboxes are filled all the same; what waits goes out afterwards.",
-          audit: target.writes(settingOf("notifications_settings", "notifier")),
+          audit: target.writes(settingTarget("notifications_settings", "notifier")),
           example: { notifier_paused: false },
           scope: "notification:update",
         }),

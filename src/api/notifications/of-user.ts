@@ -1,7 +1,7 @@
 // What somebody wants to hear of, and which of their browsers are pushed; each for themselves.
 import { t } from "elysia";
 import { findNotified } from "#domain/notifications/inbox.ts";
-import { changePreferences, preferencesOf, sendTest } from "#domain/notifications/settings.ts";
+import { changePreferences, loadPreferences, sendTest } from "#domain/notifications/settings.ts";
 import { subscribe, unsubscribe } from "#domain/notifications/webpush.ts";
 import { userPath } from "#domain/users/find.ts";
 import {
@@ -25,7 +25,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:user/notifications/preferences",
-      async ({ caller, params }) => preferencesOf(ctx, await findNotified(ctx, params.user, caller)),
+      async ({ caller, params }) => loadPreferences(ctx, await findNotified(ctx, params.user, caller)),
       {
         ...of,
         response: { 200: t.Array(NotificationPreference), ...fails(401, 403, 404) },

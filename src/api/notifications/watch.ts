@@ -2,7 +2,7 @@
 // lost between two looks.
 import { log } from "#base/log.ts";
 import { findNewestNotification, listNotificationsAfter } from "#db/notifications/notifications.ts";
-import { type InboxFilter, isWanted, presentNotification, unreadOf } from "#domain/notifications/inbox.ts";
+import { type InboxFilter, isWanted, loadUnreadCount, presentNotification } from "#domain/notifications/inbox.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
@@ -28,7 +28,7 @@ export class InboxSocket implements SocketHandler {
   /** Follows from now on: what comes before the socket is open is told, too. */
   static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
     const key = await newestKey(ctx, user_id);
-    return new InboxSocket(ctx, user_id, filter, { key, unread: await unreadOf(ctx, user_id) });
+    return new InboxSocket(ctx, user_id, filter, { key, unread: await loadUnreadCount(ctx, user_id) });
   }
 
   open(socket: Socket): void {
@@ -67,7 +67,7 @@ export class InboxSocket implements SocketHandler {
       this.#isAsked = false;
       const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
       // Behind them: a count without what is told would be corrected by a message of its own.
-      const unread_count = await unreadOf(this.#ctx, this.#user);
+      const unread_count = await loadUnreadCount(this.#ctx, this.#user);
       // What came between the two is told with its words, and not first as a count.
       if (
         rows.length === 0 &&

@@ -3,7 +3,7 @@
 import { notFound } from "#base/errors.ts";
 import { answerTo, appOfRequest, approve, problemTo, scopesOfRequest } from "#domain/oauth2/authorize.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
-import { placeOf } from "#domain/oauth2/redirects.ts";
+import { formatPlace } from "#domain/oauth2/redirects.ts";
 import {
   AuthorizationAnswer,
   AuthorizationParameters,
@@ -13,7 +13,7 @@ import {
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
-import { seenOf } from "../http/identify.ts";
+import { toSeen } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -34,7 +34,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         mustBeOn();
         const { id, name, icon, ...app } = await appOfRequest(ctx, query);
         const known = { id, name, icon, self_registered: app.self_registered };
-        const about = { app: known, sends_to: placeOf(query.redirect_uri) };
+        const about = { app: known, sends_to: formatPlace(query.redirect_uri) };
         try {
           return { ...about, scopes: scopesOfRequest(ctx, { id, name, icon, ...app }, query) };
         } catch (error) {
@@ -64,7 +64,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         try {
           const scopes = scopesOfRequest(ctx, app, asked);
           if (!isApproved) throw new OAuth2Problem("access_denied", "The person has said no.");
-          const code = await approve(ctx, caller, asked, { app, scopes, seen: seenOf(request, ctx.addresses) });
+          const code = await approve(ctx, caller, asked, { app, scopes, seen: toSeen(request, ctx.addresses) });
           return { redirect_to: answerTo(ctx, asked, { code }) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;

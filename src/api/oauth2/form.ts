@@ -23,7 +23,7 @@ export const readForm = async (request: Request): Promise<Form> => {
 };
 
 /** The field; throws `invalid_request` when it is missing or empty. */
-export const fieldOf = (form: Form, name: string): string => {
+export const getField = (form: Form, name: string): string => {
   const value = form.get(name);
   if (!value) throw new OAuth2Problem("invalid_request", `${name} is missing.`);
   return value;
@@ -32,7 +32,7 @@ export const fieldOf = (form: Form, name: string): string => {
 /** What the client proves itself with; one way only. Throws `invalid_request`, `invalid_client`. */
 export const proofIn = (request: Request, form: Form): ClientProof => {
   const header = request.headers.get("authorization") ?? "";
-  if (!/^basic /i.test(header)) return { client_id: fieldOf(form, "client_id"), secret: form.get("client_secret") };
+  if (!/^basic /i.test(header)) return { client_id: getField(form, "client_id"), secret: form.get("client_secret") };
   if (form.has("client_secret")) throw new OAuth2Problem("invalid_request", "Send the secret in one way only.");
   const [client_id = "", ...rest] = Buffer.from(header.slice(6).trim(), "base64").toString().split(":");
   const proof = { client_id: unescaped(client_id), secret: unescaped(rest.join(":")) };

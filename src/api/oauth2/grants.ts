@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listGrants } from "#db/oauth2/grants.ts";
-import { endGrantOf } from "#domain/oauth2/grants.ts";
+import { endUserGrant } from "#domain/oauth2/grants.ts";
 import { keysOwnerAt } from "#domain/users/api-key.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { OAuth2Grant } from "#schema/oauth2/grant.ts";
@@ -59,7 +59,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
       "/:user/oauth2-grants/:grant",
       async ({ caller, params, status }) => {
         const { id } = await keysOwnerAt(ctx, params.user, caller);
-        await endGrantOf(ctx, id, params.grant);
+        await endUserGrant(ctx, id, params.grant);
         return status(204, undefined);
       },
       {

@@ -3,18 +3,18 @@
 import type { AnyElysia } from "elysia";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { mustBeOurs } from "#domain/oauth2/authorize.ts";
-import { clientOf } from "#domain/oauth2/clients.ts";
+import { findClient } from "#domain/oauth2/clients.ts";
 import { giveBack } from "#domain/oauth2/grants.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
 import { type Metadata, registerApp } from "#domain/oauth2/register.ts";
 import { redeemCode, refresh, type Tokens } from "#domain/oauth2/tokens.ts";
-import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import { Throttle, toNetwork } from "#domain/users/throttle.ts";
 import { AUTH_METHODS } from "#schema/oauth2/app.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { routes } from "../http/routes.ts";
-import { FORM_LIMIT, type Form, fieldOf, proofIn, readForm } from "./form.ts";
+import { FORM_LIMIT, type Form, getField, proofIn, readForm } from "./form.ts";
 
 /** Of one network, in a minute. */
 const REGISTRATIONS = 10;
@@ -28,7 +28,7 @@ const answer = (body: object, status = 200, more: Record<string, string> = {}): 
   Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...more } });
 
 /** A problem in the words of the standard; other errors are answered as everywhere. */
-const refusalOf = (error: unknown): Response => {
+const toErrorResponse = (error: unknown): Response => {
   if (!(error instanceof OAuth2Problem)) throw error;
   const body = { error: error.code, error_description: error.message };
   if (error.code === "invalid_client") return answer(body, 401, { "www-authenticate": 'Basic realm="oauth2"' });
@@ -39,7 +39,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   const registrations = new Throttle(ctx.clock, REGISTRATIONS);
   const calls = new Throttle(ctx.clock, CALLS);
   const at = (path: string): string => new URL(path, ctx.accessUrl).href;
-  const counted = (throttle: Throttle, request: Request): void => throttle.count(networkOf(ctx.addresses.of(request)));
+  const counted = (throttle: Throttle, request: Request): void => throttle.count(toNetwork(ctx.addresses.of(request)));
 
   const metadata = () => ({
     issuer: ctx.accessUrl.origin,
@@ -58,15 +58,15 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   });
 
   const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
-    const client = await clientOf(ctx, proofIn(request, form));
-    const type = fieldOf(form, "grant_type");
+    const client = await findClient(ctx, proofIn(request, form));
+    const type = getField(form, "grant_type");
     mustBeOurs(ctx, form.get("resource"));
     if (type === "authorization_code") {
-      const [code, redirect_uri] = [fieldOf(form, "code"), fieldOf(form, "redirect_uri")];
-      return redeemCode(ctx, client, { code, redirect_uri, code_verifier: fieldOf(form, "code_verifier") });
+      const [code, redirect_uri] = [getField(form, "code"), getField(form, "redirect_uri")];
+      return redeemCode(ctx, client, { code, redirect_uri, code_verifier: getField(form, "code_verifier") });
     }
     if (type === "refresh_token") {
-      return refresh(ctx, client, { refresh_token: fieldOf(form, "refresh_token"), scope: form.get("scope") });
+      return refresh(ctx, client, { refresh_token: getField(form, "refresh_token"), scope: form.get("scope") });
     }
     throw new OAuth2Problem("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.");
   };
@@ -99,7 +99,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
           };
           return answer(registered, 201);
         } catch (error) {
-          return refusalOf(error);
+          return toErrorResponse(error);
         }
       },
       hiddenJson,
@@ -117,7 +117,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
         try {
           return answer(await tokensFor(request, await readForm(request)));
         } catch (error) {
-          return refusalOf(error);
+          return toErrorResponse(error);
         }
       },
       hidden,
@@ -128,11 +128,11 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
         counted(calls, request);
         try {
           const form = await readForm(request);
-          const client = await clientOf(ctx, proofIn(request, form));
-          await giveBack(ctx, client, fieldOf(form, "token"));
+          const client = await findClient(ctx, proofIn(request, form));
+          await giveBack(ctx, client, getField(form, "token"));
           return answer({});
         } catch (error) {
-          return refusalOf(error);
+          return toErrorResponse(error);
         }
       },
       hidden,

@@ -21,7 +21,7 @@ export type State = {
   readonly invitation?: string;
 };
 
-const contextOf = (id: string): string => `oidc_state:${id}`;
+const toSealContext = (id: string): string => `oidc_state:${id}`;
 
 /** The Set-Cookie header; the empty value takes the cookie away. */
 export const stateCookie = ({ accessUrl }: ApiContext, id: string, value: string): string =>
@@ -31,13 +31,13 @@ export const stateCookie = ({ accessUrl }: ApiContext, id: string, value: string
 
 export const sealState = (ctx: ApiContext, id: string, state: Omit<State, "until">): string => {
   const until = ctx.clock.now() + LIFE_S * 1000;
-  return ctx.encryption.seal(JSON.stringify({ ...state, until } satisfies State), contextOf(id));
+  return ctx.encryption.seal(JSON.stringify({ ...state, until } satisfies State), toSealContext(id));
 };
 
 const stateIn = (encryption: Encryption, id: string, request: Request): State | undefined => {
   const sealed = cookie(request.headers.get("cookie") ?? "", STATE_COOKIE);
   try {
-    return sealed === undefined ? undefined : (JSON.parse(encryption.open(sealed, contextOf(id))) as State);
+    return sealed === undefined ? undefined : (JSON.parse(encryption.open(sealed, toSealContext(id))) as State);
   } catch (error) {
     if (error instanceof UnsealError) return undefined;
     throw error;

@@ -1,7 +1,7 @@
 // The groups of an organization, and one by its name.
 import { t } from "elysia";
 import { createGroup } from "#domain/groups/change.ts";
-import { findNamedGroup, groupsOf, presentGroup } from "#domain/groups/find.ts";
+import { findNamedGroup, listGroups, presentGroup } from "#domain/groups/find.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { CreateGroup, Group } from "#schema/users/group.ts";
 import type { ApiContext } from "../context.ts";
@@ -20,7 +20,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
       "/:organization/groups",
       async ({ caller, params }) => {
         const organization = await organizationAt(ctx.store, params.organization, caller);
-        const rows = await groupsOf(ctx.store, organization);
+        const rows = await listGroups(ctx.store, organization);
         return Promise.all(rows.map((group) => presentGroup(ctx.store, { group, organization }, caller)));
       },
       {

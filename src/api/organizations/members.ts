@@ -17,7 +17,7 @@ import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -35,7 +35,7 @@ export const members = (ctx: ApiContext) =>
       "/:organization/members",
       async ({ caller, params }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        return (await listVisibleMembers(ctx, id, caller, pageOf({}))).members;
+        return (await listVisibleMembers(ctx, id, caller, toPage({}))).members;
       },
       {
         user,
@@ -54,7 +54,7 @@ export const members = (ctx: ApiContext) =>
       "/:organization/paginated-members",
       async ({ caller, params, query }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        return listVisibleMembers(ctx, id, caller, pageOf(query));
+        return listVisibleMembers(ctx, id, caller, toPage(query));
       },
       {
         user,

@@ -5,13 +5,13 @@ import { AppError } from "#base/errors.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
-import { credentialOf } from "../http/identify.ts";
+import { findCredential } from "../http/identify.ts";
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
 /** The key that was sent; 401 when there is none or it is wrong. Takes the same time for a wrong secret and an unknown key. */
-const keyOf = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
-  const token = credentialOf(request)?.token ?? "";
+const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
+  const token = findCredential(request)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
   if (prefix === undefined || secret === undefined) throw REFUSED;
   const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
@@ -27,7 +27,7 @@ export const workerKeys = (store: Store) => {
   return new Elysia({ name: "worker-keys", seed: known }).macro({
     worker: {
       detail: { security: [{ provisioner_key: [] }] },
-      transform: async ({ request }: WithRequest) => void known.set(request, await keyOf(request, store)),
+      transform: async ({ request }: WithRequest) => void known.set(request, await findKey(request, store)),
       resolve: ({ request }: WithRequest) => {
         const key = known.get(request);
         if (!key) throw REFUSED;

@@ -5,7 +5,7 @@ import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
 import { makeResumeToken } from "#src/tailnet/resume-token.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
 import type { TailnetHandlers } from "#src/wire/tailnet-api.ts";
-import { seconds, timeOf } from "#src/wire/times.ts";
+import { seconds, toTimestamp } from "#src/wire/times.ts";
 import type { ApiContext } from "../context.ts";
 import { workspaceUpdates } from "./workspace-updates.ts";
 
@@ -32,7 +32,7 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
   refreshResumeToken() {
     const made = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
     const { token, refresh_in_seconds, expires_at } = made;
-    return { token, refreshIn: seconds(refresh_in_seconds), expiresAt: timeOf(expires_at) };
+    return { token, refreshIn: seconds(refresh_in_seconds), expiresAt: toTimestamp(expires_at) };
   },
 
   coordinate: (requests, { signal }) =>

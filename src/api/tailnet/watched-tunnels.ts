@@ -1,7 +1,7 @@
 // The tunnels of one client: each is judged by itself, and ends when its user may no longer enter that workspace or the key counts no more. A
 // client that was lost without a farewell may keep its tunnels for a while, so its access is watched for as long. [TL-12] [TL-28]
 import { mayUseWorkspace } from "#domain/access.ts";
-import { findAgentById, workspaceOf } from "#domain/agents/find.ts";
+import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { LOST_MS } from "#src/tailnet/lost.ts";
 import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
@@ -63,7 +63,7 @@ export class WatchedTunnels {
     if (this.#only !== undefined && agent_id !== this.#only) return "this connection is for one agent only";
     if (this.#watches.has(agent_id)) return undefined;
     const place = await findAgentById(this.#ctx.store, agent_id);
-    if (!place || place.deleted || !mayUseWorkspace(this.#caller, workspaceOf(place))) return REFUSED;
+    if (!place || place.deleted || !mayUseWorkspace(this.#caller, toWorkspace(place))) return REFUSED;
     if (this.#over || this.#watches.has(agent_id)) return undefined;
     const access = workspaceAccess(this.#ctx, place.workspace_id, mayUseWorkspace);
     const stop = whenAccessLost(this.#ctx, this.#caller, access, () => {

@@ -34,7 +34,7 @@ export async function* workspaceUpdates(
   });
   signal.addEventListener("abort", () => bell.ring());
   try {
-    yield await step(ctx, owner_id, shown, await allOf(ctx, owner_id));
+    yield await step(ctx, owner_id, shown, await listAll(ctx, owner_id));
     while (!signal.aborted) {
       if (changed.size === 0) {
         await bell.wait();
@@ -50,7 +50,7 @@ export async function* workspaceUpdates(
   }
 }
 
-const allOf = async ({ store }: Pick<ApiContext, "store">, owner_id: string): Promise<string[]> => {
+const listAll = async ({ store }: Pick<ApiContext, "store">, owner_id: string): Promise<string[]> => {
   const ids: string[] = [];
   for (;;) {
     const page = await store.scan(listOwnedWorkspaces({ owner_id, after: ids.at(-1) ?? "", limit: PAGE }));
@@ -83,7 +83,7 @@ const step = async (
       shown.delete(id);
       continue;
     }
-    const status = statusOf(workspace.status);
+    const status = toStatus(workspace.status);
     if (before?.name !== workspace.name || before.status !== status) {
       update.upsertedWorkspaces.push({ id: workspaceId, name: workspace.name, status });
     }
@@ -108,7 +108,7 @@ const STATUSES: Readonly<Record<(typeof BUILD_STATUSES)[number], Workspace_Statu
   deleted: Workspace_Status.DELETED,
 };
 
-const statusOf = (status: string): Workspace_Status => {
+const toStatus = (status: string): Workspace_Status => {
   const known = BUILD_STATUSES.find((one) => one === status);
   return known ? STATUSES[known] : Workspace_Status.UNKNOWN;
 };

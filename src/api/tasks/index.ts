@@ -13,7 +13,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -26,7 +26,7 @@ const PROMPT_LIMIT = 512 * 1024;
 export const tasks = (ctx: ApiContext) =>
   routes({ prefix: "/tasks" })
     .use(callers)
-    .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", pageOf(query)), {
+    .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", toPage(query)), {
       user,
       query: t.Object({
         q: t.Optional(t.String({ description: "Words and key:value terms. Keys: owner, organization, status." })),

@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
 import { log } from "#base/log.ts";
-import { manifestOf, versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { loadManifest, versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { formFor } from "#domain/template-versions/form.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
@@ -78,7 +78,7 @@ type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) =>
 /** Checks everything about the version; 404 and 412 as for any reading of it. */
 const answers = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
   const found = await versionAt(ctx, id, caller);
-  const manifest = await manifestOf(ctx, found);
+  const manifest = await loadManifest(ctx, found);
   return (inputs, signal) => formFor(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
 };
 

@@ -7,7 +7,7 @@ import { mayManageTemplates } from "#domain/access.ts";
 import { versionExternalAuth } from "#domain/external-auth/version.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
-import { managedVersionAt, manifestOf, versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { loadManifest, managedVersionAt, versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
 import { Generic } from "#schema/generic.ts";
 import {
@@ -180,7 +180,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/rich-parameters",
       async ({ caller, params }) =>
-        presentParameters(await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller))),
+        presentParameters(await loadManifest(ctx, await versionAt(ctx, params.templateversion, caller))),
       {
         user: true,
         params: versionPath,
@@ -199,7 +199,7 @@ const versionContents = (ctx: ApiContext) =>
       "/variables",
       async ({ caller, params }) => {
         const found = await managedVersionAt(ctx, params.templateversion, caller);
-        return presentVariables(await manifestOf(ctx, found), openVariables(ctx.encryption, found.version));
+        return presentVariables(await loadManifest(ctx, found), openVariables(ctx.encryption, found.version));
       },
       {
         user: true,
@@ -220,7 +220,7 @@ const versionContents = (ctx: ApiContext) =>
       "/presets",
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
-        const presets = presentPresets(await manifestOf(ctx, found), found.version.id);
+        const presets = presentPresets(await loadManifest(ctx, found), found.version.id);
         if (!mayManageTemplates(caller, found.version.organization_id)) return presets;
         const problems = ctx.prebuilds.problems();
         return presets.map((preset) => {
@@ -246,7 +246,7 @@ const versionContents = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
         const { id, job_id, created_at } = found.version;
-        return presentPlannedResources(await manifestOf(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
+        return presentPlannedResources(await loadManifest(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
       },
       {
         user: true,
@@ -265,7 +265,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/external-auth",
       async ({ caller, params }) => {
-        const manifest = await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller));
+        const manifest = await loadManifest(ctx, await versionAt(ctx, params.templateversion, caller));
         return versionExternalAuth(ctx, caller, manifest);
       },
       {

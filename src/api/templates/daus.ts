@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
-import { dausOf, daysFrom } from "#domain/insights/daus.ts";
+import { daysFrom, loadDaus } from "#domain/insights/daus.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
@@ -24,7 +24,7 @@ export const templateDaus = (ctx: ApiContext) =>
         if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
           throw forbidden("Only those who look after templates, and auditors, see how they are used.");
         }
-        return dausOf(ctx, { hours, templates: [id] });
+        return loadDaus(ctx, { hours, templates: [id] });
       },
       {
         user: true,

@@ -23,7 +23,7 @@ import { routes } from "../http/routes.ts";
 import { templateAcl } from "./acl.ts";
 import { templateDaus } from "./daus.ts";
 import { namedVersions } from "./named-versions.ts";
-import { templateVersionsOf } from "./versions.ts";
+import { templateVersionRoutes } from "./versions.ts";
 
 const tags = ["Templates"];
 
@@ -50,7 +50,7 @@ export const templates = (ctx: ApiContext) => {
     .use(inOrganization(ctx, present))
     .use(oneTemplate(ctx, present))
     .use(templateAcl(ctx))
-    .use(templateVersionsOf(ctx))
+    .use(templateVersionRoutes(ctx))
     .use(templateDaus(ctx));
 };
 

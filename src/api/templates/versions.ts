@@ -1,7 +1,7 @@
 // The versions of one template: the list, one by name, and which is active.
 import { t } from "elysia";
-import { kindOf, notFound } from "#base/errors.ts";
-import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
+import { notFound, toErrorKind } from "#base/errors.ts";
+import { findVersionByName, listUnusedVersions, listVersionsByTemplate } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
 import { mayPromote } from "#domain/template-versions/promote.ts";
 import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
@@ -12,13 +12,13 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Templates"];
 
-export const templateVersionsOf = (ctx: ApiContext) =>
+export const templateVersionRoutes = (ctx: ApiContext) =>
   routes({ prefix: "/templates/:template/versions" })
     .use(callers)
     .get(
@@ -26,11 +26,11 @@ export const templateVersionsOf = (ctx: ApiContext) =>
       async ({ caller, params, query }) => {
         const { template } = await templateAt(ctx, params.template, caller);
         const rows = await ctx.store.scan(
-          listVersionsOf({
+          listVersionsByTemplate({
             template_id: template.id,
             archived: query.include_archived ? 1 : 0,
             after: query.after_id?.toLowerCase() ?? "",
-            ...pageOf(query),
+            ...toPage(query),
           }),
         );
         return rows.map((row) => presentVersion(row, ctx));
@@ -63,7 +63,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           const done = await ctx.versions.ask(id, "archive", { archived: true }).then(
             () => true,
             (error: unknown) => {
-              if (kindOf(error) === "invalid") return false;
+              if (toErrorKind(error) === "invalid") return false;
               throw error;
             },
           );

@@ -12,7 +12,7 @@ import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/user
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -55,7 +55,7 @@ export const userCollection = (ctx: ApiContext) =>
         const filter = userFilter(query.q ?? "", caller);
         const cursor = query.after_id ? await store.get(findUser({ id: query.after_id.toLowerCase() })) : undefined;
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no user with this id.");
-        const page = { ...pageOf(query), after: cursor?.username.toLowerCase() };
+        const page = { ...toPage(query), after: cursor?.username.toLowerCase() };
         const [rows, counted] = await Promise.all([
           store.scan(searchUsers(filter, page)),
           store.scan(countUsers(filter)),

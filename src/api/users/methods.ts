@@ -3,9 +3,9 @@ import { type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
-import { networkOf } from "#domain/users/throttle.ts";
+import { toNetwork } from "#domain/users/throttle.ts";
 import { named } from "#schema/named.ts";
-import { partyOf } from "#src/authentication/webauthn.ts";
+import { toParty } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { userIn } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -61,7 +61,7 @@ export const signInMethods = (ctx: ApiContext) =>
       () => ({
         terms_of_service_url: "",
         password: { enabled: true },
-        passkey: { enabled: partyOf(ctx.accessUrl) !== undefined },
+        passkey: { enabled: toParty(ctx.accessUrl) !== undefined },
         github: { enabled: false, default_provider_configured: false },
         oidc: shownProviders(ctx.config.oidc_providers),
       }),
@@ -73,7 +73,7 @@ export const signInMethods = (ctx: ApiContext) =>
     .post(
       "/validate-password",
       async ({ body, request }) => {
-        const asker = { keys: [`address ${networkOf(ctx.addresses.of(request))}`], isKnown: false };
+        const asker = { keys: [`address ${toNetwork(ctx.addresses.of(request))}`], isKnown: false };
         const caller = userIn(request);
         const owner = caller && (await ctx.store.get(findUser({ id: caller.user_id })));
         const details = await ctx.accounts.passwords.problem(body.password, owner ?? {}, asker);

@@ -4,13 +4,13 @@ import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { type NewSession, type Proved, startSession } from "#domain/users/sign-in.ts";
 import type { ApiContext } from "../context.ts";
-import { SESSION_COOKIE, seenOf } from "../http/identify.ts";
+import { SESSION_COOKIE, toSeen } from "../http/identify.ts";
 
 /** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */
 const COOKIE_SECONDS = 30 * 86_400;
 
 /** The Set-Cookie header; the empty token takes the cookie away. */
-export const cookieOf = (ctx: ApiContext, token: string): string =>
+export const makeCookie = (ctx: ApiContext, token: string): string =>
   `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_SECONDS}${
     ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
   }`;
@@ -25,7 +25,7 @@ export const openSession = async (
   { login_type = "password", keeps }: Pick<NewSession, "login_type" | "keeps"> = {},
 ): Promise<{ token: string; cookie: string }> => {
   const token = await startSession(ctx, user, {
-    seen: seenOf(request, ctx.addresses),
+    seen: toSeen(request, ctx.addresses),
     proved,
     guards,
     login_type,
@@ -38,5 +38,5 @@ export const openSession = async (
     ctx.topics.publish("notified", user.id, {});
     await stopForbiddenLocal(ctx, user.id);
   }
-  return { token, cookie: cookieOf(ctx, token) };
+  return { token, cookie: makeCookie(ctx, token) };
 };

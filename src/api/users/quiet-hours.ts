@@ -1,7 +1,7 @@
 // Quiet hours, and what one has chosen about the app.
 import { userPath } from "#domain/users/find.ts";
 import { findOwn, setPreferences } from "#domain/users/looks.ts";
-import { findQuietOwner, quietHoursOf, setQuietHours } from "#domain/workspaces/quiet-hours.ts";
+import { findQuietOwner, setQuietHours, toQuietHours } from "#domain/workspaces/quiet-hours.ts";
 import { QuietHours, UpdateQuietHoursRequest, UserPreferences } from "#schema/users/quiet-hours.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,7 +18,7 @@ export const quietHours = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:user/quiet-hours",
-      async ({ caller, params }) => quietHoursOf(await findQuietOwner(ctx, params.user, caller), ctx.clock.now()),
+      async ({ caller, params }) => toQuietHours(await findQuietOwner(ctx, params.user, caller), ctx.clock.now()),
       {
         ...of,
         response: { 200: QuietHours, ...fails(401, 403, 404) },

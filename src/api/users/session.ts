@@ -2,7 +2,7 @@
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
-import { oidcSessionOf, providerSignOut } from "#domain/oidc/session.ts";
+import { loadOidcSession, providerSignOut } from "#domain/oidc/session.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
 import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
@@ -14,7 +14,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { cookieOf, openSession } from "./new-session.ts";
+import { makeCookie, openSession } from "./new-session.ts";
 
 const tags = ["Users"];
 
@@ -77,9 +77,9 @@ export const session = (ctx: ApiContext) =>
     .post(
       "/logout",
       async ({ caller, set }) => {
-        const session = await oidcSessionOf(ctx, caller.key_id);
+        const session = await loadOidcSession(ctx, caller.key_id);
         await signOut(ctx, caller);
-        set.headers["set-cookie"] = cookieOf(ctx, "");
+        set.headers["set-cookie"] = makeCookie(ctx, "");
         const url = await providerSignOut(ctx, session);
         return { message: "You are signed out.", ...(url ? { sign_out_url: url.href } : {}) };
       },

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
 import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
-import { deviceOf } from "#domain/users/device.ts";
+import { parseDevice } from "#domain/users/device.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { isSignIn } from "#domain/users/keys.ts";
 import { endOtherSessions, removeKey } from "#domain/users/keys-change.ts";
@@ -26,7 +26,7 @@ const sessionPath = t.Object({
 const presentSession = (key: ApiKey, current: string): Session => ({
   id: key.id,
   current: key.id === current,
-  device: deviceOf(key.user_agent),
+  device: parseDevice(key.user_agent),
   user_agent: key.user_agent,
   ip_address: key.ip_address,
   created_at: rfc3339(key.created_at),

@@ -12,9 +12,9 @@ import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } f
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { seenOf } from "../http/identify.ts";
+import { toSeen } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -31,7 +31,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys",
       async ({ caller, params, request, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const token = await createSessionKey(ctx, owner, caller, seenOf(request, ctx.addresses));
+        const token = await createSessionKey(ctx, owner, caller, toSeen(request, ctx.addresses));
         return status(201, { key: token });
       },
       {
@@ -51,8 +51,8 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/tokens",
       async ({ caller, params, query }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const now = flagOf(query.include_expired) ? 0 : ctx.clock.now();
-        if (flagOf(query.include_all) && isOwner(caller)) {
+        const now = parseFlag(query.include_expired) ? 0 : ctx.clock.now();
+        if (parseFlag(query.include_all) && isOwner(caller)) {
           const rows = await ctx.store.scan(listAllTokens({ now }));
           return rows.map(({ key, username }) => presentApiKey(key, username));
         }

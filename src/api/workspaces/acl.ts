@@ -7,7 +7,7 @@ import { mayShareWorkspace } from "#domain/access.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
-import { peopleOf } from "#domain/workspaces/shared-with.ts";
+import { loadPeople } from "#domain/workspaces/shared-with.ts";
 import { PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl, type WorkspaceRole } from "#schema/workspaces/acl.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -108,7 +108,7 @@ export const acl = (ctx: ApiContext) => {
 
 const presentAcl = async ({ store }: ApiContext, place: WorkspacePlace): Promise<WorkspaceAcl> => {
   const { user_acl, group_acl } = place;
-  const people = await peopleOf(store, [user_acl]);
+  const people = await loadPeople(store, [user_acl]);
   const organization = await getOrganization(store, place.organization_id);
   return {
     users: [...people.values()].flatMap((one) => {

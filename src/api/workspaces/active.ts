@@ -2,20 +2,20 @@
 import { notFound } from "#base/errors.ts";
 import { byUser, changeableAt } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
-import { callerOf, userOf } from "../http/caller.ts";
+import { getCaller, getUser } from "../http/caller.ts";
 
 /**
  * A workspace that the user may change, or an agent's own. `user_id` is whose activity it is: the caller's, and of an agent its owner's.
  * 403, 404 or 410 otherwise.
  */
 export const activeAt = async (ctx: ApiContext, id: string, request: Request) => {
-  const caller = callerOf(request);
+  const caller = getCaller(request);
   if (caller.kind === "agent") {
     const { workspace_id, build_id, owner_id: user_id, agent_id, agent_name: name } = caller;
     if (workspace_id !== id.toLowerCase()) throw notFound();
     return { id: workspace_id, build_id, user_id, by: { kind: caller.kind, id: agent_id, name } };
   }
-  const user = userOf(request);
+  const user = getUser(request);
   const place = await changeableAt(ctx, id, user);
   return { id: place.id, build_id: place.latest_build_id, user_id: user.user_id, by: byUser(user) };
 };

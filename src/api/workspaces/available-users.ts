@@ -10,7 +10,7 @@ import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { userFilter } from "../users/collection.ts";
@@ -25,7 +25,7 @@ export const availableUsers = (ctx: ApiContext) =>
         await userAt(ctx.store, params.user, caller);
         if (!mayCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
         const filter = { ...userFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
-        const users = await ctx.store.scan(searchUsers(filter, pageOf(query)));
+        const users = await ctx.store.scan(searchUsers(filter, toPage(query)));
         return users.map(({ id, username, name, avatar_url }) => ({ id, username, name, avatar_url }));
       },
       {

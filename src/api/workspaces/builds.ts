@@ -5,15 +5,15 @@ import { findBuild, listBuildIds } from "#db/workspaces/builds.ts";
 import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
 import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
-import { timingsOf } from "#domain/builds/timings.ts";
+import { loadTimings } from "#domain/builds/timings.ts";
 import { gone, workspaceAt } from "#domain/workspaces/find.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { pageQuery, toPage } from "../http/paging.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { mustHaveScope } from "../http/scope-gate.ts";
@@ -84,7 +84,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
             workspace_id: place.id,
             below: after ? after.build_number : Number.MAX_SAFE_INTEGER,
             since: query.since === undefined ? -1 : Date.parse(query.since),
-            ...pageOf(query),
+            ...toPage(query),
           }),
         );
         const build_ids = JSON.stringify(ids.map(({ id }) => id));
@@ -114,10 +114,10 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       "/:workspace/timings",
       async ({ caller, params, query }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
-        if (place.deleted && !flagOf(query.include_deleted)) throw gone();
+        if (place.deleted && !parseFlag(query.include_deleted)) throw gone();
         const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
         if (!view) throw notFound();
-        return timingsOf(ctx.store, view);
+        return loadTimings(ctx.store, view);
       },
       {
         user: true,

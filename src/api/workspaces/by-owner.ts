@@ -16,7 +16,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { availableUsers } from "./available-users.ts";
@@ -33,7 +33,7 @@ const description =
   "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
 
 /** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
-export const workspaceIdOf = async (
+export const findWorkspaceId = async (
   ctx: ApiContext,
   caller: UserCaller,
   { owner, name, includeDeleted }: { owner: string; name: string; includeDeleted: boolean },
@@ -47,7 +47,7 @@ export const workspaceIdOf = async (
 /** Routes under /users and /organizations that concern workspaces. */
 export const workspacesByOwner = (ctx: ApiContext) => {
   const idOf = (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> =>
-    workspaceIdOf(ctx, caller, { owner, name, includeDeleted });
+    findWorkspaceId(ctx, caller, { owner, name, includeDeleted });
   return routes()
     .use(callers)
     .use(availableUsers(ctx))
@@ -96,7 +96,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .get(
       "/users/:user/workspace/:workspacename",
       async ({ caller, params, query }) => {
-        const includeDeleted = flagOf(query.include_deleted);
+        const includeDeleted = parseFlag(query.include_deleted);
         const id = await idOf(caller, params.user, params.workspacename, includeDeleted);
         const workspace = await readWorkspace(ctx, id, caller);
         if (!workspace) throw notFound();

@@ -10,7 +10,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Bytes of text that are kept; the entries not used for longest go first. */
-const LIMIT_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** `until`: nothing in it changes before by the mere passing of time; milliseconds since 1970. */
 export type Made = { readonly until: number; readonly json: string };
@@ -21,9 +21,9 @@ type Entry = Made & { readonly stamp: string; readonly workers: number | undefin
 type Version = number | string;
 
 /** Stamps that are kept between writes. */
-const LIMIT_STAMPS = 10_000;
+const MAX_STAMPS = 10_000;
 
-const keyOf = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
+const toKey = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
   `${id} ${compat} ${user_id === owner_id}`;
 
 export class WorkspaceCache {
@@ -70,7 +70,7 @@ export class WorkspaceCache {
 
   #remember(stamped: WorkspaceStamp, version: Version | undefined): void {
     if (version === undefined) return;
-    if (this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
+    if (this.#stamps.size >= MAX_STAMPS) this.#stamps.clear();
     this.#stamps.set(stamped.id, { version, stamped });
   }
 
@@ -84,7 +84,7 @@ export class WorkspaceCache {
 
   /** What was made before and is still right. */
   find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Made | undefined {
-    const key = keyOf(id, owner_id, viewer);
+    const key = toKey(id, owner_id, viewer);
     const known = this.#entries.get(key);
     if (!known || known.stamp !== stamp || this.#ctx.clock.now() >= known.until) return undefined;
     if (known.workers !== undefined && known.workers !== this.#ctx.jobs.workersVersion) return undefined;
@@ -99,7 +99,7 @@ export class WorkspaceCache {
     const isBuiltIn = workspace.latest_build.job.available_workers.includes(jobs.worker.id);
     const workers = isBuiltIn ? undefined : jobs.workersVersion;
     const entry = { stamp, workers, until: goodUntil(workspace, clock.now()), json: JSON.stringify(workspace) };
-    this.#keep(keyOf(id, owner_id, viewer), entry);
+    this.#keep(toKey(id, owner_id, viewer), entry);
     return entry;
   }
 
@@ -113,7 +113,7 @@ export class WorkspaceCache {
     this.#entries.set(key, entry);
     this.#bytes += entry.json.length;
     for (const [oldest] of this.#entries) {
-      if (this.#bytes <= LIMIT_BYTES) return;
+      if (this.#bytes <= MAX_BYTES) return;
       this.#drop(oldest);
     }
   }

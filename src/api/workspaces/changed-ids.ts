@@ -27,7 +27,7 @@ export interface ChangeListener {
 const all = new WeakMap<ApiContext, ChangedIds>();
 
 /** Those of this server: places are told by one and taken by another. */
-export const changedIdsOf = (ctx: ApiContext): ChangedIds => {
+export const getChangedIds = (ctx: ApiContext): ChangedIds => {
   const known = all.get(ctx) ?? new ChangedIds(ctx);
   all.set(ctx, known);
   return known;

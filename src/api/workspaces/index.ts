@@ -7,8 +7,8 @@ import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { pageOf, pageQuery, searchQuery } from "../http/paging.ts";
-import { flagOf, flagQuery } from "../http/query.ts";
+import { pageQuery, searchQuery, toPage } from "../http/paging.ts";
+import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { acl } from "./acl.ts";
@@ -38,7 +38,7 @@ export const workspaces = (ctx: ApiContext) => {
   const lists = new WorkspaceLists(ctx, cache);
   return routes({ prefix: "/workspaces" })
     .use(callers)
-    .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", pageOf(query)), {
+    .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", toPage(query)), {
       user: true,
       query: t.Object({
         q: searchQuery(
@@ -60,7 +60,7 @@ export const workspaces = (ctx: ApiContext) => {
     .get(
       "/:workspace",
       async ({ caller, params, query }) => {
-        const includeDeleted = flagOf(query.include_deleted);
+        const includeDeleted = parseFlag(query.include_deleted);
         const stamped = await cache.stampOf(params.workspace.toLowerCase());
         if (!stamped || !maySeeWorkspace(caller, stamped)) throw notFound();
         if (stamped.deleted && !includeDeleted) throw gone();

@@ -3,10 +3,10 @@ import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { taskAt } from "#domain/tasks/find.ts";
 import type { ApiContext } from "../context.ts";
-import { userOf } from "../http/caller.ts";
+import { getUser } from "../http/caller.ts";
 import { routes } from "../http/routes.ts";
 import { isSomebody, redirectTo, signInFirst } from "../http/sign-in-first.ts";
-import { workspaceIdOf } from "./by-owner.ts";
+import { findWorkspaceId } from "./by-owner.ts";
 
 const hidden = { detail: { hide: true } };
 const named = t.Object({ owner: t.String(), workspace: t.String() });
@@ -24,7 +24,7 @@ export const pageLinks = (ctx: ApiContext) => {
   };
   const workspace = (request: Request, { owner, workspace: name }: typeof named.static, tab = ""): Promise<Response> =>
     lead(request, "/workspaces", async () => {
-      const id = await workspaceIdOf(ctx, userOf(request), { owner, name, includeDeleted: false });
+      const id = await findWorkspaceId(ctx, getUser(request), { owner, name, includeDeleted: false });
       return `/workspaces/${id}${tab}`;
     });
   return routes()
@@ -45,7 +45,7 @@ export const pageLinks = (ctx: ApiContext) => {
       "/tasks/:owner/:task",
       ({ request, params: { owner, task } }) =>
         lead(request, "/tasks", async () => {
-          const { chat_id, workspace_id } = await taskAt(ctx.store, { user: owner, task }, userOf(request));
+          const { chat_id, workspace_id } = await taskAt(ctx.store, { user: owner, task }, getUser(request));
           return chat_id === null ? `/workspaces/${workspace_id}` : `/chats/${chat_id}`;
         }),
       { params: t.Object({ owner: t.String(), task: t.String() }), ...hidden },

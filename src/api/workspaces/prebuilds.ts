@@ -1,7 +1,7 @@
 // Whether workspaces are kept ready at all.
 import { prebuildSettings, setPrebuildSettings } from "#domain/workspaces/prebuild-settings.ts";
 import { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
-import { settingOf } from "../audit/setting-targets.ts";
+import { settingTarget } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -42,7 +42,7 @@ export const prebuilds = (ctx: ApiContext) =>
           description:
             "While it is paused no workspace is made or removed to be kept ready; builds that run end, and what is ready can be claimed.",
           example: { reconciliation_paused: true },
-          audit: target.writes(settingOf("prebuilds_settings", "reconciliation")),
+          audit: target.writes(settingTarget("prebuilds_settings", "reconciliation")),
           scope: "deployment_config:update",
         }),
       },

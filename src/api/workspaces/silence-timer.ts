@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 
 /** No oftener than this, so that many that are due one after the other cost one look. */
-const LEAST_MS = 1_000;
+const MIN_MS = 1_000;
 
 type Due = { readonly at: number; readonly look: () => void };
 
@@ -33,7 +33,7 @@ export class SilenceTimer {
 
   #arm(at: number): void {
     this.#timer?.cancel();
-    const wait = Math.max(at - this.#clock.now(), LEAST_MS);
+    const wait = Math.max(at - this.#clock.now(), MIN_MS);
     this.#at = at;
     this.#timer = this.#clock.after(wait, () => this.#look());
   }

@@ -18,7 +18,7 @@ export const usage = (ctx: ApiContext) =>
       "/:workspace/usage",
       async ({ params, body, request, status }) => {
         const { id, build_id, user_id, by } = await activeAt(ctx, params.workspace, request);
-        const open = openOf(body);
+        const open = parseUsage(body);
         const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
         if (open && agent?.build_id !== build_id) throw notFound();
         await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...open });
@@ -47,7 +47,7 @@ export const usage = (ctx: ApiContext) =>
     );
 
 /** Both fields or none. */
-const openOf = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app_name: string } | undefined => {
+const parseUsage = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app_name: string } | undefined => {
   if (!agent_id && !app_name) return undefined;
   if (!agent_id || !app_name) {
     throw invalid("Validation failed.", [

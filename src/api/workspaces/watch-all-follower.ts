@@ -6,12 +6,12 @@ import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
 import { mayReadTemplate } from "#domain/access.ts";
-import { scopeOf } from "#domain/workspaces/search.ts";
+import { toScope } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { type ChangedIds, type ChangeListener, changedIdsOf } from "./changed-ids.ts";
+import { type ChangedIds, type ChangeListener, getChangedIds } from "./changed-ids.ts";
 
 /** Rows in one message. */
 const ROWS = 500;
@@ -137,7 +137,7 @@ export class WorkspacesFollower implements ChangeListener {
     this.#waiting.clear();
     this.#known = new Map();
     if (this.#missed && (await this.#sendMissed(this.#missed, id))) return;
-    const scope = scopeOf(this.#caller);
+    const scope = toScope(this.#caller);
     const ids = await this.#ctx.store.scan(listSeenWorkspaces(scope, this.#caller.user_id));
     const read = (at: number): Promise<SummaryRow[]> => {
       const page = ids.slice(at, at + (at === 0 ? FIRST_ROWS : ROWS));
@@ -165,7 +165,7 @@ export class WorkspacesFollower implements ChangeListener {
    */
   async #sendMissed(missed: ReadonlySet<string>, id: string): Promise<boolean> {
     this.#missed = undefined;
-    const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller)));
+    const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller)));
     const seen = rows.filter((row) => missed.has(row.id as string));
     if (seen.length < missed.size) return false;
     // A row may be newer here than what the reader has: its change is announced after this, and told then.
@@ -180,7 +180,7 @@ export class WorkspacesFollower implements ChangeListener {
     this.#waiting.clear();
     for (let at = 0; at < ids.length; at += ROWS) {
       const some = ids.slice(at, at + ROWS);
-      const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller), some));
+      const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller), some));
       const seen = new Set(rows.map((row) => row.id as string));
       const changed = rows.map((row) => this.#json(row)).flatMap(({ json, isNew }) => (isNew ? json : []));
       const removed = some.filter((one) => !seen.has(one) && this.#known.has(one));
@@ -227,8 +227,8 @@ export class WorkspacesFollower implements ChangeListener {
  */
 export const firstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
   // What changes from here on is told after it.
-  const id = changedIdsOf(ctx).place;
-  const scope = scopeOf(caller);
+  const id = getChangedIds(ctx).place;
+  const scope = toScope(caller);
   const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));
   if (ids.length > FIRST_ROWS) return undefined;
   const rows = ids.length === 0 ? [] : await ctx.store.scan(listWorkspaceSummaries(scope, ids));

@@ -9,7 +9,7 @@ import { fails } from "../http/responses.ts";
 import { closeWhenKeyGone, whenKeyGone } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { type ChangedIds, changedIdsOf } from "./changed-ids.ts";
+import { type ChangedIds, getChangedIds } from "./changed-ids.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { WorkspacesFollower } from "./watch-all-follower.ts";
 
@@ -19,7 +19,7 @@ const UNREADABLE = JSON.stringify({ message: "The workspaces cannot be read now.
 const ROOM_BYTES = 128 * 1024;
 
 export const watchAll = (ctx: ApiContext) => {
-  const changes = changedIdsOf(ctx);
+  const changes = getChangedIds(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
   return routes()
     .use(callers)

@@ -139,7 +139,7 @@ class Watched {
       const workspace = await readWorkspace(this.#ctx, this.#id, viewer);
       if (!workspace) return undefined;
       this.#listen(workspace, changes);
-      return { json: JSON.stringify(workspace), statuses: statusesOf(workspace) };
+      return { json: JSON.stringify(workspace), statuses: formatStatuses(workspace) };
     } catch (error) {
       log("watch").warn("workspace {id} cannot be read: {error}", { id: this.#id, error });
       return undefined;
@@ -154,7 +154,7 @@ class Watched {
       this.#forget();
       return;
     }
-    sources.register(this, sourcesOf(workspace));
+    sources.register(this, listSources(workspace));
     if (changes !== sources.changes) this.look();
     broad.setQueued(this, showsQueue(workspace, this.#ctx.jobs.worker.id));
     this.#listenForSilence(workspace);
@@ -182,7 +182,7 @@ class Watched {
 }
 
 /** Everything beside the workspace, its build and its agents that something shown comes from. */
-const sourcesOf = ({ latest_build, ...workspace }: Workspace): Set<string> =>
+const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
   new Set([
     ...[workspace.template_id, workspace.owner_id, workspace.organization_id],
     ...[latest_build.template_version_id, latest_build.initiator_id],
@@ -201,7 +201,7 @@ const silentAt = (agent: Agent): number[] => {
   return agent.status === "connecting" && limit > 0 ? [Date.parse(agent.created_at) + limit + 1] : [];
 };
 
-const statusesOf = (workspace: Workspace): string =>
+const formatStatuses = (workspace: Workspace): string =>
   workspace.latest_build.resources
     .flatMap(({ agents }) => agents)
     .map(({ id, status }) => `${id} ${status}`)

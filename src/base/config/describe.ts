@@ -1,8 +1,8 @@
 // Everything that tells people about settings, printed from the tables: help text, `config show`, the example file and the
 // table in docs/configuration.md (rule CF-1). Secrets are never printed (rule CF-5).
 import type { Loaded } from "./resolve.ts";
-import { fileKeyOf, secretKeys } from "./secret-files.ts";
-import { defaultOf, envOf, flagOf, type Setting, type SettingsTable } from "./setting.ts";
+import { secretKeys, toFileKey } from "./secret-files.ts";
+import { formatDefault, type Setting, type SettingsTable, toFlag, toVariableName } from "./setting.ts";
 
 const HIDDEN = "(hidden)";
 const WIDTH = 100;
@@ -10,14 +10,14 @@ const WIDTH = 100;
 /** The settings part of a verb's `--help`. */
 export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
   const byFile = new Set(secretKeys(table));
-  return groupsOf(table)
+  return groupSettings(table)
     .map(([group, rows]) => {
       const lines = rows.map(([key, one]) => {
-        const head = [flagOf(key), one.kind.placeholder].filter(Boolean).join(" ");
+        const head = [toFlag(key), one.kind.placeholder].filter(Boolean).join(" ");
         const file = byFile.has(key)
-          ? ` Or ${flagOf(fileKeyOf(key))}, ${envOf(fileKeyOf(key), prefix)}: a file that holds it.`
+          ? ` Or ${toFlag(toFileKey(key))}, ${toVariableName(toFileKey(key), prefix)}: a file that holds it.`
           : "";
-        const facts = `Variable ${envOf(key, prefix)}. Default: ${defaultOf(one)}.${file}`;
+        const facts = `Variable ${toVariableName(key, prefix)}. Default: ${formatDefault(one)}.${file}`;
         return `  ${head}\n${wrap(`${one.help} ${facts}`, "      ")}`;
       });
       return `${group}\n${lines.join("\n")}`;
@@ -67,12 +67,12 @@ export const exampleFile = (table: SettingsTable): string => {
   const head =
     "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
   const use = "# take away the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
-  const groups = groupsOf(table).map(([group, rows]) => {
+  const groups = groupSettings(table).map(([group, rows]) => {
     const entries = rows
       .filter(([, one]) => one.file !== false)
       .map(([key, one]) => {
-        const file = byFile.has(key) ? ` Or ${fileKeyOf(key)}: a file that holds it.` : "";
-        const facts = `Form: ${one.kind.accepts}. Default: ${defaultOf(one)}.${file}`;
+        const file = byFile.has(key) ? ` Or ${toFileKey(key)}: a file that holds it.` : "";
+        const facts = `Form: ${one.kind.accepts}. Default: ${formatDefault(one)}.${file}`;
         const value = one.default === undefined ? "" : one.kind.print(one.default);
         return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${yamlScalar(value)}\n`;
       });
@@ -86,19 +86,19 @@ export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   const byFile = new Set(secretKeys(table));
   const rows = Object.entries(table).map(([key, one]) => {
-    const names = [flagOf(key), envOf(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
+    const names = [toFlag(key), toVariableName(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
       (name) => `\`${name}\``,
     );
-    const fallback = one.default === undefined ? defaultOf(one) : `\`${defaultOf(one)}\``;
+    const fallback = one.default === undefined ? formatDefault(one) : `\`${formatDefault(one)}\``;
     const file = byFile.has(key)
-      ? ` Or a file that holds it: \`${flagOf(fileKeyOf(key))}\`, \`${envOf(fileKeyOf(key), prefix)}\`.`
+      ? ` Or a file that holds it: \`${toFlag(toFileKey(key))}\`, \`${toVariableName(toFileKey(key), prefix)}\`.`
       : "";
     return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.${file}`)} |`;
   });
   return [`| flag, variable${hasFile ? ", file key" : ""} | default | meaning |`, "|---|---|---|", ...rows].join("\n");
 };
 
-function groupsOf(table: SettingsTable): [string, [string, Setting<unknown>][]][] {
+function groupSettings(table: SettingsTable): [string, [string, Setting<unknown>][]][] {
   const groups = Map.groupBy(Object.entries(table), ([, one]) => one.group);
   return [...groups];
 }

@@ -134,14 +134,14 @@ export const wildcardHost: Kind<string> = {
 };
 
 /** Host names as they stand in a Host header, without port, lower case, IPv6 in brackets. */
-export const hosts: Kind<readonly string[]> = listOf("host names or IP addresses without port", "HOSTS", (item) => {
+export const hosts: Kind<readonly string[]> = listKind("host names or IP addresses without port", "HOSTS", (item) => {
   const bare = item.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   if (isIPv6(bare)) return `[${bare}]`;
   return isHostName(item) ? item.toLowerCase() : undefined;
 });
 
 /** IP addresses or networks in CIDR form; may be empty. */
-export const networks: Kind<readonly string[]> = listOf(
+export const networks: Kind<readonly string[]> = listKind(
   "IP addresses or networks such as 10.0.0.0/8",
   "NETWORKS",
   (item) => {
@@ -154,7 +154,7 @@ export const networks: Kind<readonly string[]> = listOf(
 );
 
 /** Addresses of servers, without a path; may be empty. */
-export const origins: Kind<readonly string[]> = listOf(
+export const origins: Kind<readonly string[]> = listKind(
   "addresses such as http://127.0.0.1:11434",
   "URLS",
   (item) => {
@@ -178,7 +178,7 @@ const PAGES = new Set([
 ]);
 
 /** Schemes of links that belong to programs, without a colon; may be empty. Those that a browser or a mail program takes are none. */
-export const programSchemes: Kind<readonly string[]> = listOf(
+export const programSchemes: Kind<readonly string[]> = listKind(
   "schemes of programs such as vscode",
   "SCHEMES",
   (item) => (/^[a-z][a-z0-9+.-]*$/i.test(item) && !PAGES.has(item.toLowerCase()) ? item.toLowerCase() : undefined),
@@ -194,7 +194,7 @@ export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT")
 });
 
 /** Items separated by commas, each read by `item`. */
-export function listOf(
+export function listKind(
   what: string,
   placeholder: string,
   item: (text: string) => string | undefined,

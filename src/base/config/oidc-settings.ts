@@ -48,7 +48,7 @@ const isText = (value: unknown): value is string => typeof value === "string" &&
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-const areOf = (known: readonly string[], value: unknown): boolean =>
+const hasOnlyKeys = (known: readonly string[], value: unknown): boolean =>
   Array.isArray(value) && value.every((role) => known.includes(role));
 
 /** Without encryption only on this machine: whoever is in between would sign in as anybody. */
@@ -80,14 +80,14 @@ const mistakeIn = (one: unknown): string | undefined => {
 
 const mistakeInMappings = ({ roles, organizations }: Record<string, unknown>): string | undefined => {
   if (roles !== undefined) {
-    const fits = isMapping(roles) && Object.values(roles).every((list) => areOf(SITE_ROLES, list));
+    const fits = isMapping(roles) && Object.values(roles).every((list) => hasOnlyKeys(SITE_ROLES, list));
     if (!fits) return `roles must map groups to lists of ${SITE_ROLES.join(", ")}`;
   }
   if (organizations === undefined) return undefined;
   const fits =
     isMapping(organizations) &&
     Object.values(organizations).every(
-      (by) => isMapping(by) && Object.values(by).every((list) => areOf(ORGANIZATION_ROLES, list)),
+      (by) => isMapping(by) && Object.values(by).every((list) => hasOnlyKeys(ORGANIZATION_ROLES, list)),
     );
   return fits
     ? undefined

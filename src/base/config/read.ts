@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import type { Problem } from "#base/usage-error.ts";
 import { didYouMeanSetting } from "./nearest.ts";
-import { envOf, flagOf, type SettingsTable } from "./setting.ts";
+import { type SettingsTable, toFlag, toVariableName } from "./setting.ts";
 
 /** The text given for one setting, and where it was found. */
 export interface Given {
@@ -25,7 +25,7 @@ export interface Reading {
 /** `--key value`, `--key=value`, and for switches `--key` alone. */
 export const readFlags = (table: SettingsTable, argv: readonly string[]): Reading => {
   const reading: Reading = { given: [], problems: [] };
-  const keys = new Map(Object.keys(table).map((key) => [flagOf(key).slice(2), key]));
+  const keys = new Map(Object.keys(table).map((key) => [toFlag(key).slice(2), key]));
   const options = Object.fromEntries(
     [...keys].map(([name, key]) => [name, { type: table[key]?.kind.bare ? "boolean" : "string" } as const]),
   );
@@ -40,7 +40,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
     } else if (token.kind === "option") {
       const key = keys.get(token.name);
       if (key === undefined) {
-        const hint = didYouMeanSetting(token.rawName, [...keys.values()], flagOf);
+        const hint = didYouMeanSetting(token.rawName, [...keys.values()], toFlag);
         reading.problems.push({ name: token.rawName, from: place, detail: `unknown setting.${hint}` });
         afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
         continue;
@@ -62,14 +62,14 @@ export const readEnv = (
   known: readonly string[],
 ): Reading => {
   const reading: Reading = { given: [], problems: [] };
-  const keys = new Map(Object.keys(table).map((key) => [envOf(key, prefix), key]));
+  const keys = new Map(Object.keys(table).map((key) => [toVariableName(key, prefix), key]));
   const place = "environment";
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith(prefix) || !text) continue;
     const key = keys.get(name);
     if (key !== undefined) reading.given.push({ key, name, from: "env", place, text });
     else if (!known.includes(name)) {
-      const detail = `unknown setting.${didYouMeanSetting(name, [...keys.values()], (key) => envOf(key, prefix))}`;
+      const detail = `unknown setting.${didYouMeanSetting(name, [...keys.values()], (key) => toVariableName(key, prefix))}`;
       reading.problems.push({ name, from: place, detail });
     }
   }

@@ -3,7 +3,7 @@
 import { type Problem, UsageError } from "#base/usage-error.ts";
 import { type Given, type Reading, readEnv, readFlags, readOtherVariables, readSettingsFile } from "./read.ts";
 import { readSecretFiles, withSecretFiles } from "./secret-files.ts";
-import { defaultOf, type Setting, type SettingsTable, type Values } from "./setting.ts";
+import { formatDefault, type Setting, type SettingsTable, type Values } from "./setting.ts";
 
 /** Where a value came from; `name` is the flag, the variable, or the file's path. */
 export interface Source {
@@ -83,6 +83,6 @@ function malformed(given: Given, one: Setting<unknown>): Problem {
   return {
     name: given.name,
     from: given.place,
-    detail: `expected ${one.kind.accepts}${wrote}${mistake ? `; ${mistake}` : ""}. Default: ${defaultOf(one)}.`,
+    detail: `expected ${one.kind.accepts}${wrote}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(one)}.`,
   };
 }

@@ -3,7 +3,7 @@
 import type { Problem } from "#base/usage-error.ts";
 import { path } from "./kinds.ts";
 import type { Given, Reading } from "./read.ts";
-import { envOf, optional, type SettingsTable } from "./setting.ts";
+import { optional, type SettingsTable, toVariableName } from "./setting.ts";
 
 const FILE = "_file";
 
@@ -12,28 +12,28 @@ export const secretKeys = (table: SettingsTable): string[] =>
   Object.keys(table).filter((key) => table[key]?.secret && !(key + FILE in table));
 
 /** `admin_password` -> `admin_password_file`. */
-export const fileKeyOf = (key: string): string => key + FILE;
+export const toFileKey = (key: string): string => key + FILE;
 
 /** The table with the settings that name files of secrets. */
 export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ...table,
   ...Object.fromEntries(
     secretKeys(table).map((key) => [
-      fileKeyOf(key),
+      toFileKey(key),
       optional(path, { group: table[key]?.group ?? "", help: `A file that holds ${key}.`, absent: "none" }),
     ]),
   ),
 });
 
 /** All variables of a table, with those that name files. */
-export const variablesOf = (table: SettingsTable, prefix?: string): string[] =>
-  Object.keys(withSecretFiles(table)).map((key) => envOf(key, prefix));
+export const listVariables = (table: SettingsTable, prefix?: string): string[] =>
+  Object.keys(withSecretFiles(table)).map((key) => toVariableName(key, prefix));
 
 /** The variables whose values are secrets. */
-export const secretVariablesOf = (table: SettingsTable, prefix?: string): string[] =>
+export const listSecretVariables = (table: SettingsTable, prefix?: string): string[] =>
   Object.keys(table)
     .filter((key) => table[key]?.secret)
-    .flatMap((key) => [envOf(key, prefix), ...(table[key]?.otherVariable ?? [])].flat());
+    .flatMap((key) => [toVariableName(key, prefix), ...(table[key]?.otherVariable ?? [])].flat());
 
 /**
  * The reading with the content of each file in place of its name; a line end behind a secret is none of it. A secret that is given both
@@ -44,7 +44,7 @@ export const readSecretFiles = (
   { given, problems }: Reading,
   readFile: (path: string) => string,
 ): Reading => {
-  const owners = new Map(secretKeys(table).map((key) => [fileKeyOf(key), key]));
+  const owners = new Map(secretKeys(table).map((key) => [toFileKey(key), key]));
   const found: Reading = { given: [], problems: [...problems] };
   for (const one of given) {
     const key = owners.get(one.key);

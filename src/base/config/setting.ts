@@ -41,11 +41,11 @@ export const optional = <T>(kind: Kind<T>, rest: Described & { absent: string })
 });
 
 /** `data_dir` -> `--data-dir`. */
-export const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
+export const toFlag = (key: string): string => `--${key.replaceAll("_", "-")}`;
 
 /** `data_dir` -> `SLIPWAY_DATA_DIR`. */
-export const envOf = (key: string, prefix = "SLIPWAY_"): string => prefix + key.toUpperCase();
+export const toVariableName = (key: string, prefix = "SLIPWAY_"): string => prefix + key.toUpperCase();
 
 /** The default in words, for listings. */
-export const defaultOf = (one: Setting<unknown>): string =>
+export const formatDefault = (one: Setting<unknown>): string =>
   one.default === undefined ? (one.absent ?? "none") : one.kind.print(one.default) || "none";

@@ -1,5 +1,5 @@
 // How templates of Terraform are run: the settings that the server and a worker of its own (verb `provisioner`) share.
-import { duration, flag, listOf, path, text } from "./kinds.ts";
+import { duration, flag, listKind, path, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 /** What providers of clouds and engines read of their environment. */
@@ -8,7 +8,7 @@ const PASSED = [
   ...["HCLOUD_TOKEN", "KUBE_*", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "TF_TOKEN_*"],
 ];
 
-const names = listOf("names of variables, or beginnings of names with * behind them", "LIST", (item) =>
+const names = listKind("names of variables, or beginnings of names with * behind them", "LIST", (item) =>
   /^[A-Za-z_][A-Za-z0-9_]*\*?$/.test(item) ? item : undefined,
 );
 

@@ -1,7 +1,7 @@
 // The settings of a worker of its own (verb `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
-import { baseUrl, flag, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
+import { baseUrl, flag, type Kind, listKind, matching, path, text, whole } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
@@ -9,10 +9,10 @@ import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 export const WORKER_ENV_PREFIX = "SLIPWAY_WORKER_";
 
 const KINDS = ["local", "docker", "echo", "terraform"];
-const kinds: Kind<readonly string[]> = listOf("local, docker, terraform and echo", "LIST", (item) =>
+const kinds: Kind<readonly string[]> = listKind("local, docker, terraform and echo", "LIST", (item) =>
   KINDS.find((kind) => kind === item),
 );
-const tags: Kind<readonly string[]> = listOf(
+const tags: Kind<readonly string[]> = listKind(
   "name=value pairs",
   "TAGS",
   (item) => (/^[^=\s]{1,64}=[^,]{0,256}$/.test(item) ? item : undefined),

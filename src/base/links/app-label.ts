@@ -15,7 +15,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const PART = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 /** The first label of an app's host; empty when it would not be one (too long, or signs that host names have not). */
-export const labelOf = ({ app, agent, workspace, user }: AppName): string => {
+export const formatLabel = ({ app, agent, workspace, user }: AppName): string => {
   const parts = [app, agent ?? "", workspace, user].map((part) => part.toLowerCase());
   const label = parts.join("--");
   return parts.every((part) => PART.test(part)) && LABEL.test(label) ? label : "";

@@ -20,12 +20,12 @@ export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "wind
 export type Editor = (typeof EDITORS)[number];
 
 export const editorLink = (editor: Editor, place: Place): string =>
-  `${editor}://coder.coder-remote/open?${fieldsOf(place)}`;
+  `${editor}://coder.coder-remote/open?${formatFields(place)}`;
 
 /** JetBrains Gateway; it asks which of its editors where the link does not say. */
-export const gatewayLink = (place: Place): string => `jetbrains-gateway://connect#type=coder&${fieldsOf(place)}`;
+export const gatewayLink = (place: Place): string => `jetbrains-gateway://connect#type=coder&${formatFields(place)}`;
 
-const fieldsOf = ({ url, owner, workspace, agent, folder, token }: Place): string =>
+const formatFields = ({ url, owner, workspace, agent, folder, token }: Place): string =>
   Object.entries({ url: url.origin, owner, workspace, agent, folder, token })
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]))
     .join("&");

@@ -9,11 +9,11 @@ import { backoff, retry } from "../retry.ts";
 import { BucketError } from "./bucket-error.ts";
 
 const ATTEMPTS = 4;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 /** A store has so long to answer, and to go on with what it has begun. */
 const ANSWER_MS = 15_000;
 /** Uploads that are slower than this are begun anew. */
-const LEAST_BYTES_PER_MS = 256;
+const MIN_BYTES_PER_MS = 256;
 const SIGNED_SECONDS = 3600;
 
 export type BucketPlace = {
@@ -56,7 +56,7 @@ export class Bucket {
     const headers = { "content-md5": md5.digest("base64"), "content-length": String(size) };
     await this.#trying(async () => {
       const body = size > 0 ? { body: Bun.file(path).stream() } : {};
-      await this.#call("PUT", object, { headers, ...body, ms: this.#answer_ms + size / LEAST_BYTES_PER_MS });
+      await this.#call("PUT", object, { headers, ...body, ms: this.#answer_ms + size / MIN_BYTES_PER_MS });
       const found = await this.#size(object);
       if (found !== size) throw new BucketError(this.name, { code: "ObjectIsNotThere", isPassing: true });
     });
@@ -118,7 +118,7 @@ export class Bucket {
   #trying<T>(work: () => Promise<T>): Promise<T> {
     return retry(this.#clock, work, (error, failures) =>
       error instanceof BucketError && error.isPassing && failures < ATTEMPTS
-        ? backoff(failures, LONGEST_PAUSE_MS, systemRandom)
+        ? backoff(failures, MAX_PAUSE_MS, systemRandom)
         : undefined,
     );
   }

@@ -3,7 +3,7 @@
 // requests come from.
 import { BlockList, isIP } from "node:net";
 
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
+const toFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /** Addresses and networks in CIDR form. */
 export class NetworkList {
@@ -13,14 +13,14 @@ export class NetworkList {
     for (const network of networks) {
       const [base = "", bits] = network.split("/");
       const whole = isIP(base) === 6 ? 128 : 32;
-      this.#list.addSubnet(base, bits === undefined ? whole : Number(bits), familyOf(base));
+      this.#list.addSubnet(base, bits === undefined ? whole : Number(bits), toFamily(base));
     }
   }
 
   /** True when the address, in whatever notation, is in one of them; false for what is no address. */
   has(address: string): boolean {
     const plain = plainAddress(address);
-    return isIP(plain) !== 0 && this.#list.check(plain, familyOf(plain));
+    return isIP(plain) !== 0 && this.#list.check(plain, toFamily(plain));
   }
 }
 
@@ -40,7 +40,7 @@ export const NOT_PUBLIC = new NetworkList([
  */
 export const plainAddress = (address: string): string => {
   if (isIP(address) !== 6) return address;
-  const words = wordsOf(address);
+  const words = toWords(address);
   const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
   const starts = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
   const isLast = starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0);
@@ -52,7 +52,7 @@ export const plainAddress = (address: string): string => {
 };
 
 /** The eight words of an IPv6 address. */
-const wordsOf = (address: string): number[] => {
+const toWords = (address: string): number[] => {
   // The URL parser writes every form, also one that ends in an IPv4 address, as words in hex.
   const host = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
   const [head = "", tail] = host.split("::");

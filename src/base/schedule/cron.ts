@@ -42,7 +42,7 @@ export const nextTime = (text: string, after: number, days: readonly string[] = 
   let at = cron.nextRun(new Date(after));
   // A day that is not allowed is skipped whole: after a week of them, none is.
   for (let left = 8; at && left > 0; left--) {
-    if (days.includes(weekdayOf(text, at.getTime()))) return at.getTime();
+    if (days.includes(toWeekday(text, at.getTime()))) return at.getTime();
     const day = midnight.nextRun(at);
     at = day && cron.nextRun(new Date(day.getTime() - 1000));
   }
@@ -50,11 +50,11 @@ export const nextTime = (text: string, after: number, days: readonly string[] = 
 };
 
 /** The day of the week of a time in the schedule's zone. */
-export const weekdayOf = (text: string, at: number): Weekday =>
+export const toWeekday = (text: string, at: number): Weekday =>
   parsed(text).format.format(new Date(at)).toLowerCase() as Weekday;
 
 /** The day of a time as the schedule's zone has it: how many days after 1970-01-01. */
-export const dayNumberOf = (text: string, at: number): number => {
+export const toDayNumber = (text: string, at: number): number => {
   const [month = 1, day = 1, year = 1970] = parsed(text).date.format(new Date(at)).split("/").map(Number);
   return Date.UTC(year, month - 1, day) / 86_400_000;
 };

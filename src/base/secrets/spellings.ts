@@ -4,7 +4,7 @@
 const LINES_OF_BASE64 = [57, 48];
 
 /** Every spelling that is looked for, the text itself among them; some may be the same. */
-export const spellingsOf = (secret: string): string[] => [
+export const listSpellings = (secret: string): string[] => [
   secret,
   ...quotedSpellings(secret),
   ...addressSpellings(secret),

@@ -32,8 +32,8 @@ const listedOpenFiles = (): number => {
 };
 
 /** Returns the descriptors that connections must leave free, so that databases, programs and calls to others can still open theirs. */
-export const reserveOf = (limit: number): number => Math.min(MAX_RESERVE, Math.floor(limit / 5));
+export const getReserve = (limit: number): number => Math.min(MAX_RESERVE, Math.floor(limit / 5));
 
 /** Returns how many connections the limit carries, each of which opens `each` descriptors; one at least. */
 export const carriedConnections = (limit: number, each: number): number =>
-  Math.max(1, Math.floor((limit - OWN - reserveOf(limit)) / each));
+  Math.max(1, Math.floor((limit - OWN - getReserve(limit)) / each));

@@ -56,7 +56,7 @@ export const tcpSocketsOn = (port: number): TcpSockets => {
     if (c.fcntl(descriptor, F_GETFD) < 0) continue;
     left--;
     if (portBy(c.getsockname, descriptor) !== port) continue;
-    const info = infoOf(c, descriptor);
+    const info = readInfo(c, descriptor);
     const state = info?.getUint8(STATE_AT);
     if (state === LISTENING) listener = descriptor;
     const peerPort = state === ESTABLISHED ? portBy(c.getpeername, descriptor) : undefined;
@@ -84,7 +84,7 @@ const portBy = (ask: System["getsockname"], descriptor: number): number | undefi
   return FAMILIES.has(view.getUint16(0, true)) ? view.getUint16(2) : undefined;
 };
 
-const infoOf = ({ getsockopt }: System, descriptor: number): DataView | undefined => {
+const readInfo = ({ getsockopt }: System, descriptor: number): DataView | undefined => {
   const bytes = new Uint8Array(TCP_INFO_BYTES);
   const length = new Uint32Array([bytes.length]);
   const failed = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, ptr(bytes), ptr(length));

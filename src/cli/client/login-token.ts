@@ -1,13 +1,13 @@
 // `slipway login token`: prints the token of the kept session, for programs that need one.
 import { noWords, readArguments } from "../arguments.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
-import { clientOf, forPeople } from "./remote.ts";
+import { forPeople, makeClient } from "./remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   noWords(words);
   return forPeople("login token", input, async () => {
-    const { token = "", url } = clientOf(input, value);
+    const { token = "", url } = makeClient(input, value);
     input.print(has.json ? JSON.stringify({ url: url.href, token }) : token);
     return EXIT.ok;
   });

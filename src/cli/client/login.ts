@@ -6,7 +6,7 @@ import { ApiError, Client } from "#src/client.ts";
 import { type Arguments, noWords, readArguments } from "../arguments.ts";
 import { Asker, allInput } from "../ask.ts";
 import { VerbFailure } from "../failure.ts";
-import { streamsOf } from "../streams.ts";
+import { getStreams } from "../streams.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { forPeople } from "./remote.ts";
@@ -20,7 +20,7 @@ type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin"
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
-  const url = addressOf(given, input);
+  const url = resolveAddress(given, input);
   return forPeople("login", input, async ({ talksTo }) => {
     talksTo(url);
     await mustBeSlipway(url, input);
@@ -37,7 +37,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** A word, a flag, the environment, or the server of the last sign-in. Throws UsageError. */
-const addressOf = ({ words, value, has }: Given, input: VerbInput): URL => {
+const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => {
   const [word, ...more] = words;
   noWords(more);
   if (word !== undefined && value.url !== undefined) throw usageError("--url", "given twice");
@@ -67,7 +67,7 @@ const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<
 };
 
 const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   // Plug-ins of editors hand the token over in the environment.
   const { SLIPWAY_TOKEN, CODER_SESSION_TOKEN } = input.env;
   if (has["use-token-as-session"]) {
@@ -75,18 +75,18 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
     if (!token) throw new VerbFailure("--use-token-as-session needs a token in SLIPWAY_TOKEN or CODER_SESSION_TOKEN");
     return client.as(token);
   }
-  if (has["token-stdin"]) return client.as(secretOf(await allInput(streams), "token"));
+  if (has["token-stdin"]) return client.as(toSecret(await allInput(streams), "token"));
   if (has["password-stdin"]) {
-    return client.signIn(value.email ?? "", secretOf(await allInput(streams), "password"), codeGiven(value.code));
+    return client.signIn(value.email ?? "", toSecret(await allInput(streams), "password"), codeGiven(value.code));
   }
   if (!streams.inputIsTerminal) {
     throw new VerbFailure("there is no terminal to ask on: use --token-stdin, or --email EMAIL --password-stdin");
   }
   await using asker = new Asker(streams, input.printError);
   const email = value.email ?? (await asker.line(`E-mail (empty: paste a token from ${client.url.origin}/cli-auth): `));
-  if (email === "") return client.as(secretOf(await asker.secret("Token: "), "token"));
+  if (email === "") return client.as(toSecret(await asker.secret("Token: "), "token"));
   const askCode = () => asker.line("Code of your authenticator app, or a recovery code: ");
-  const password = secretOf(await asker.secret("Password: "), "password");
+  const password = toSecret(await asker.secret("Password: "), "password");
   // Awaited: the terminal is needed until the code has been typed.
   return await client.signIn(email, password, codeGiven(value.code) ?? askCode);
 };
@@ -94,7 +94,7 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
 /** A code counts once and for a minute: on the command line it tells others nothing they could use. */
 const codeGiven = (code: string | undefined) => (code === undefined ? undefined : async () => code);
 
-const secretOf = (text: string, name: string): string => {
+const toSecret = (text: string, name: string): string => {
   if (text !== "") return name === "token" ? text.trim() : text;
   throw new VerbFailure(`the ${name} is empty`);
 };

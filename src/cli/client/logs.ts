@@ -9,8 +9,8 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
 import { several } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
-import { messagesOf, withServer } from "./remote.ts";
-import { agentsOf, workspaceAsked } from "./workspaces/find.ts";
+import { readMessages, withServer } from "./remote.ts";
+import { listAgents, workspaceAsked } from "./workspaces/find.ts";
 
 /** Prints a line; rejects once nobody reads any more, as in `slipway logs dev --follow | head -1`. */
 type Print = (line: unknown) => Promise<void>;
@@ -34,19 +34,22 @@ export const run: RunVerb = async (input) => {
 const printLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
   const build = await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
   for (const line of build) await print(line);
-  for (const { id } of agentsOf(workspace)) {
+  for (const { id } of listAgents(workspace)) {
     for (const line of await client.get(`/api/v2/workspaceagents/${id}/logs`)) await print(line);
   }
 };
 
 const followLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
-  const building = messagesOf<JobLog>(client, `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`);
+  const building = readMessages<JobLog>(
+    client,
+    `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`,
+  );
   for await (const line of building) await print(line);
   const started = await client.get(`/api/v2/workspaces/${workspace.id}`);
-  await Promise.all(agentsOf(started).map(({ id }) => followAgent(client, id, print)));
+  await Promise.all(listAgents(started).map(({ id }) => followAgent(client, id, print)));
 };
 
 const followAgent = async (client: Client, agent: string, print: Print): Promise<void> => {
   const path = `/api/v2/workspaceagents/${agent}/logs?follow=true&after=0`;
-  for await (const lines of messagesOf<AgentLog[]>(client, path)) for (const line of lines) await print(line);
+  for await (const lines of readMessages<AgentLog[]>(client, path)) for (const line of lines) await print(line);
 };

@@ -24,7 +24,7 @@ export interface Remote {
 type Flags = { url?: string; token?: string };
 
 /** The client of the flags, the environment or the kept session, in this order. Throws VerbFailure when nobody is signed in. */
-export const clientOf = (input: VerbInput, flags: Flags): Client => {
+export const makeClient = (input: VerbInput, flags: Flags): Client => {
   const given = { url: flags.url, token: flags.token };
   const { url, token } = loadClientConfig(input, given, readSession(input));
   if (token === undefined) {
@@ -43,7 +43,7 @@ export const withServer = (
   work: (remote: Remote) => Promise<number>,
 ): Promise<number> =>
   forPeople(verb, input, (remote) => {
-    const client = clientOf(input, flags);
+    const client = makeClient(input, flags);
     remote.talksTo(client.url);
     return work({ ...remote, client });
   });
@@ -74,7 +74,7 @@ export const forPeople = async (
   } catch (error) {
     if (signal.aborted) return EXIT.interrupted;
     if (error instanceof OutputGone) return EXIT.failed;
-    const words = wordsOf(error, where);
+    const words = formatError(error, where);
     if (words === undefined) throw error;
     printError(`slipway ${verb}: ${words}\n`);
     return EXIT.failed;
@@ -90,7 +90,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
   });
 
 /** What is said of an error that people can mend; undefined for a defect of this program. */
-const wordsOf = (error: unknown, where: string): string | undefined => {
+const formatError = (error: unknown, where: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return wordsOfAnswer(error);
@@ -131,7 +131,7 @@ export class StreamBroken extends VerbFailure {}
 const FINAL_CODES = [1002, 1008, 1009];
 
 /** Each message as JSON; the loop ends when the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
-export async function* messagesOf<T>(client: Client, path: string): AsyncGenerator<T> {
+export async function* readMessages<T>(client: Client, path: string): AsyncGenerator<T> {
   using socket = await openSocket(client, path);
   for await (const message of socket) yield JSON.parse(String(message)) as T;
   const { code, reason } = await socket.closed;
@@ -150,7 +150,7 @@ export async function* jobLog(clock: Clock, client: Client, path: string): Async
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     try {
-      for await (const line of messagesOf<JobLog>(client, `${path}/logs?follow=true&after=${after}`)) {
+      for await (const line of readMessages<JobLog>(client, `${path}/logs?follow=true&after=${after}`)) {
         after = line.id;
         lost = undefined;
         yield line;

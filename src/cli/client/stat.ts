@@ -22,16 +22,16 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["path", "prefix"], switches: ["host"] });
   const [word, ...more] = words;
   noWords(more);
-  const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [kindOf(word)];
+  const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [parseKind(word)];
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
-  const unit = unitOf(value.prefix);
+  const unit = parseUnit(value.prefix);
   // The machine itself has no groups with limits.
   const place = has.host ? { ...input, readFile: noFile } : input;
   return forPeople("stat", input, async () => {
     const figures: Partial<Record<Kind, Figure>> = {};
     for (const kind of kinds) figures[kind] = await FIGURES[kind](place, value.path ?? input.env.HOME ?? "/");
     if (has.json) input.print(JSON.stringify(figures));
-    else if (word !== undefined) input.print(shown(figures[kindOf(word)] as Figure, unit));
+    else if (word !== undefined) input.print(shown(figures[parseKind(word)] as Figure, unit));
     else
       input.print(
         asTable(
@@ -43,7 +43,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const kindOf = (word: string): Kind => {
+const parseKind = (word: string): Kind => {
   const kind = { cpu: "cpu", mem: "memory", memory: "memory", disk: "disk" }[word];
   if (kind === undefined) throw usageError(word, "expected cpu, memory or disk");
   return kind as Kind;
@@ -52,7 +52,7 @@ const kindOf = (word: string): Kind => {
 const PREFIXES = ["Ki", "Mi", "Gi", "Ti"] as const;
 type Prefix = (typeof PREFIXES)[number];
 
-const unitOf = (given: string | undefined): Prefix | undefined => {
+const parseUnit = (given: string | undefined): Prefix | undefined => {
   const unit = PREFIXES.find((one) => one === given);
   if (given !== undefined && unit === undefined) throw usageError("--prefix", `expected ${PREFIXES.join(", ")}`);
   return unit;

@@ -1,11 +1,11 @@
 // What may come next on a command line: verbs, their words, flags that are not there yet, and names of the server, each where it
 // fits (rule OP-11). All is read from the table of verbs; the server is asked for names only, and not for long.
 import { withSecretFiles } from "#base/config/secret-files.ts";
-import { flagOf } from "#base/config/setting.ts";
+import { toFlag } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { wordIn } from "../group.ts";
 import type { SubVerb, Verb, VerbInput } from "../verb.ts";
-import { FILES, type Names, namesOf } from "./names.ts";
+import { FILES, listNames, type Names } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
 /** What a call is made of: its usage, and what its first word names. */
@@ -31,10 +31,10 @@ const candidates = async (
   if (name === "help") return before.length === 1 ? verbs.map(asCandidate) : [];
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];
-  if (!verb.words) return within(input, callOf(verb), rest, typed);
+  if (!verb.words) return within(input, parseCall(verb), rest, typed);
   const found = wordIn(verb.words, rest);
   if (found) return within(input, callOfWord(verb, found.word), found.rest, typed);
-  const alone = verb.isCalledAlone ? await within(input, callOf(verb), rest, typed) : [];
+  const alone = verb.isCalledAlone ? await within(input, parseCall(verb), rest, typed) : [];
   return [...nextWords(verb.words, rest), ...alone];
 };
 
@@ -54,10 +54,10 @@ const asCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => 
 const FLAG = /(?<![\w-])--[a-z][a-z-]*/g;
 const flagsIn = (text: string): string[] => [...new Set([...text.matchAll(FLAG)].map(([flag]) => flag))];
 
-const callOf = (verb: Verb): Call => {
+const parseCall = (verb: Verb): Call => {
   const explained = `${verb.usage}\n${verb.details?.() ?? ""}`;
   const settings = explained.includes("Takes the settings of `serve`")
-    ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(flagOf)
+    ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(toFlag)
     : [];
   return {
     usage: verb.usage,
@@ -86,9 +86,9 @@ const within = async (input: VerbInput, call: Call, before: readonly string[], t
   }
   const place = before.filter((word, at) => !word.startsWith("-") && takes(call, before[at - 1] ?? "") === undefined);
   const named =
-    call.names !== undefined && place.length === 0 ? await namesOf(input, before, call.names, call.word) : [];
-  const expected = wordsOf(call.usage)[place.length] ?? "";
-  return [...named, ...choicesOf(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
+    call.names !== undefined && place.length === 0 ? await listNames(input, before, call.names, call.word) : [];
+  const expected = parseUsage(call.usage)[place.length] ?? "";
+  return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
 };
 
 /** What a flag takes, as its usage has it; undefined for a switch, and for what is no flag. */
@@ -100,7 +100,7 @@ const takes = ({ usage, flags }: Call, flag: string): string | undefined => {
 };
 
 /** What stands in a usage besides flags, in order. */
-const wordsOf = (usage: string): string[] =>
+const parseUsage = (usage: string): string[] =>
   usage
     .replaceAll(/\[[^\]]*--[^\]]*\](\.\.\.)?|--[\w-]+ \S+/g, " ")
     .split(" ")
@@ -127,12 +127,12 @@ const valuesFor = async (
   value: string,
 ): Promise<Candidate[]> => {
   const names = NAMES_OF_FLAGS[flag];
-  if (names !== undefined) return namesOf(input, before, names);
-  return isFile(value) ? [{ text: FILES }] : choicesOf(value);
+  if (names !== undefined) return listNames(input, before, names);
+  return isFile(value) ? [{ text: FILES }] : splitChoices(value);
 };
 
 /** The words of `a|b|c`, none for a placeholder such as NAME. */
-const choicesOf = (expected: string): Candidate[] => {
+const splitChoices = (expected: string): Candidate[] => {
   const bare = expected.replaceAll(/[[\]]/g, "");
   return /^[a-z_-]+(\|[a-z_-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];
 };

@@ -5,7 +5,7 @@ import { SITE_ROLES } from "#schema/users/user.ts";
 import type { BuildStatus } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { clientOf } from "../client/remote.ts";
+import { makeClient } from "../client/remote.ts";
 import { plain } from "../text.ts";
 import type { Named, VerbInput } from "../verb.ts";
 
@@ -19,7 +19,7 @@ type Candidate = { text: string; help?: string };
 const PATIENCE_MS = 1500;
 
 /** `before` is what was typed so far: a server or a user may be named there. `word` is what is done to what has the name, such as `start`. */
-export const namesOf = async (
+export const listNames = async (
   input: VerbInput,
   before: readonly string[],
   kind: Names,
@@ -28,7 +28,7 @@ export const namesOf = async (
   const given = (flag: string): string | undefined => before[before.indexOf(flag) + 1 || before.length];
   const url = given("--url");
   try {
-    const client = KNOWN.has(kind) ? undefined : clientOf(input, url === undefined ? {} : { url });
+    const client = KNOWN.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
     const asked = ASK[kind](client as Client, given("--user") ?? "me", word);
     const found = await Promise.race([asked, pause(input.clock, PATIENCE_MS).then(() => [])]);
     return found.map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));

@@ -5,7 +5,7 @@ import { EXIT, type RunVerb, type Verb } from "../verb.ts";
 import { FILES } from "./names.ts";
 
 /** The verb for a program that has these verbs. */
-export const completionOf =
+export const completionVerb =
   (verbs: readonly Verb[]): RunVerb =>
   async (input) => {
     const [shell = "", more, ...words] = input.argv;

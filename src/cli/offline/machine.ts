@@ -39,7 +39,7 @@ export const onMachine = async (
     }
     return EXIT.ok;
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = findReason(error);
     if (reason === undefined) throw error;
     printError(`slipway ${verb}: ${reason}\n`);
     return EXIT.failed;
@@ -58,7 +58,7 @@ const mustBeCurrent = ({ data_dir }: Config): void => {
   }
 };
 
-const reasonOf = (error: unknown): string | undefined => {
+const findReason = (error: unknown): string | undefined => {
   if (error instanceof LockedError) {
     return `${error.message}; stop the server first, or use its pages or API while it runs`;
   }

@@ -2,7 +2,7 @@
 import { loadConfig } from "#base/config.ts";
 import { openEncryption } from "#base/encryption.ts";
 import { usageError } from "#base/usage-error.ts";
-import { openKeyOf } from "#db/engine/sealed.ts";
+import { openKey } from "#db/engine/sealed.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
   const work = async (store: Parameters<Parameters<typeof onMachine>[3]>[0]): Promise<void> => {
     const { data_dir: directory, encryption_key: digits } = config;
     if (config.database_url === undefined) openEncryption(directory);
-    else await openKeyOf(store, { directory, digits, shared: true });
+    else await openKey(store, { directory, digits, shared: true });
     await prepareIdentity({ store, clock: input.clock, passwords: new Passwords(input.clock) }, config);
     const id = await new MachineAccounts(store, input.clock).setUp({ username, email, password });
     const shown = made ? ` Password: ${password}` : "";

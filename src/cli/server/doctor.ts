@@ -13,7 +13,7 @@ import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { given: quick, rest: argv } = takeSwitch(rest, "--quick");
-  const findings = await findingsOf({ ...input, argv }, quick);
+  const findings = await collectFindings({ ...input, argv }, quick);
   const ok = findings.every(({ status }) => status !== "wrong");
   if (json) input.print(JSON.stringify({ ok, version: VERSION, findings }));
   else {
@@ -37,7 +37,7 @@ const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Findi
 const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
 
 /** Also when the settings cannot be used: then that is what is found. */
-export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
+export const collectFindings = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
   try {
     const loaded = loadConfig(input);
     return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];

@@ -27,7 +27,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   const hold = holdProcess();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
-  const { bucketOf } = await import("#db/pg/uploads.ts");
+  const { makeBucket: bucketOf } = await import("#db/pg/uploads.ts");
   try {
     const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);

@@ -24,13 +24,13 @@ export const run: RunVerb = async (input) => {
   startLogging(settings, input);
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const name = settings.name ?? machineName();
-  const provisioners = provisionersOf(settings, input);
+  const provisioners = makeProvisioners(settings, input);
   for (const one of provisioners.values()) await one.prepare?.();
   const files = join(resolve(settings.data_dir), "files");
   // What a worker before this one has left of its jobs.
   rmSync(files, { recursive: true, force: true });
   await runWorker({
-    endpoint: endpointOf(settings, name),
+    endpoint: toEndpoint(settings, name),
     key: settings.key,
     provisioners,
     files,
@@ -52,7 +52,7 @@ const machineName = (): string =>
     .replace(/^-|-$/g, "")
     .slice(0, 64) || "worker";
 
-const endpointOf = (settings: WorkerSettings, name: string): URL => {
+const toEndpoint = (settings: WorkerSettings, name: string): URL => {
   const { url, organization, provisioners, tags, slots } = settings;
   const endpoint = new URL(`/api/v2/organizations/${encodeURIComponent(organization)}/provisionerdaemons/serve`, url);
   endpoint.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -60,7 +60,7 @@ const endpointOf = (settings: WorkerSettings, name: string): URL => {
     name,
     tags: tags.join(","),
     provisioners: provisioners.join(","),
-    places: printTags(placesOf(settings)),
+    places: printTags(toPlaces(settings)),
     version: VERSION,
     slots: String(slots),
   }).toString();
@@ -68,7 +68,7 @@ const endpointOf = (settings: WorkerSettings, name: string): URL => {
 };
 
 /** Where what it makes lives. A digest: the server needs to compare it and nothing else. */
-const placesOf = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string, string> => {
+const toPlaces = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string, string> => {
   const place = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
   const engine =
     docker_host.startsWith("tcp:") || docker_host.startsWith("http") ? docker_host : `${hostname()} ${docker_host}`;
@@ -76,7 +76,7 @@ const placesOf = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string
   return { local: folder("local"), docker: place("docker", engine), terraform: folder("terraform") };
 };
 
-const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
+const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
   const { url, data_dir, docker_host, docker_access_url, agent_binary } = settings;
   const made: Record<string, () => Provisioner> = {
     echo: () => new EchoProvisioner(),

@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
     const flow = new Flow(input.clock, 0, input.signal, far.report);
     const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
     far[Symbol.dispose]();
-    if (json) input.print(JSON.stringify(factsOf(manifest, check ? null : config.data_dir)));
+    if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is whole: ${summary(manifest)}.`);
     else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);
   });
@@ -52,7 +52,7 @@ const scratchFolder = (beside: string): string => {
 const summary = ({ created_at, version, files }: Manifest): string =>
   `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
 
-const factsOf = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
+const toFacts = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
   data_dir: data_dir === null ? null : resolve(data_dir),
   created_at,
   version,

@@ -106,7 +106,7 @@ function reload(input: VerbInput, began: StartedWith): void {
       ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
     });
   } catch (error) {
-    log("server").error("the settings cannot be used; those from before stay", { error: messageOf(error) });
+    log("server").error("the settings cannot be used; those from before stay", { error: formatError(error) });
   }
 }
 
@@ -126,7 +126,7 @@ const startedWith = (config: Config, clock: Clock): StartedWith =>
 const changedSince = (began: StartedWith, now: StartedWith): string[] =>
   [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(began.get(key), now.get(key)));
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was

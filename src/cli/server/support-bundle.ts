@@ -15,7 +15,7 @@ import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
 import { aboutHere, shown } from "#domain/administration/support-bundle.ts";
 import { onlyWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
-import { findingsOf } from "./doctor.ts";
+import { collectFindings } from "./doctor.ts";
 
 const LOG_LINES = 2000;
 
@@ -31,7 +31,7 @@ export const run: RunVerb = async (input) => {
   const parts: Record<string, string> = {
     "about.json": shown(aboutHere(input.clock)),
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
-    "doctor.json": redacted(shown(await findingsOf(inside, true))),
+    "doctor.json": redacted(shown(await collectFindings(inside, true))),
     "database.json": shown(await databaseFacts(loaded.config)),
   };
   if (options["log-file"] !== undefined) parts["log.txt"] = lastLines(options["log-file"], input);

@@ -1,7 +1,7 @@
 // `slipway systemd [--user NAME] [--program PATH] [settings]`: a unit that runs the server as a user of its own, with as few rights as
 // it needs. The settings given on the command line stand in it; of secrets only the files that hold them.
-import { fileKeyOf, secretKeys } from "#base/config/secret-files.ts";
-import { envOf, flagOf } from "#base/config/setting.ts";
+import { secretKeys, toFileKey } from "#base/config/secret-files.ts";
+import { toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -12,7 +12,7 @@ const DATA_DIR = "/var/lib/slipway";
 
 export const run: RunVerb = async (input) => {
   const secrets = secretKeys(SERVER_SETTINGS);
-  const names = secrets.map((key) => flagOf(fileKeyOf(key)).slice(2));
+  const names = secrets.map((key) => toFlag(toFileKey(key)).slice(2));
   const { words, options, rest } = takeOptions<string>(input.argv, ["user", "program", ...names]);
   const credentials = secrets.flatMap((key, i) => {
     const path = options[names[i] ?? ""];
@@ -23,10 +23,10 @@ export const run: RunVerb = async (input) => {
   if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a user of the system");
   if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
   // The files are the service's to read; here they need not be there yet.
-  const argv = [...rest, ...credentials.map(({ key, path }) => `${flagOf(fileKeyOf(key))}=${path}`)];
+  const argv = [...rest, ...credentials.map(({ key, path }) => `${toFlag(toFileKey(key))}=${path}`)];
   const readFile = (path: string): string => {
     const secret = credentials.find((one) => one.path === path);
-    return secret ? placeholderOf(secret.key) : input.readFile(path);
+    return secret ? toPlaceholder(secret.key) : input.readFile(path);
   };
   const { config, sources } = loadConfig({ ...input, argv, readFile });
   const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
@@ -34,16 +34,16 @@ export const run: RunVerb = async (input) => {
   const secret = given.find(([key, one]) => "secret" in one && one.secret && !isByFile(key));
   if (secret)
     throw usageError(
-      flagOf(secret[0]),
-      `a secret does not belong in a unit: put it into a file and name that, ${flagOf(fileKeyOf(secret[0]))} /etc/slipway/...`,
+      toFlag(secret[0]),
+      `a secret does not belong in a unit: put it into a file and name that, ${toFlag(toFileKey(secret[0]))} /etc/slipway/...`,
     );
   const flags = given
     .filter(([key]) => key !== "data_dir" && !isByFile(key))
-    .map(([key, one]) => quoted(`${flagOf(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
+    .map(([key, one]) => quoted(`${toFlag(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
   const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
   for (const [name, path] of [
     ["--data-dir", data_dir],
-    ...pathsOf(config),
+    ...listPaths(config),
     ...credentials.map(pathOfSecret),
   ] as const) {
     if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
@@ -57,18 +57,18 @@ export const run: RunVerb = async (input) => {
 };
 
 /** What stands for a secret while the unit is written, in a form that its setting takes. */
-const placeholderOf = (key: string): string => (key === "database_url" ? "postgres://host/database" : "[]");
+const toPlaceholder = (key: string): string => (key === "database_url" ? "postgres://host/database" : "[]");
 
 type Credential = { readonly key: string; readonly path: string };
 
-const pathOfSecret = ({ key, path }: Credential): [string, string] => [flagOf(fileKeyOf(key)), path];
+const pathOfSecret = ({ key, path }: Credential): [string, string] => [toFlag(toFileKey(key)), path];
 
 /** systemd reads the files as root and shows them to the service alone, in a folder that is in no other program's reach. */
 const credentialLines = (credentials: readonly Credential[]): string[] => {
   const shown = credentials.length > 0 ? credentials : [{ key: "admin_password", path: "/etc/slipway/admin-password" }];
   const lines = shown.flatMap(({ key, path }) => [
     `LoadCredential=${key}:${path.replaceAll("%", "%%")}`,
-    `Environment=${envOf(fileKeyOf(key))}=%d/${key}`,
+    `Environment=${toVariableName(toFileKey(key))}=%d/${key}`,
   ]);
   if (credentials.length > 0) return ["# Secrets, one file each, readable by root alone.", ...lines];
   return [
@@ -82,9 +82,9 @@ const quoted = (argument: string): string =>
   `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
 /** What a unit, which is started in `/`, must be able to find. */
-const pathsOf = (config: Config): [string, string | undefined][] =>
+const listPaths = (config: Config): [string, string | undefined][] =>
   (["config", "backup_dir", "tls_cert_file", "tls_key_file", "identity_certificates", "agent_binary"] as const).map(
-    (key) => [flagOf(key), config[key]],
+    (key) => [toFlag(key), config[key]],
   );
 
 type Unit = {
@@ -124,7 +124,7 @@ const rights = (config: Config): string[] => {
     ...(ports.some((port) => port > 0 && port < 1024) ? ["CAP_NET_BIND_SERVICE"] : []),
     ...(config.local_workspace_user === undefined ? [] : BECOME_ANOTHER),
   ].join(" ");
-  const inHomes = [config.data_dir, ...pathsOf(config).map(([, path]) => path ?? "")].some((path) =>
+  const inHomes = [config.data_dir, ...listPaths(config).map(([, path]) => path ?? "")].some((path) =>
     /^\/(home|root|run\/user)\//.test(path),
   );
   return [

@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import { oneAtATime, within } from "#base/retry.ts";
 import { CHECKPOINT_DAYS, type Checkpoint, type CheckpointTaken, type Restored } from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { gitfileOf, repositoryAround } from "./folders.ts";
+import { readGitfile, repositoryAround } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
 import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
@@ -113,9 +113,9 @@ export class Checkpoints {
           const shadow = this.#shadow(kept.root, kept.kind);
           const done = await new FolderRestore(this.#options, shadow, kept, { without: inside, removed }).run();
           restored_files += done.restored;
-          left_out.push(...done.left_out, ...(await this.#ignoredOf(shadow).missing()));
+          left_out.push(...done.left_out, ...(await this.#makeIgnored(shadow).missing()));
         } catch (error) {
-          left_out.push(`${kept.root} (${messageOf(error)})`);
+          left_out.push(`${kept.root} (${formatError(error)})`);
           log("daemon").warn("{root} was not restored: {error}", { root: kept.root, error });
         }
       }
@@ -145,17 +145,17 @@ export class Checkpoints {
       try {
         const shadow = this.#shadow(root, kind);
         const captured = await shadow.capture();
-        const gitfile = kind === "repository" ? await gitfileOf(root) : undefined;
+        const gitfile = kind === "repository" ? await readGitfile(root) : undefined;
         folders.push({ root, kind, ...captured, ...(gitfile === undefined ? {} : { gitfile }) });
         const inside = captured.nested.map((path) => join(root, path));
-        for (const path of [...inside, ...(await this.#ignoredOf(shadow).repositories())]) {
+        for (const path of [...inside, ...(await this.#makeIgnored(shadow).repositories())]) {
           if (seen.has(path)) continue;
           seen.add(path);
           waiting.push({ root: path, kind: "repository" });
         }
       } catch (error) {
         // One folder that is too large does not take the others' checkpoints away.
-        problems.push(`${root}: ${messageOf(error)}`);
+        problems.push(`${root}: ${formatError(error)}`);
         log("daemon").warn("no checkpoint of {root}: {error}", { root, error });
       }
     }
@@ -167,7 +167,7 @@ export class Checkpoints {
   #lookForIgnored(folders: readonly KeptFolder[]): void {
     void this.#inTurn(async () => {
       for (const { root, kind } of folders) {
-        await this.#ignoredOf(this.#shadow(root, kind))
+        await this.#makeIgnored(this.#shadow(root, kind))
           .refresh()
           .catch((error) => log("daemon").debug("ignored files of {root} are unknown: {error}", { root, error }));
       }
@@ -176,7 +176,7 @@ export class Checkpoints {
 
   #shadow(root: string, kind: Kind): ShadowGit {
     const { state } = this.#options;
-    const name = nameOf(kind, root);
+    const name = toName(kind, root);
     const known = this.#shadows.get(name);
     if (known) return known;
     const made = new ShadowGit(
@@ -188,7 +188,7 @@ export class Checkpoints {
     return made;
   }
 
-  #ignoredOf(shadow: ShadowGit): IgnoredFiles {
+  #makeIgnored(shadow: ShadowGit): IgnoredFiles {
     const { place } = shadow.place;
     const known = this.#ignored.get(place);
     if (known) return known;
@@ -222,7 +222,7 @@ export class Checkpoints {
     await this.#removeToRemoved(now - REMOVED_DAYS * DAY_MS);
     const needed = new Map<string, Set<string>>();
     for (const { root, kind, tree } of await this.#records.folders()) {
-      const name = nameOf(kind, root);
+      const name = toName(kind, root);
       needed.set(name, (needed.get(name) ?? new Set()).add(tree));
     }
     for (const name of await this.#store.tidy(needed)) {
@@ -248,11 +248,11 @@ export class Checkpoints {
   }
 }
 
-const nameOf = (kind: Kind, root: string): string => sha256(`${kind} ${root}`).slice(0, 32);
+const toName = (kind: Kind, root: string): string => sha256(`${kind} ${root}`).slice(0, 32);
 
 const isBelow = (path: string, folder: string): boolean => path.startsWith(`${folder}/`);
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The first of them, and how many more there are. */
 const named = (texts: readonly string[]): string[] =>

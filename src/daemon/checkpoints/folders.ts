@@ -2,7 +2,7 @@
 // Finds repositories in ignored folders, which git itself does not list (rule UN-1).
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { isThere, textOf } from "./shadow.ts";
+import { isThere, readText } from "./shadow.ts";
 
 const MAX_GITFILE_BYTES = 4_096;
 const MAX_LOOKED_AT = 500;
@@ -20,17 +20,17 @@ export const repositoryAround = async (folder: string): Promise<string | undefin
 
 /** True where `.git` is a repository, or leads to one. What only looks like one (a clone that was cut short, a lost worktree) is a plain folder. */
 export const isRepository = async (root: string): Promise<boolean> => {
-  const place = await gitDirectoryOf(root);
-  const head = place === undefined ? undefined : await textOf(join(place, "HEAD"));
+  const place = await findGitDirectory(root);
+  const head = place === undefined ? undefined : await readText(join(place, "HEAD"));
   if (place === undefined || head === undefined || !/^(ref: *refs\/|[0-9a-f]{40})/.test(head)) return false;
   return hasObjects(place);
 };
 
 /** The text of `.git` where it is a file. */
-export const gitfileOf = async (root: string): Promise<string | undefined> => {
+export const readGitfile = async (root: string): Promise<string | undefined> => {
   const found = await lstat(join(root, ".git")).catch(() => undefined);
   if (!found?.isFile() || found.size > MAX_GITFILE_BYTES) return undefined;
-  return textOf(join(root, ".git"));
+  return readText(join(root, ".git"));
 };
 
 /** Where the text of such a file leads. */
@@ -63,15 +63,15 @@ export const repositoriesBelow = async (folders: readonly string[]): Promise<str
 /** False for folders that are hidden, or full of other people's work. */
 export const isLookedInto = (name: string): boolean => !name.startsWith(".") && !SKIPPED.has(name);
 
-const gitDirectoryOf = async (root: string): Promise<string | undefined> => {
-  const text = await gitfileOf(root);
+const findGitDirectory = async (root: string): Promise<string | undefined> => {
+  const text = await readGitfile(root);
   return text === undefined ? join(root, ".git") : gitfileTarget(root, text);
 };
 
 /** A worktree has the objects of the repository it belongs to. */
 const hasObjects = async (place: string): Promise<boolean> => {
   if (await isThere(join(place, "objects"))) return true;
-  const common = await textOf(join(place, "commondir"));
+  const common = await readText(join(place, "commondir"));
   if (common === undefined) return false;
   const path = common.trim();
   return isThere(join(isAbsolute(path) ? path : join(place, path), "objects"));

@@ -9,7 +9,7 @@ import type { Captured, Kind } from "./shadow.ts";
 /** So many more may be there: they go together, since finding what they alone have held costs something. */
 const SLACK = 20;
 /** Chats of which the server is told at once. */
-const MOST_CHATS = 500;
+const MAX_CHATS = 500;
 const HOUR_MS = 3_600_000;
 
 /** One folder of a checkpoint. `gitfile`: what its `.git` says where that is a file, as in submodules and worktrees. */
@@ -40,12 +40,12 @@ export class CheckpointRecords {
 
   /** Chats that have checkpoints; not all of very many. */
   async chats(): Promise<string[]> {
-    return (await entriesOf(this.#folder)).slice(0, MOST_CHATS);
+    return (await listEntries(this.#folder)).slice(0, MAX_CHATS);
   }
 
   /** Leaves the newest of a chat. True when something went. */
   async cut(chat_id: string): Promise<boolean> {
-    const ids = (await entriesOf(join(this.#folder, chat_id))).flatMap((name) => numberOf(name) ?? []);
+    const ids = (await listEntries(join(this.#folder, chat_id))).flatMap((name) => parseNumber(name) ?? []);
     if (ids.length <= CHECKPOINTS_OF_CHAT + SLACK) return false;
     const old = ids.sort((one, other) => other - one).slice(CHECKPOINTS_OF_CHAT);
     for (const id of old) await rm(join(this.#folder, chat_id, `${id}.json`), { force: true });
@@ -54,10 +54,10 @@ export class CheckpointRecords {
 
   /** Forgets what is older than `before`, and what a crash has left beside it. `now` in milliseconds. */
   async expire(before: number, now: number): Promise<void> {
-    for (const chat_id of await entriesOf(this.#folder)) {
+    for (const chat_id of await listEntries(this.#folder)) {
       const place = join(this.#folder, chat_id);
-      for (const name of await entriesOf(place)) {
-        const limit = numberOf(name) === undefined ? now - HOUR_MS : before;
+      for (const name of await listEntries(place)) {
+        const limit = parseNumber(name) === undefined ? now - HOUR_MS : before;
         const found = await stat(join(place, name)).catch(() => undefined);
         if (found && found.mtimeMs < limit) await rm(join(place, name), { force: true });
       }
@@ -73,8 +73,8 @@ export class CheckpointRecords {
   /** All folders of all checkpoints. */
   async folders(): Promise<KeptFolder[]> {
     const found: KeptFolder[] = [];
-    for (const chat_id of await entriesOf(this.#folder)) {
-      for (const name of await entriesOf(join(this.#folder, chat_id))) {
+    for (const chat_id of await listEntries(this.#folder)) {
+      for (const name of await listEntries(join(this.#folder, chat_id))) {
         const record = await readRecord(join(this.#folder, chat_id, name));
         found.push(...(record?.folders ?? []));
       }
@@ -93,9 +93,9 @@ const readRecord = async (file: string): Promise<CheckpointRecord | undefined> =
   }
 };
 
-const numberOf = (name: string): number | undefined => {
+const parseNumber = (name: string): number | undefined => {
   const digits = /^(\d+)\.json$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 };
 
-const entriesOf = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+const listEntries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -84,20 +84,20 @@ export class FolderRestore {
   async #changes(): Promise<Changes> {
     const { tree } = this.#kept;
     const { others, changed } = await this.#shadow.list(this.#without);
-    const wanted = await this.#filesOf(tree);
-    const known = await this.#filesOf(await this.#shadow.indexTree());
+    const wanted = await this.#listFiles(tree);
+    const known = await this.#listFiles(await this.#shadow.indexTree());
     const ids = new Map<string, string>();
-    for (const [path, file] of wanted) if (known.get(path) !== file) ids.set(path, idOf(file));
+    for (const [path, file] of wanted) if (known.get(path) !== file) ids.set(path, toId(file));
     for (const path of [...changed, ...others]) {
       const file = wanted.get(path);
-      if (file !== undefined) ids.set(path, idOf(file));
+      if (file !== undefined) ids.set(path, toId(file));
     }
     const added = [...others, ...known.keys()].filter((path) => !wanted.has(path));
     return { ids, remove: await this.#removable(added, wanted) };
   }
 
   /** Mode and id by path. */
-  async #filesOf(tree: string): Promise<Map<string, string>> {
+  async #listFiles(tree: string): Promise<Map<string, string>> {
     const files = new Map<string, string>();
     let rest = "";
     await this.#shadow.git(["ls-tree", "-r", "-z", tree], {
@@ -294,4 +294,4 @@ const moveToRemoved = async (from: string, to: string): Promise<void> => {
   }
 };
 
-const idOf = (file: string): string => file.slice(file.indexOf(" ") + 1);
+const toId = (file: string): string => file.slice(file.indexOf(" ") + 1);

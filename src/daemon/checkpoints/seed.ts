@@ -48,7 +48,7 @@ export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepos
   try {
     if (!(await copyIndex(own.index, join(place.place, "index")))) return false;
     const entries = await listIndex(git);
-    const sizes = await sizesOf(git, [...new Set(entries.map(({ id }) => id))]);
+    const sizes = await loadSizes(git, [...new Set(entries.map(({ id }) => id))]);
     const filtered = await filteredPaths(options, place.root, entries);
     await correctIndex(git, { root: place.root, entries, sizes, filtered });
     const tree = (await git(["write-tree", "--missing-ok"])).trim();
@@ -89,7 +89,7 @@ const listIndex = async (git: Git): Promise<Entry[]> => {
 };
 
 /** By id; what is nowhere is left out. */
-const sizesOf = async (git: Git, ids: readonly string[]): Promise<Map<string, { size: number; stored: number }>> => {
+const loadSizes = async (git: Git, ids: readonly string[]): Promise<Map<string, { size: number; stored: number }>> => {
   const sizes = new Map<string, { size: number; stored: number }>();
   const format = "--batch-check=%(objectname) %(objectsize) %(objectsize:disk)";
   const text = await git(["cat-file", format], { input: ids.map((id) => `${id}\n`).join("") });
@@ -153,19 +153,19 @@ const filteredPaths = async (
 
 /** Packs what the shared store lacks. Throws when something would still be missing. */
 const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[], sizes: Sizes): Promise<void> => {
-  const lacking = await lackingOf(git, ids);
+  const lacking = await listLacking(git, ids);
   const wanted = lacking.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
   const bytes = wanted.reduce((sum, id) => sum + (sizes.get(id)?.stored ?? 0), 0);
   if (bytes > MAX_SEED_BYTES) throw new Error(`its files take more than ${MAX_SEED_BYTES} bytes`);
   if (wanted.length === 0) return;
   const input = wanted.map((id) => `${id}\n`).join("");
   await git(["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")], { input });
-  const left = await lackingOf(git, wanted);
+  const left = await listLacking(git, wanted);
   if (left.length > 0) throw new Error(`${left.length} objects were not copied`);
 };
 
 /** Returns the ids that our own store lacks. */
-const lackingOf = async (git: Git, ids: readonly string[]): Promise<string[]> => {
+const listLacking = async (git: Git, ids: readonly string[]): Promise<string[]> => {
   const input = ids.map((id) => `${id}\n`).join("");
   const text = await git(["cat-file", "--batch-check=%(objecttype)"], { input, borrowed: undefined });
   return text.split("\n").flatMap((line) => (line.endsWith(" missing") ? [line.slice(0, -" missing".length)] : []));

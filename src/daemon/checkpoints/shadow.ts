@@ -132,7 +132,7 @@ export class ShadowGit {
 
   /** Takes over what the user's repository ignores by a file of its own; what it ignored before still counts for a restore. */
   async addExclude(): Promise<void> {
-    const now = await textOf(join(this.root, ".git", "info", "exclude"));
+    const now = await readText(join(this.root, ".git", "info", "exclude"));
     if (now !== undefined) await appendFile(join(this.#place.place, "info", "exclude"), `\n${now}`);
   }
 
@@ -211,4 +211,4 @@ export const isReadable = (path: string): Promise<boolean> =>
   );
 
 /** The text of a small file; undefined when there is none. */
-export const textOf = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);
+export const readText = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);

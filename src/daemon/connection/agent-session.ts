@@ -9,7 +9,7 @@ import { watchApps } from "../apps.ts";
 import { type BinFolder, binFolder } from "../bin-folder.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
-import { type Environment, folderOf, idOf, scriptEnvironment } from "../environment.ts";
+import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
 import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
 import { ProcessGroups } from "../scripts/groups.ts";
 import type { Lifecycle } from "../scripts/lifecycle.ts";
@@ -55,14 +55,14 @@ export class AgentSession {
     this.#options = options;
     this.#token = tokenFile(options.token);
     writeSecretFiles(manifest, env);
-    const programs = { ...this.#programsOf(manifest) };
+    const programs = { ...this.#toPrograms(manifest) };
     this.#programs = programs;
-    this.#groups = new ProcessGroups({ clock, agent_id: idOf(manifest.agentId) });
+    this.#groups = new ProcessGroups({ clock, agent_id: toId(manifest.agentId) });
     this.#runner = new ScriptRunner({
       clock,
       env: programs,
       bin: this.#bin,
-      directory: folderOf(manifest.directory, env),
+      directory: resolveFolder(manifest.directory, env),
       groups: this.#groups,
       logs,
       reports,
@@ -73,7 +73,7 @@ export class AgentSession {
       clock,
       signal: this.#stopping.signal,
       mcp: this.#mcp,
-      directory: folderOf(manifest.directory, env),
+      directory: resolveFolder(manifest.directory, env),
       home: env.HOME || homedir(),
       extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
@@ -135,12 +135,12 @@ export class AgentSession {
     if (this.#stopping.signal.aborted) return;
     const { manifest, env } = this.#options;
     writeSecretFiles({ secrets, workspaceId: manifest.workspaceId }, env, { isStart: false });
-    const next = this.#programsOf({ ...manifest, secrets });
+    const next = this.#toPrograms({ ...manifest, secrets });
     for (const name of Object.keys(this.#programs)) if (!(name in next)) delete this.#programs[name];
     Object.assign(this.#programs, next);
   }
 
-  #programsOf(manifest: Manifest): Environment {
+  #toPrograms(manifest: Manifest): Environment {
     const secrets = secretVariables(manifest);
     return scriptEnvironment({
       ...this.#options,
@@ -180,7 +180,7 @@ export class AgentSession {
       clock,
       signal,
       env: this.#programs,
-      directory: folderOf(manifest.directory, env),
+      directory: resolveFolder(manifest.directory, env),
       groups: this.#groups,
     });
     watchApps(manifest.apps, { connection, clock, signal });
@@ -199,4 +199,4 @@ const sourcesIn = (text: string, env: AgentSessionOptions["env"]): string[] =>
   text
     .split(delimiter)
     .filter((one) => one.trim() !== "")
-    .map((one) => folderOf(one, env));
+    .map((one) => resolveFolder(one, env));

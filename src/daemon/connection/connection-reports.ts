@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { Connection_Action as Action, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
-import { timeOf } from "#src/wire/times.ts";
+import { toTimestamp } from "#src/wire/times.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
 import type { Reports } from "./reports.ts";
 
@@ -52,7 +52,7 @@ export class ConnectionReports {
 
   #tell(report: object): void {
     this.#waiting += 1;
-    const connection = { ...report, timestamp: timeOf(this.#clock.now()) };
+    const connection = { ...report, timestamp: toTimestamp(this.#clock.now()) };
     const call = this.#reports.add("a connection", (api, signal) => api.reportConnection({ connection }, signal));
     void call.then(() => {
       this.#waiting -= 1;

@@ -49,7 +49,7 @@ export const dial = async (options: {
   signal.addEventListener("abort", giveUp);
   if (signal.aborted) giveUp();
   try {
-    const stream = await opened({ url: addressOf(url, endpoint), token, clock, signal: cut.signal, endpoint });
+    const stream = await opened({ url: toAddress(url, endpoint), token, clock, signal: cut.signal, endpoint });
     return new YamuxSession(stream, {
       role: endpoint.role,
       clock,
@@ -106,7 +106,7 @@ const opened = async ({ url, token, clock, signal, endpoint }: Opening): Promise
   }
 };
 
-const addressOf = (base: URL, { path }: Endpoint): URL => {
+const toAddress = (base: URL, { path }: Endpoint): URL => {
   const url = new URL(path, base);
   url.protocol = base.protocol === "https:" ? "wss:" : "ws:";
   return url;

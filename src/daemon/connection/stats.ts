@@ -43,7 +43,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
       const { ssh, vscode, jetbrains } = sessions;
       const stats = {
         connectionCount: BigInt(terminals + streams + ssh + vscode + jetbrains),
-        connectionsByProto: protocolsOf(streams),
+        connectionsByProto: toProtocols(streams),
         sessionCountSsh: BigInt(ssh),
         sessionCountVscode: BigInt(vscode),
         sessionCountJetbrains: BigInt(jetbrains),
@@ -63,7 +63,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
   }
 };
 
-const protocolsOf = (streams: number): Record<string, bigint> => (streams > 0 ? { TCP: BigInt(streams) } : {});
+const toProtocols = (streams: number): Record<string, bigint> => (streams > 0 ? { TCP: BigInt(streams) } : {});
 
 /** Everything but loopback. */
 export const trafficIn = (netDev: string): Traffic => {

@@ -20,7 +20,7 @@ import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
-import { type Environment, folderOf, idOf, placeOf, stateFolder } from "../environment.ts";
+import { type Environment, resolveFolder, resolvePlace, stateFolder, toId } from "../environment.ts";
 import { GitRecord } from "../git/record.ts";
 import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
@@ -98,9 +98,9 @@ export class Reach {
     } = options;
     this.#clock = clock;
     const env = options.programs;
-    const directory = folderOf(manifest.directory, given);
-    const agent_id = idOf(manifest.agentId);
-    const motd = manifest.motdPath === "" ? "" : placeOf(manifest.motdPath, given, directory);
+    const directory = resolveFolder(manifest.directory, given);
+    const agent_id = toId(manifest.agentId);
+    const motd = manifest.motdPath === "" ? "" : resolvePlace(manifest.motdPath, given, directory);
     const ports = new ListeningPorts({
       hidden: hiddenPorts(manifest, url),
       agent_id,
@@ -118,7 +118,7 @@ export class Reach {
       clock,
       directory,
       engine: engineAt,
-      declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
+      declared: () => declaredIn(manifest, (path, base = directory) => resolvePlace(path, given, base)),
       devcontainers: new DevcontainerCli({
         clock,
         groups,
@@ -159,7 +159,7 @@ export class Reach {
         remotes: () => this.#network?.shown ?? [],
       },
       folderOf: (terminal) => this.#terminals.folderOf(terminal),
-      place: (path) => placeOf(path, given, directory),
+      place: (path) => resolvePlace(path, given, directory),
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
     this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: engineAt });
@@ -227,9 +227,9 @@ const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 /** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs beside the workspace. */
 const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
   const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
-  const hidden = new Set(urls.map((one) => portOf(new URL(one))));
-  if (LOOPBACK.has(server.hostname)) hidden.add(portOf(server));
+  const hidden = new Set(urls.map((one) => getPort(new URL(one))));
+  if (LOOPBACK.has(server.hostname)) hidden.add(getPort(server));
   return hidden;
 };
 
-const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80);
+const getPort = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80);

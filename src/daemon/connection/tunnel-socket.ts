@@ -2,7 +2,7 @@
 // nobody takes what came in, and waits while the socket is full (rule TN-3).
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
-import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { type Duplex, readChunks } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 
@@ -128,7 +128,7 @@ class SocketDuplex implements Duplex {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 
   async #writeAll(bytes: Uint8Array): Promise<void> {

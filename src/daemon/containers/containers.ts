@@ -16,8 +16,8 @@ import {
   containerAt,
   type DevcontainerPlace,
   idOfPlace,
+  listPlaces,
   placesIn,
-  placesOf,
   safeName,
 } from "./devcontainers-find.ts";
 import type { ContainerEngine } from "./engine.ts";
@@ -230,7 +230,7 @@ export class Containers {
     const { directory } = this.#options;
     const declared = this.#options.declared();
     const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
-    for (const place of [...declared, ...placesIn(directory), ...placesOf(containers)]) {
+    for (const place of [...declared, ...placesIn(directory), ...listPlaces(containers)]) {
       const id = idOfPlace(place);
       if (!places.has(id)) places.set(id, place);
     }
@@ -251,7 +251,7 @@ export class Containers {
         workspace_folder,
         config_path,
         subagent_id,
-        status: statusOf(memory, container),
+        status: toStatus(memory, container),
         dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND,
         ...(memory.error === undefined ? {} : { error: memory.error }),
         ...(container ? { container } : {}),
@@ -269,7 +269,7 @@ const order = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-const statusOf = ({ doing, error }: Memory, container: Container | undefined): DevcontainerStatus =>
+const toStatus = ({ doing, error }: Memory, container: Container | undefined): DevcontainerStatus =>
   doing ?? (error === undefined ? (container?.running ? "running" : "stopped") : "error");
 
 /** Ports of this machine that more than one container wants. */

@@ -1,8 +1,8 @@
 // The devcontainers that the template names, with whole paths.
 import { join } from "node:path";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { idOf } from "../environment.ts";
-import { type DevcontainerPlace, defaultConfigOf } from "./devcontainers-find.ts";
+import { toId } from "../environment.ts";
+import { type DevcontainerPlace, findDefaultConfig } from "./devcontainers-find.ts";
 
 export type DeclaredDevcontainer = DevcontainerPlace & { name: string; subagent_id: string | null };
 
@@ -16,7 +16,7 @@ export const declaredIn = (
     return {
       name,
       workspace_folder,
-      config_path: configPath ? join(resolve(configPath, workspace_folder)) : defaultConfigOf(workspace_folder),
-      subagent_id: (subagentId && idOf(subagentId)) || null,
+      config_path: configPath ? join(resolve(configPath, workspace_folder)) : findDefaultConfig(workspace_folder),
+      subagent_id: (subagentId && toId(subagentId)) || null,
     };
   });

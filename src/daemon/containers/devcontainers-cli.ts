@@ -32,7 +32,7 @@ export interface DevcontainerEngine {
 }
 
 /** Building images takes time; after this nobody believes in it any more. */
-const LIMIT_MS = 30 * 60_000;
+const TIMEOUT_MS = 30 * 60_000;
 const OUTPUT_BYTES = 256 * 1024;
 const SHOWN_CHARS = 2_000;
 
@@ -57,13 +57,13 @@ export class DevcontainerCli implements DevcontainerEngine {
   async up(asked: UpRequest): Promise<UpDevcontainer> {
     const { onLine } = this.#options;
     const first = await this.#run(asked, asked.replace ? ["--remove-existing-container"] : []);
-    if (first.problem === undefined) return madeOf(first.said);
+    if (first.problem === undefined) return parseOutcome(first.said);
     onLine("error", `Devcontainer ${asked.name}: ${first.problem}`);
     // With a container there, only a command inside it failed: people need a way in to repair that.
     if (typeof first.said.containerId !== "string") throw new Error(first.problem);
     const second = await this.#run(asked, ["--skip-post-create"]);
     if (second.problem !== undefined) throw new Error(first.problem);
-    return { ...madeOf(second.said), problem: first.problem };
+    return { ...parseOutcome(second.said), problem: first.problem };
   }
 
   async #run({ name, workspace_folder, config_path }: UpRequest, more: readonly string[]): Promise<Outcome> {
@@ -82,7 +82,7 @@ export class DevcontainerCli implements DevcontainerEngine {
         ...["--workspace-folder", workspace_folder, "--config", config_path],
       ],
       directory: workspace_folder,
-      timeout_ms: LIMIT_MS,
+      timeout_ms: TIMEOUT_MS,
       onOutput: (from, bytes) => {
         const text = decoders[from].decode(bytes, { stream: true });
         said[from] = (said[from] + text).slice(-OUTPUT_BYTES);
@@ -99,7 +99,7 @@ export class DevcontainerCli implements DevcontainerEngine {
   }
 }
 
-const madeOf = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedConfiguration }: Outcome["said"]) => {
+const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedConfiguration }: Outcome["said"]) => {
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const { remoteEnv } = (mergedConfiguration ?? {}) as { readonly remoteEnv?: Readonly<Record<string, unknown>> };
   const remote_env: Record<string, string> = {};

@@ -12,13 +12,13 @@ export const CONFIG_LABEL = "devcontainer.config_file";
 export type DevcontainerPlace = { workspace_folder: string; config_path: string };
 
 /** Projects in the agent's folder that are looked at, and named files in one `.devcontainer`. */
-const MOST_FOLDERS = 200;
-const MOST_FILES = 20;
+const MAX_FOLDERS = 200;
+const MAX_FILES = 20;
 
 /** The files in this folder and in the folders right below it. */
 export const placesIn = (directory: string): DevcontainerPlace[] => {
   const below = folders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
-  return [directory, ...below.slice(0, MOST_FOLDERS).map((name) => join(directory, name))].flatMap(placesOfProject);
+  return [directory, ...below.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(placesOfProject);
 };
 
 const usualConfigs = (workspace_folder: string): string[] => [
@@ -27,7 +27,7 @@ const usualConfigs = (workspace_folder: string): string[] => [
 ];
 
 /** The file of a folder for which none is named: the first usual one that is there, else the first, which may come later. */
-export const defaultConfigOf = (workspace_folder: string): string => {
+export const findDefaultConfig = (workspace_folder: string): string => {
   const [first = "", ...others] = usualConfigs(workspace_folder);
   return [first, ...others].find((path) => changedAt(path) !== undefined) ?? first;
 };
@@ -36,7 +36,7 @@ export const defaultConfigOf = (workspace_folder: string): string => {
 const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
   const inside = join(workspace_folder, ".devcontainer");
   const named = folders(inside)
-    .slice(0, MOST_FILES)
+    .slice(0, MAX_FILES)
     .map((name) => join(inside, name, "devcontainer.json"));
   const first = usualConfigs(workspace_folder).find((path) => changedAt(path) !== undefined);
   return [...(first === undefined ? [] : [first]), ...named.filter((path) => changedAt(path) !== undefined)].map(
@@ -45,7 +45,7 @@ const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
 };
 
 /** The places whose containers are there, whoever made them. */
-export const placesOf = (containers: readonly Container[]): DevcontainerPlace[] =>
+export const listPlaces = (containers: readonly Container[]): DevcontainerPlace[] =>
   containers.flatMap(({ labels }) => {
     const [workspace_folder, config_path] = [labels[FOLDER_LABEL], labels[CONFIG_LABEL]];
     return workspace_folder && config_path ? [{ workspace_folder, config_path }] : [];

@@ -8,7 +8,7 @@ import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
-const LIMIT_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const UPLOAD_MS = 10 * 60_000;
 const STOP_SECONDS = 10;
 const MOST = 1_000;
@@ -51,7 +51,7 @@ export class ContainerEngine {
   /** Every container, stopped ones too, newest first. */
   async list(): Promise<Container[]> {
     const found = await this.json<ListedContainer[]>("GET", `/containers/json?all=true&limit=${MOST}`);
-    return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(containerOf);
+    return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(toContainer);
   }
 
   /** Stops it, killing it after some seconds. One that has stopped already is as good. */
@@ -74,14 +74,14 @@ export class ContainerEngine {
     const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
     const response = await this.#fetch(method, (await this.prefix()) + path, body === undefined ? {} : json);
     if (response.ok || fine.includes(response.status)) return response;
-    throw await refusalOf(response);
+    throw await readRefusal(response);
   }
 
   /** Sends a tar, which the engine unpacks; it may take ten minutes. Throws AppError. */
   async upload(path: string, tar: ReadableStream<Uint8Array>): Promise<void> {
     const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_MS };
     const response = await this.#fetch("PUT", (await this.prefix()) + path, request);
-    if (!response.ok) throw await refusalOf(response);
+    if (!response.ok) throw await readRefusal(response);
     await response.text();
   }
 
@@ -99,7 +99,11 @@ export class ContainerEngine {
   }
 
   /** `limit` is in milliseconds. */
-  async #fetch(method: string, path: string, { limit = LIMIT_MS, ...request }: EngineRequest = {}): Promise<Response> {
+  async #fetch(
+    method: string,
+    path: string,
+    { limit = TIMEOUT_MS, ...request }: EngineRequest = {},
+  ): Promise<Response> {
     const { base, socket, shown } = this.address;
     const late = new AbortController();
     const timer = this.#clock.after(limit, () => late.abort());
@@ -121,12 +125,12 @@ export class ContainerEngine {
 
 type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Record<string, string>; limit?: number };
 
-const refusalOf = async (response: Response): Promise<AppError> =>
+const readRefusal = async (response: Response): Promise<AppError> =>
   new AppError(KINDS[response.status] ?? "internal", `The container engine refuses: ${await engineWords(response)}`);
 
 const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
 
-const containerOf = ({
+const toContainer = ({
   Id,
   Names,
   Image,

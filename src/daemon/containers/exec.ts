@@ -23,7 +23,7 @@ const STDERR = 2;
 
 /** The connection to a program that was created with its streams attached. Throws Error with the engine's words. */
 export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boolean): Promise<Duplex> => {
-  const connection = new HttpConnection(await connectSocket(targetOf(engine), clock));
+  const connection = new HttpConnection(await connectSocket(toTarget(engine), clock));
   const answer = await connection.upgrade({
     method: "POST",
     path: `${await engine.prefix()}/exec/${exec}/start`,
@@ -52,14 +52,14 @@ export const runInContainer = async (deps: Deps, program: ContainerProgram, inpu
     if (size < OUTPUT_BYTES) chunks.push(chunk);
     size += chunk.byteLength;
   }
-  const output = outputOf(Buffer.concat(chunks)).trim();
-  const code = await exitCodeOf(deps.engine, exec);
+  const output = readFrames(Buffer.concat(chunks)).trim();
+  const code = await loadExitCode(deps.engine, exec);
   if (code === 0) return output;
   throw new Error(output.slice(-500) || `The program ended with code ${code}.`);
 };
 
 /** The code that a program has ended with; null while it runs. */
-export const exitCodeOf = async (engine: ContainerEngine, exec: string): Promise<number | null> =>
+export const loadExitCode = async (engine: ContainerEngine, exec: string): Promise<number | null> =>
   (await engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`)).ExitCode;
 
 /** Starts it and leaves it running; answers the id to ask for it by. */
@@ -97,7 +97,7 @@ export const createExec = async (
 };
 
 /** What a program without a terminal writes, as it comes: without a terminal the engine sends frames, as below. */
-export async function* outputsOf(
+export async function* readOutputs(
   stream: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ readonly isError: boolean; readonly bytes: Uint8Array }> {
   const header = Buffer.alloc(HEADER_BYTES);
@@ -124,7 +124,7 @@ export async function* outputsOf(
 }
 
 /** Without a terminal the engine sends frames: which stream, three zeros, the length as 32 bits, the bytes. The last may be cut short. */
-export const outputOf = (framed: Buffer): string => {
+export const readFrames = (framed: Buffer): string => {
   const parts: Buffer[] = [];
   for (let at = 0; at + HEADER_BYTES <= framed.length; ) {
     const end = at + HEADER_BYTES + framed.readUInt32BE(at + 4);
@@ -134,7 +134,7 @@ export const outputOf = (framed: Buffer): string => {
   return Buffer.concat(parts).toString("utf8");
 };
 
-const targetOf = ({ address }: ContainerEngine): SocketTarget => {
+const toTarget = ({ address }: ContainerEngine): SocketTarget => {
   if (address.socket !== undefined) return { unix: address.socket };
   const { hostname, port, protocol } = new URL(address.base);
   const tls = protocol === "https:";

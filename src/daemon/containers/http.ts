@@ -8,10 +8,10 @@ import type { Containers } from "./containers.ts";
 type Request_ = Request & { params: Record<string, string> };
 
 export const containerRoutes = (containers: Containers) => ({
-  "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(labelsOf(request))) },
+  "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(parseLabels(request))) },
   "/api/v0/containers/watch": {
     GET: (request: Request, server: Server<SocketData>) =>
-      server.upgrade(request, { data: { handler: watcherOf(containers) } })
+      server.upgrade(request, { data: { handler: makeWatcher(containers) } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 }),
   },
@@ -30,14 +30,14 @@ export const containerRoutes = (containers: Containers) => ({
 });
 
 /** Frames that wait for a reader; beyond it he is cut off and may come again. */
-const MOST_WAITING = 8 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 
-const watcherOf = (containers: Containers): SocketHandler => {
+const makeWatcher = (containers: Containers): SocketHandler => {
   let stop: (() => void) | undefined;
   return {
     open(socket) {
       stop = containers.watch((listing) => {
-        if (socket.getBufferedAmount() > MOST_WAITING) socket.terminate();
+        if (socket.getBufferedAmount() > MAX_BUFFERED_BYTES) socket.terminate();
         else socket.send(listing);
       });
     },
@@ -47,7 +47,7 @@ const watcherOf = (containers: Containers): SocketHandler => {
 };
 
 /** `label=key=value`, as often as one likes. */
-const labelsOf = (request: Request): (readonly [string, string])[] =>
+const parseLabels = (request: Request): (readonly [string, string])[] =>
   new URL(request.url).searchParams.getAll("label").map((text) => {
     const at = text.indexOf("=");
     if (at < 1) throw invalidField("label", "must be key=value");

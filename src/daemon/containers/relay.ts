@@ -30,7 +30,7 @@ export const routeTo = (server: URL, { HostConfig, NetworkSettings }: ContainerN
 };
 
 /** Takes no more than this many connections at once: one agent needs a handful. */
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 const MAX_HEAD = 64 * 1024;
 
 export class Relay implements Disposable {
@@ -49,11 +49,11 @@ export class Relay implements Disposable {
   static async listen(target: URL, { gateway, address }: { gateway: string; address: string }): Promise<Relay> {
     const open = new Set<Socket>();
     const server = createServer({ allowHalfOpen: true }, (inside) => {
-      if (plain(inside.remoteAddress) !== plain(address) || open.size >= MOST_CONNECTIONS) {
+      if (plain(inside.remoteAddress) !== plain(address) || open.size >= MAX_CONNECTIONS) {
         inside.destroy();
         return;
       }
-      const outside = connect({ host: hostOf(target), port: Number(target.port) || 80, allowHalfOpen: true });
+      const outside = connect({ host: getHost(target), port: Number(target.port) || 80, allowHalfOpen: true });
       for (const [one, other] of [[inside, outside] as const, [outside, inside] as const]) {
         open.add(inside);
         one.on("error", () => other.destroy());
@@ -117,5 +117,5 @@ export const headFor = (host: string, head: string): string => {
 /** An IPv4 address that came by an IPv6 socket is the same address. */
 const plain = (address: string | undefined): string => (address ?? "").replace(/^::ffff:/, "");
 
-const hostOf = ({ hostname }: URL): string =>
+const getHost = ({ hostname }: URL): string =>
   hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");

@@ -91,7 +91,7 @@ export class WorkspaceContext {
       aggregateHash: Buffer.from(hash, "hex"),
       initial: version === 0,
       snapshotError: error,
-      resources: resources.map(messageOf),
+      resources: resources.map(toMessage),
     };
     try {
       await this.#options.connection.ask((api, abort) => api.pushContextState(request, abort));
@@ -107,7 +107,7 @@ export class WorkspaceContext {
 
 const encoder = new TextEncoder();
 
-const messageOf = (resource: StoredResource) => {
+const toMessage = (resource: StoredResource) => {
   const {
     kind,
     status,

@@ -7,7 +7,7 @@ import { AppError, invalidField, notFound } from "#base/errors.ts";
 import type { SkillFile, SkillFiles } from "#schema/agents/agent-context.ts";
 import { isInside } from "./file.ts";
 
-const MOST_FILES = 200;
+const MAX_FILES = 200;
 const DEPTH = 5;
 /** Bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
 const FILE_BYTES = 512 * 1024;
@@ -24,7 +24,7 @@ export const skillFiles = async (folder: string): Promise<SkillFiles> => {
       const path = join(at, entry.name);
       if (entry.isDirectory() && depth < DEPTH && entry.name !== ".git") await look(path, depth + 1);
       if (!entry.isFile() || (depth === 0 && entry.name === "SKILL.md")) continue;
-      if (files.length >= MOST_FILES) truncated = true;
+      if (files.length >= MAX_FILES) truncated = true;
       else files.push(relative(root, path));
     }
   };

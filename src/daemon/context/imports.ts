@@ -33,7 +33,7 @@ export const withImports = async (text: string, { source, root, limit }: Of): Pr
 
   /** Undefined for a line that stays as it is. */
   const imported = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
-    const file = await readContextFile(placeOf(path, dirname(from)), root, limit);
+    const file = await readContextFile(resolvePlace(path, dirname(from)), root, limit);
     if (!file) return undefined;
     if (file.status !== "ok") {
       problems.push(`@${path} ${file.error}`);
@@ -59,4 +59,4 @@ export const withImports = async (text: string, { source, root, limit }: Of): Pr
   return { body, problem: problems.join("; "), folders: [...folders] };
 };
 
-const placeOf = (path: string, folder: string): string => (isAbsolute(path) ? path : join(folder, path));
+const resolvePlace = (path: string, folder: string): string => (isAbsolute(path) ? path : join(folder, path));

@@ -25,8 +25,8 @@ const MOST = 50;
 export const declaredServers = (text: string, folder: string, env: Env): Declared => {
   const servers: McpServerSpec[] = [];
   const wrong: { name: string; problem: string }[] = [];
-  for (const [name, given] of Object.entries(fieldsOf(fieldsOf(JSON.parse(text)).mcpServers)).slice(0, MOST)) {
-    const made = specOf(name, fieldsOf(given), folder, env);
+  for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MOST)) {
+    const made = parseSpec(name, toRecord(given), folder, env);
     if (typeof made === "string") wrong.push({ name, problem: made });
     else if (made) servers.push(made);
   }
@@ -34,7 +34,7 @@ export const declaredServers = (text: string, folder: string, env: Env): Declare
 };
 
 /** Undefined for one that is switched off; a text says what is wrong. */
-const specOf = (
+const parseSpec = (
   name: string,
   given: Record<string, unknown>,
   folder: string,
@@ -44,7 +44,7 @@ const specOf = (
   if (given.disabled === true) return undefined;
   const filled = (text: unknown): string => (typeof text === "string" ? fill(text, env) : "");
   const mapOf = (map: unknown): Env =>
-    Object.fromEntries(Object.entries(fieldsOf(map)).map(([key, value]) => [key, filled(value)]));
+    Object.fromEntries(Object.entries(toRecord(map)).map(([key, value]) => [key, filled(value)]));
   if (typeof given.command === "string" && given.command !== "") {
     const args = Array.isArray(given.args) ? given.args.map(filled) : [];
     return { name, kind: "stdio", command: filled(given.command), args, env: mapOf(given.env), folder };
@@ -54,7 +54,7 @@ const specOf = (
   return { name, kind: given.type === "sse" ? "sse" : "http", url, headers: mapOf(given.headers) };
 };
 
-const fieldsOf = (value: unknown): Record<string, unknown> =>
+const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 
 const fill = (text: string, env: Env): string =>

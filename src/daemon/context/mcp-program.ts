@@ -41,7 +41,7 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
     groups.ended(child.pid);
     // What the program has started may keep its pipe open.
     await within(clock, PIPE_MS, read);
-    transport.ended(reasonOf(code, hidden(tail, Object.values(spec.env))));
+    transport.ended(formatReason(code, hidden(tail, Object.values(spec.env))));
   });
   return {
     write: async (bytes: Uint8Array) => {
@@ -54,7 +54,7 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
 
 const PIPE_MS = 200;
 
-const reasonOf = (code: number, tail: string): string => {
+const formatReason = (code: number, tail: string): string => {
   const lines = tail.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
   const said = lines.slice(-MAX_LINES).join(" / ");
   return said === "" ? `the program ended with code ${code}` : `the program ended with code ${code}: ${said}`;

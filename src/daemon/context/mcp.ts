@@ -18,7 +18,7 @@ import { startProgram } from "./mcp-program.ts";
 export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Record<string, string>> };
 
 /** Bytes that the tools of all servers may be described with: a snapshot must fit into one message. */
-const MOST_TOOLS = 1024 * 1024;
+const MAX_TOOLS_BYTES = 1024 * 1024;
 /** A program may install itself first. */
 const PROGRAM_CONNECT_MS = 180_000;
 /** A server that has not answered by then is shown as starting. */
@@ -65,7 +65,7 @@ export class WorkspaceMcp {
     for (const { text, folder } of configs) {
       const { servers, wrong } = declaredServers(text, folder, this.#options.env);
       for (const spec of servers) if (!wanted.has(spec.name)) wanted.set(spec.name, spec);
-      this.#wrong.push(...wrong.map(({ name, problem }) => resourceOf(name, "invalid", problem)));
+      this.#wrong.push(...wrong.map(({ name, problem }) => makeResource(name, "invalid", problem)));
     }
     for (const [name, { key }] of this.#servers) {
       const spec = wanted.get(name);
@@ -77,14 +77,14 @@ export class WorkspaceMcp {
   /** The servers whose tools are known, those that failed, and those that take their time to start. */
   get resources(): StoredResource[] {
     const all = [...this.#servers.values()].map(({ resource }) => resource);
-    let left = MOST_TOOLS;
+    let left = MAX_TOOLS_BYTES;
     return [...all.filter(({ status }) => status !== "excluded"), ...this.#wrong]
       .sort((a, b) => (a.source < b.source ? -1 : 1))
       .map((one) => {
         left -= one.size_bytes;
         if (left >= 0 || one.size_bytes === 0) return one;
-        const error = `together the servers describe their tools with more than ${MOST_TOOLS} bytes`;
-        return { ...resourceOf(one.source, "oversize", error), size_bytes: one.size_bytes };
+        const error = `together the servers describe their tools with more than ${MAX_TOOLS_BYTES} bytes`;
+        return { ...makeResource(one.source, "oversize", error), size_bytes: one.size_bytes };
       });
   }
 
@@ -121,7 +121,7 @@ export class WorkspaceMcp {
   }
 
   #begin(spec: McpServerSpec): void {
-    const resource = resourceOf(spec.name, "excluded", "");
+    const resource = makeResource(spec.name, "excluded", "");
     const server: Server = {
       spec,
       key: JSON.stringify(spec),
@@ -134,7 +134,7 @@ export class WorkspaceMcp {
     this.#connect(server).catch(() => {});
     this.#options.clock.after(STARTING_MS, () => {
       if (server.resource.status !== "excluded") return;
-      void this.#setResource(server, resourceOf(spec.name, "unreadable", STARTING));
+      void this.#setResource(server, makeResource(spec.name, "unreadable", STARTING));
     });
   }
 
@@ -162,7 +162,7 @@ export class WorkspaceMcp {
         server.isOpening = false;
         server.failures += 1;
         log("daemon").warn("the MCP server {name} cannot be used: {error}", { name: spec.name, error: error.message });
-        void this.#setResource(server, resourceOf(spec.name, "unreadable", error.message));
+        void this.#setResource(server, makeResource(spec.name, "unreadable", error.message));
         this.#retryLater(server);
       },
     );
@@ -186,7 +186,7 @@ export class WorkspaceMcp {
   #setTools(server: Server, { tools }: McpConnection): Promise<void> {
     const { name } = server.spec;
     const prefixed = tools.map((one) => ({ ...one, name: `${name}__${one.name}` }));
-    return this.#setResource(server, { ...resourceOf(name, "ok", ""), tools: prefixed });
+    return this.#setResource(server, { ...makeResource(name, "ok", ""), tools: prefixed });
   }
 
   async #setResource(server: Server, resource: StoredResource): Promise<void> {
@@ -226,7 +226,7 @@ const NEVER = Promise.reject<McpConnection>(new McpError("not begun"));
 NEVER.catch(() => {});
 const STARTING = "it is starting";
 
-const resourceOf = (source: string, status: StoredResource["status"], error: string): StoredResource => ({
+const makeResource = (source: string, status: StoredResource["status"], error: string): StoredResource => ({
   kind: "mcp_server",
   source,
   status,

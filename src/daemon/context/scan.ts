@@ -13,7 +13,7 @@ const MCP_FILE = ".mcp.json";
 /** Bytes of one file, bytes of all, and how many resources there are at most. */
 export const LIMITS = { file: 64 * 1024, total: 2 * 1024 * 1024, count: 500 };
 /** Folders of plugins that are looked into, and how deep they lie in the cache: its source, the plugin, the version. */
-const MOST_PLUGINS = 100;
+const MAX_PLUGINS = 100;
 const PLUGIN_DEPTH = 3;
 
 export type Scan = {
@@ -163,9 +163,9 @@ const pluginsIn = async (cache: string): Promise<string[]> => {
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     if (folders.some((name) => CONTAINERS.some((one) => one.startsWith(name)))) plugins.push(folder);
     else if (depth < PLUGIN_DEPTH) {
-      for (const name of folders.sort()) if (plugins.length < MOST_PLUGINS) await look(join(folder, name), depth + 1);
+      for (const name of folders.sort()) if (plugins.length < MAX_PLUGINS) await look(join(folder, name), depth + 1);
     }
   };
   await look(cache, 0);
-  return plugins.slice(0, MOST_PLUGINS);
+  return plugins.slice(0, MAX_PLUGINS);
 };

@@ -6,8 +6,8 @@ import { pause } from "#base/retry.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { Desktop } from "./desktop.ts";
-import { keysymOf, keysymsOf } from "./keysyms.ts";
-import { pictureOf, scaleOf } from "./png.ts";
+import { parseKeysyms, toKeysym } from "./keysyms.ts";
+import { computeScale, makePicture } from "./png.ts";
 import { RfbClient } from "./rfb.ts";
 
 /** What was done needs a moment to show. */
@@ -29,7 +29,7 @@ export const actOn = async (desktop: Desktop, clock: Clock, action: DesktopActio
     const screen = await RfbClient.open(stream);
     await act(screen, clock, action);
     if (action.action !== "screenshot" && action.action !== "wait") await pause(clock, SETTLE_MS);
-    const { width, height, png } = await pictureOf(await screen.look());
+    const { width, height, png } = await makePicture(await screen.look());
     return { width, height, image: Buffer.from(png).toString("base64") };
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
@@ -71,11 +71,11 @@ const act = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promi
     for (let i = 0; i < amount; i += 1) await pressed(at, WHEEL[direction]);
   } else if (action === "type") {
     if (text === undefined) throw invalidField("text", "is missing");
-    for (const character of text) await typed(screen, [keysymOf(character)]);
+    for (const character of text) await typed(screen, [toKeysym(character)]);
   } else if (action === "key") {
     if (keys === undefined) throw invalidField("keys", "is missing");
     for (const chord of keys.trim().split(/\s+/)) {
-      const all = keysymsOf(chord);
+      const all = parseKeysyms(chord);
       if (!all) throw invalidField("keys", `names no keys: ${chord}`);
       await typed(screen, all);
       await pause(clock, PRESS_MS);
@@ -94,7 +94,7 @@ type Place = { readonly x: number; readonly y: number };
 /** A place of the picture on the screen. 400 when it is missing or off the picture. */
 const placeOn = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Place => {
   if (x === undefined || y === undefined) throw invalidField(field, "and the other half of the place are needed");
-  const scale = scaleOf(size);
+  const scale = computeScale(size);
   const place = { x: Math.round(x / scale), y: Math.round(y / scale) };
   if (place.x >= size.width || place.y >= size.height) {
     throw invalidField(field, `is off the screen: it has ${size.width * scale} by ${size.height * scale} pixels`);

@@ -13,7 +13,7 @@ import type { Desktop } from "./desktop.ts";
 /** Bytes that wait for a reader before the VNC server is no longer read. */
 const ENOUGH = 1024 * 1024;
 /** Bytes that wait for the VNC server; who sends more is cut off. */
-const MOST_WAITING = 4 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 export type DesktopHttp = {
   readonly desktop: Desktop;
@@ -28,7 +28,7 @@ export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
     "/api/v0/desktop/vnc": {
       GET: async (request: Request, server: Server<SocketData>) => {
         const stream = await desktop.connect();
-        if (server.upgrade(request, { data: { handler: bridgeOf(stream) } })) return undefined;
+        if (server.upgrade(request, { data: { handler: makeBridge(stream) } })) return undefined;
         stream.reset();
         return Response.json({ message: "This route takes WebSockets." }, { status: 426 });
       },
@@ -43,7 +43,7 @@ export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
   };
 };
 
-const bridgeOf = (stream: Duplex): SocketHandler => {
+const makeBridge = (stream: Duplex): SocketHandler => {
   const room = new Wakeup();
   let waiting = 0;
   let isOver = false;
@@ -65,7 +65,7 @@ const bridgeOf = (stream: Duplex): SocketHandler => {
     message(socket, data) {
       const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
       waiting += bytes.byteLength;
-      if (waiting > MOST_WAITING) {
+      if (waiting > MAX_BUFFERED_BYTES) {
         socket.close(1008, "more than the desktop reads");
         return;
       }

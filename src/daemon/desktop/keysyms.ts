@@ -38,7 +38,7 @@ const NAMED: Readonly<Record<string, number>> = {
 };
 
 /** Of one character. */
-export const keysymOf = (character: string): number => {
+export const toKeysym = (character: string): number => {
   if (character === "\n" || character === "\r") return 0xff0d;
   if (character === "\t") return 0xff09;
   const code = character.codePointAt(0) ?? 0x20;
@@ -46,14 +46,14 @@ export const keysymOf = (character: string): number => {
 };
 
 /** Of keys that are held together, such as `ctrl+shift+t`; undefined when one of them is unknown. */
-export const keysymsOf = (chord: string): number[] | undefined => {
+export const parseKeysyms = (chord: string): number[] | undefined => {
   const names = chord.length === 1 ? [chord] : chord.split("+");
   const found = names.map((name) => {
     const known = NAMED[name.toLowerCase().replace(/_[lr]$/, "")];
     const number = /^f([1-9]|1\d|2[0-4])$/i.exec(name)?.[1];
     if (known !== undefined) return known;
     if (number !== undefined) return 0xffbd + Number(number);
-    return [...name].length === 1 ? keysymOf(name) : undefined;
+    return [...name].length === 1 ? toKeysym(name) : undefined;
   });
   return found.includes(undefined) ? undefined : (found as number[]);
 };

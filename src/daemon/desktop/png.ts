@@ -9,20 +9,20 @@ const LONGEST = 1_280;
 const pressed = promisify(deflate) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
 /** How many pixels of the picture a pixel of the screen is; at most 1. */
-export const scaleOf = ({ width, height }: { width: number; height: number }): number =>
+export const computeScale = ({ width, height }: { width: number; height: number }): number =>
   Math.min(1, LONGEST / Math.max(width, height));
 
 export type Picture = { readonly width: number; readonly height: number; readonly png: Uint8Array };
 
-export const pictureOf = async (screen: Screen): Promise<Picture> => {
-  const scale = scaleOf(screen);
+export const makePicture = async (screen: Screen): Promise<Picture> => {
+  const scale = computeScale(screen);
   const width = Math.max(1, Math.round(screen.width * scale));
   const height = Math.max(1, Math.round(screen.height * scale));
-  return { width, height, png: await pngOf(width, height, rowsOf(screen, width, height)) };
+  return { width, height, png: await encodePng(width, height, makeRows(screen, width, height)) };
 };
 
 /** Each row begins with a zero (no filter); three bytes a pixel, each the mean of what it stands for. */
-const rowsOf = (screen: Screen, width: number, height: number): Uint8Array => {
+const makeRows = (screen: Screen, width: number, height: number): Uint8Array => {
   const rows = new Uint8Array(height * (1 + width * 3));
   let at = 0;
   for (let y = 0; y < height; y += 1) {
@@ -53,7 +53,7 @@ const rowsOf = (screen: Screen, width: number, height: number): Uint8Array => {
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
-const pngOf = async (width: number, height: number, rows: Uint8Array): Promise<Uint8Array> => {
+const encodePng = async (width: number, height: number, rows: Uint8Array): Promise<Uint8Array> => {
   const head = new Uint8Array(13);
   const view = new DataView(head.buffer);
   view.setUint32(0, width);

@@ -7,8 +7,8 @@ import { WireError } from "#src/wire/wire-error.ts";
 /** Four bytes a pixel: blue, green, red and nothing. */
 export type Screen = { readonly width: number; readonly height: number; readonly pixels: Uint8Array };
 
-const MOST_PIXELS = 8_192 * 8_192;
-const MOST_TEXT = 1024 * 1024;
+const MAX_PIXELS = 8_192 * 8_192;
+const MAX_TEXT_BYTES = 1024 * 1024;
 const NONE = 1;
 const RAW = 0;
 const COPY = 1;
@@ -32,7 +32,7 @@ export class RfbClient {
     await stream.write(new TextEncoder().encode(`RFB 003.00${minor >= 7 ? minor : 3}\n`));
     await agree(stream, minor);
     await stream.write(Uint8Array.of(1));
-    const head = viewOf(await stream.exactly(24));
+    const head = toView(await stream.exactly(24));
     await stream.exactly(bounded(head.getUint32(20), 4_096));
     const client = new RfbClient(stream, head.getUint16(0), head.getUint16(2));
     // 32 bits a pixel, 24 of them used, little end first, red above green above blue.
@@ -65,7 +65,7 @@ export class RfbClient {
 
   key(keysym: number, down: boolean): Promise<void> {
     const bytes = Uint8Array.of(4, down ? 1 : 0, 0, 0, 0, 0, 0, 0);
-    viewOf(bytes).setUint32(4, keysym);
+    toView(bytes).setUint32(4, keysym);
     return this.#stream.write(bytes);
   }
 
@@ -79,20 +79,20 @@ export class RfbClient {
     const [kind] = await this.#stream.exactly(1);
     if (kind === 0) return this.#update();
     if (kind === 1) {
-      const colours = viewOf(await this.#stream.exactly(5)).getUint16(3);
+      const colours = toView(await this.#stream.exactly(5)).getUint16(3);
       await this.#stream.exactly(colours * 6);
     } else if (kind === 3) {
-      const length = viewOf(await this.#stream.exactly(7)).getUint32(3);
-      await this.#stream.exactly(bounded(length, MOST_TEXT));
+      const length = toView(await this.#stream.exactly(7)).getUint32(3);
+      await this.#stream.exactly(bounded(length, MAX_TEXT_BYTES));
     } else if (kind !== 2) throw broken("The VNC server says something unknown.");
     return 0;
   }
 
   async #update(): Promise<number | "resized"> {
-    const count = viewOf(await this.#stream.exactly(3)).getUint16(1);
+    const count = toView(await this.#stream.exactly(3)).getUint16(1);
     let seen = 0;
     for (let i = 0; i < count; i += 1) {
-      const head = viewOf(await this.#stream.exactly(12));
+      const head = toView(await this.#stream.exactly(12));
       const [x, y, width, height] = [head.getUint16(0), head.getUint16(2), head.getUint16(4), head.getUint16(6)];
       const encoding = head.getInt32(8);
       if (encoding === DESKTOP_SIZE) {
@@ -117,7 +117,7 @@ export class RfbClient {
 
   async #copy(x: number, y: number, width: number, height: number): Promise<void> {
     const { pixels, width: across, height: down } = this.#screen;
-    const from = viewOf(await this.#stream.exactly(4));
+    const from = toView(await this.#stream.exactly(4));
     const [left, top] = [from.getUint16(0), from.getUint16(2)];
     if (left + width > across || top + height > down) throw broken("A part is off the screen.");
     const before = pixels.slice();
@@ -131,22 +131,22 @@ export class RfbClient {
 /** The server's kinds of locks; only none at all is for us. */
 const agree = async (stream: Lookahead, minor: number): Promise<void> => {
   if (minor < 7) {
-    if (viewOf(await stream.exactly(4)).getUint32(0) !== NONE) throw locked();
+    if (toView(await stream.exactly(4)).getUint32(0) !== NONE) throw locked();
     return;
   }
   const [count = 0] = await stream.exactly(1);
   if (count === 0) throw new WireError("refused", "The VNC server refuses.");
   if (!(await stream.exactly(count)).includes(NONE)) throw locked();
   await stream.write(Uint8Array.of(NONE));
-  if (minor >= 8 && viewOf(await stream.exactly(4)).getUint32(0) !== 0) throw locked();
+  if (minor >= 8 && toView(await stream.exactly(4)).getUint32(0) !== 0) throw locked();
 };
 
 const emptyScreen = (width: number, height: number): Screen => {
-  if (width === 0 || height === 0 || width * height > MOST_PIXELS) throw broken("The screen has no size.");
+  if (width === 0 || height === 0 || width * height > MAX_PIXELS) throw broken("The screen has no size.");
   return { width, height, pixels: new Uint8Array(width * height * 4) };
 };
 
-const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const toView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 const bounded = (length: number, most: number): number => {
   if (length > most) throw broken("The VNC server says too much.");

@@ -2,10 +2,10 @@
 // too large altogether becomes a notice (facts/chats 2.11, rule GS-3). Pure.
 
 /** Bytes of a file that is read. */
-export const MOST_OF_FILE = 2 * 1024 * 1024;
-const MOST_OF_FILE_DIFF = 256 * 1024;
+export const MAX_FILE_BYTES = 2 * 1024 * 1024;
+const MAX_FILE_DIFF_BYTES = 256 * 1024;
 /** Bytes of all changes of one repository, counted as they stand in JSON. */
-const MOST_OF_DIFF = 3 * 1024 * 1024;
+const MAX_DIFF_BYTES = 3 * 1024 * 1024;
 
 const TOO_LARGE = "The changes of this repository are larger than 3 MiB and are not shown.\n";
 const FILE_TOO_LARGE = "(the change of this file is larger than 256 KiB and is not shown)\n";
@@ -24,7 +24,7 @@ export class Diff {
 
   /** Nothing more will be shown: whoever writes may stop. */
   get isFull(): boolean {
-    return this.#size > MOST_OF_DIFF;
+    return this.#size > MAX_DIFF_BYTES;
   }
 
   add(bytes: Uint8Array): void {
@@ -33,13 +33,13 @@ export class Diff {
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#line(line);
     // A line without an end is no reason to keep it all.
-    if (this.#rest.length > MOST_OF_FILE_DIFF) this.#rest = this.#rest.slice(0, MOST_OF_FILE_DIFF + 1);
+    if (this.#rest.length > MAX_FILE_DIFF_BYTES) this.#rest = this.#rest.slice(0, MAX_FILE_DIFF_BYTES + 1);
   }
 
   /** One more file, whole. */
   file(text: string): void {
     this.#close();
-    this.#keep(text.length > MOST_OF_FILE_DIFF ? stubOf(text.split("\n", 4)) : text);
+    this.#keep(text.length > MAX_FILE_DIFF_BYTES ? makeStub(text.split("\n", 4)) : text);
   }
 
   get text(): string {
@@ -54,13 +54,13 @@ export class Diff {
     if (line.startsWith(BEGIN)) this.#close();
     if (this.#head.length < 4) this.#head.push(line);
     this.#fileSize += line.length + 1;
-    if (this.#fileSize <= MOST_OF_FILE_DIFF) this.#lines.push(line, "\n");
+    if (this.#fileSize <= MAX_FILE_DIFF_BYTES) this.#lines.push(line, "\n");
     else this.#lines = [];
   }
 
   #close(): void {
     if (this.#head.length > 0) {
-      this.#keep(this.#fileSize > MOST_OF_FILE_DIFF ? stubOf(this.#head) : this.#lines.join(""));
+      this.#keep(this.#fileSize > MAX_FILE_DIFF_BYTES ? makeStub(this.#head) : this.#lines.join(""));
     }
     this.#head = [];
     this.#lines = [];
@@ -75,7 +75,7 @@ export class Diff {
 }
 
 /** The lines that name the file, and words instead of its content. */
-const stubOf = (head: readonly string[]): string => {
+const makeStub = (head: readonly string[]): string => {
   const content = head.findIndex((line) => line.startsWith("@@"));
   const named = content < 0 ? head : head.slice(0, content);
   return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE}`;

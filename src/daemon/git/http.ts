@@ -10,7 +10,7 @@ import type { GitWatches } from "./watch.ts";
 export const gitRoutes = (git: GitWatches) => ({
   "/api/v0/git/watch": {
     GET: (request: Request, server: Server<SocketData>) => {
-      const handler = followerOf(git, chatIn(request));
+      const handler = makeFollower(git, chatIn(request));
       return server.upgrade(request, { data: { handler } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 });
@@ -22,7 +22,7 @@ export const gitRoutes = (git: GitWatches) => ({
 });
 
 /** The chats that a request is made for; none for requests of others. */
-export const chatsOf = (request: Request): string[] =>
+export const parseChats = (request: Request): string[] =>
   (request.headers.get(CHAT_HEADER) ?? "").split(",").slice(0, 2).filter(isUuid);
 
 const chatIn = (request: Request): string => {
@@ -31,7 +31,7 @@ const chatIn = (request: Request): string => {
   return chat;
 };
 
-const followerOf = (git: GitWatches, chat: string): SocketHandler => {
+const makeFollower = (git: GitWatches, chat: string): SocketHandler => {
   let stop: () => void = () => {};
   let tell: () => void = () => {};
   let refresh: () => void = () => {};
@@ -45,7 +45,7 @@ const followerOf = (git: GitWatches, chat: string): SocketHandler => {
       ({ stop, tell, refresh } = git.watch(chat, { send }));
     },
     message(socket, data) {
-      if (typeOf(data) === "refresh") refresh();
+      if (parseType(data) === "refresh") refresh();
       else socket.send(JSON.stringify({ type: "error", message: "unknown message type" }));
     },
     drain: () => tell(),
@@ -53,7 +53,7 @@ const followerOf = (git: GitWatches, chat: string): SocketHandler => {
   };
 };
 
-const typeOf = (data: string | Uint8Array): unknown => {
+const parseType = (data: string | Uint8Array): unknown => {
   try {
     return (JSON.parse(String(data)) as { type?: unknown } | null)?.type;
   } catch {

@@ -22,7 +22,7 @@ export class GitRecord {
   /** Returns what was written last of the chat; undefined when there is nothing that can be read. */
   async read(chat: string): Promise<Touched | undefined> {
     try {
-      const { roots, paths } = JSON.parse(await readFile(this.#fileOf(chat), "utf8")) as Touched;
+      const { roots, paths } = JSON.parse(await readFile(this.#toFile(chat), "utf8")) as Touched;
       return areTexts(roots) && areTexts(paths) ? { roots, paths } : undefined;
     } catch {
       return undefined;
@@ -41,7 +41,7 @@ export class GitRecord {
 
   async #write(chat: string, touched: Touched): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const file = this.#fileOf(chat);
+    const file = this.#toFile(chat);
     const beside = `${file}.${uuid()}`;
     await writeFile(beside, JSON.stringify(touched), { mode: 0o600 });
     await rename(beside, file);
@@ -61,7 +61,7 @@ export class GitRecord {
     await Promise.all(oldest.map(({ name }) => rm(join(this.#folder, name), { force: true })));
   }
 
-  #fileOf(chat: string): string {
+  #toFile(chat: string): string {
     return join(this.#folder, `${chat}.json`);
   }
 }

@@ -3,10 +3,10 @@
 import { access, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 
-const MOST_WORDS = 64;
+const MAX_WORDS = 64;
 
 /** The root of the repository that the path is in; undefined where there is none. The path need not exist. */
-export const repositoryOf = async (path: string): Promise<string | undefined> => {
+export const findRepository = async (path: string): Promise<string | undefined> => {
   let place = await existing(path);
   for (;;) {
     if (await exists(join(place, ".git"))) return place;
@@ -20,7 +20,7 @@ export const isRepository = (root: string): Promise<boolean> => exists(join(root
 
 /** Folders that a command may work in: where it runs, those it names, and what a `git clone` in it makes. */
 export const placesIn = (command: string, directory: string): string[] => {
-  const words = command.split(/[\s;&|()<>]+/).slice(0, MOST_WORDS);
+  const words = command.split(/[\s;&|()<>]+/).slice(0, MAX_WORDS);
   const named = words.flatMap((word) => {
     const plain = word.replaceAll(/^["']|["']$/g, "");
     if (plain === "" || plain.startsWith("-") || plain.length > 1_024) return [];

@@ -7,17 +7,17 @@ import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { Diff, MOST_OF_FILE, newFileDiff } from "./diff.ts";
+import { Diff, MAX_FILE_BYTES, newFileDiff } from "./diff.ts";
 
 export type GitOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
 
 /** What is seen of a repository. */
 export type Picture = { readonly branch: string; readonly remote_origin: string; readonly unified_diff: string };
 
-const LIMIT_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 /** Bytes of a listing; a work tree with more to tell is shown in part. */
-const MOST_LISTED = 1024 * 1024;
-const MOST_NEW_FILES = 2_000;
+const MAX_LISTED_BYTES = 1024 * 1024;
+const MAX_NEW_FILES = 2_000;
 
 const SAFE = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
 const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1", LC_ALL: "C" };
@@ -25,13 +25,13 @@ const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_
 /** Throws with git's own words when it cannot be looked at. */
 export const scanRepository = async (options: GitOptions, root: string): Promise<Picture> => {
   const status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
-  const listed = await textOf(options, root, status);
-  const remote_origin = await originOf(options, root);
+  const listed = await runGit(options, root, status);
+  const remote_origin = await loadOrigin(options, root);
   const lines = listed.split("\0");
   const diff = new Diff();
   if (lines.some((line) => /^[12u] /.test(line))) await trackedChanges(options, root, lines, diff);
   const untracked = lines.filter((line) => line.startsWith("? ")).map((line) => line.slice(2));
-  for (const path of untracked.slice(0, MOST_NEW_FILES)) {
+  for (const path of untracked.slice(0, MAX_NEW_FILES)) {
     if (diff.isFull) break;
     const text = await newFile(join(root, path), path);
     if (text !== undefined) diff.file(text);
@@ -40,14 +40,14 @@ export const scanRepository = async (options: GitOptions, root: string): Promise
 };
 
 /** Only what is checked out, and whether it was pushed. */
-export const referenceOf = async (
+export const loadReference = async (
   options: GitOptions,
   repo_root: string,
 ): Promise<GitReferences["repositories"][number]> => {
-  const branch = (await textOf(options, repo_root, ["symbolic-ref", "--short", "-q", "HEAD"], [1])).trim();
-  const remote_origin = await originOf(options, repo_root);
+  const branch = (await runGit(options, repo_root, ["symbolic-ref", "--short", "-q", "HEAD"], [1])).trim();
+  const remote_origin = await loadOrigin(options, repo_root);
   const remote = `refs/remotes/origin/${branch}`;
-  const found = branch === "" ? "" : await textOf(options, repo_root, ["for-each-ref", "--count=1", remote]);
+  const found = branch === "" ? "" : await runGit(options, repo_root, ["for-each-ref", "--count=1", remote]);
   return { repo_root, branch, remote_origin, pushed: found !== "" };
 };
 
@@ -56,8 +56,8 @@ const branchIn = (lines: readonly string[]): string => {
   return name === "(detached)" ? "" : name;
 };
 
-const originOf = async (options: GitOptions, root: string): Promise<string> => {
-  const text = (await textOf(options, root, ["config", "--get", "remote.origin.url"], [1])).trim();
+const loadOrigin = async (options: GitOptions, root: string): Promise<string> => {
+  const text = (await runGit(options, root, ["config", "--get", "remote.origin.url"], [1])).trim();
   // Tokens stand in addresses more often than they should.
   return text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, "$1");
 };
@@ -70,8 +70,8 @@ const trackedChanges = async (
 ): Promise<void> => {
   const isFirst = lines.includes("# branch.oid (initial)");
   // Before the first commit everything is compared with an empty tree, whatever the repository calls it.
-  const base = isFirst ? (await textOf(options, root, ["hash-object", "-t", "tree", "/dev/null"])).trim() : "HEAD";
-  const large = ["-c", `core.bigFileThreshold=${MOST_OF_FILE}`];
+  const base = isFirst ? (await runGit(options, root, ["hash-object", "-t", "tree", "/dev/null"])).trim() : "HEAD";
+  const large = ["-c", `core.bigFileThreshold=${MAX_FILE_BYTES}`];
   const args = [...large, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, "--"];
   await run(options, root, args, (bytes) => {
     diff.add(bytes);
@@ -88,13 +88,13 @@ const newFile = async (absolute: string, path: string): Promise<string | undefin
     }
     if (!found.isFile()) return undefined;
     const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
-    return newFileDiff(path, { mode, content: found.size > MOST_OF_FILE ? undefined : await readFile(absolute) });
+    return newFileDiff(path, { mode, content: found.size > MAX_FILE_BYTES ? undefined : await readFile(absolute) });
   } catch {
     return undefined;
   }
 };
 
-const textOf = async (
+const runGit = async (
   options: GitOptions,
   root: string,
   args: readonly string[],
@@ -105,7 +105,7 @@ const textOf = async (
   const take = (bytes: Uint8Array): boolean => {
     chunks.push(bytes);
     size += bytes.byteLength;
-    return size < MOST_LISTED;
+    return size < MAX_LISTED_BYTES;
   };
   await run(options, root, args, take, fine);
   return Buffer.concat(chunks).toString("utf8");
@@ -128,7 +128,7 @@ const run = async (
     env: { ...env, ...ENVIRONMENT },
     clock,
     groups,
-    timeout_ms: LIMIT_MS,
+    timeout_ms: TIMEOUT_MS,
     onStart: (started) => {
       pid = started;
     },

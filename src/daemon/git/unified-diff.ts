@@ -3,14 +3,14 @@
 
 const CONTEXT = 3;
 /** Beyond so many changed lines the middle is shown as replaced whole. */
-const MOST_CHANGES = 400;
+const MAX_CHANGES = 400;
 
 type Op = { readonly kind: " " | "-" | "+"; readonly line: string };
 
 /** Empty when nothing has changed. */
 export const unifiedDiff = (path: string, before: string, after: string): string => {
   if (before === after) return "";
-  const [a, b] = [linesOf(before), linesOf(after)];
+  const [a, b] = [splitLines(before), splitLines(after)];
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
   let tail = 0;
@@ -25,7 +25,7 @@ export const unifiedDiff = (path: string, before: string, after: string): string
   return `--- ${path}\n+++ ${path}\n${hunks(ops, from)}`;
 };
 
-const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+const splitLines = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
 
 const same = (line: string): Op => ({ kind: " ", line });
 
@@ -34,7 +34,7 @@ const script = (a: readonly string[], b: readonly string[]): Op[] => {
   const [n, m] = [a.length, b.length];
   const frontiers: Map<number, number>[] = [];
   let frontier = new Map([[1, 0]]);
-  for (let d = 0; d <= Math.min(n + m, MOST_CHANGES); d += 1) {
+  for (let d = 0; d <= Math.min(n + m, MAX_CHANGES); d += 1) {
     frontiers.push(frontier);
     const next = new Map(frontier);
     for (let k = -d; k <= d; k += 2) {

@@ -5,17 +5,17 @@ import { rfc3339, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { GitMessage, GitReferences, GitRepository } from "#schema/agents/git-message.ts";
 import type { GitRecord } from "./record.ts";
-import { foldersAmong, isRepository, placesIn, repositoryOf } from "./repositories.ts";
-import { type GitOptions, type Picture, referenceOf, scanRepository } from "./scan.ts";
+import { findRepository, foldersAmong, isRepository, placesIn } from "./repositories.ts";
+import { type GitOptions, loadReference, type Picture, scanRepository } from "./scan.ts";
 
 const COOLDOWN_MS = 1_000;
 const LOOK_MS = 30_000;
-const MOST_CHATS = 256;
-const MOST_ROOTS = 16;
+const MAX_CHATS = 256;
+const MAX_ROOTS = 16;
 /** Bytes; a single repository may be a little more. */
-const MOST_IN_MESSAGE = 3 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 3 * 1024 * 1024;
 /** Paths in which there is no repository yet. */
-const MOST_PATHS = 32;
+const MAX_PATHS = 32;
 
 export type GitWatcher = {
   /** Sends a message; false when the reader is still busy with the last one: `GitWatch.tell` says when he is not. */
@@ -62,13 +62,13 @@ export class GitWatches {
   /** Tools of these chats have been at these paths; `changed`: they may have written there. */
   async touched(chats: readonly string[], paths: readonly string[], changed: boolean): Promise<void> {
     for (const path of paths) {
-      const root = await repositoryOf(path);
+      const root = await findRepository(path);
       for (const chat of chats) {
         const tracked = this.#of(chat);
         await tracked.known;
         const isNew = root === undefined ? !tracked.paths.has(path) : !tracked.roots.has(root);
-        if (root === undefined) latest(tracked.paths, path, MOST_PATHS);
-        else latest(tracked.roots, root, MOST_ROOTS);
+        if (root === undefined) latest(tracked.paths, path, MAX_PATHS);
+        else latest(tracked.roots, root, MAX_ROOTS);
         if (isNew) await this.#keep(chat, tracked);
         if ((isNew && root !== undefined) || changed) this.#want(tracked);
       }
@@ -109,7 +109,7 @@ export class GitWatches {
     await this.#locate(tracked);
     const repositories: GitReferences["repositories"] = [];
     for (const root of tracked.roots) {
-      const found = await referenceOf(this.#options, root).catch(() => undefined);
+      const found = await loadReference(this.#options, root).catch(() => undefined);
       if (found) repositories.push(found);
     }
     return { repositories };
@@ -122,7 +122,7 @@ export class GitWatches {
     this.#chats.delete(chat);
     this.#chats.set(chat, tracked);
     for (const [id, { readers }] of this.#chats) {
-      if (this.#chats.size <= MOST_CHATS) break;
+      if (this.#chats.size <= MAX_CHATS) break;
       if (readers.size === 0) this.#chats.delete(id);
     }
     return tracked;
@@ -131,8 +131,8 @@ export class GitWatches {
   /** What was touched since comes behind what was written down. */
   async #recall(chat: string, { roots, paths }: Tracked): Promise<void> {
     const kept = await this.#options.record.read(chat);
-    for (const root of kept?.roots ?? []) latest(roots, root, MOST_ROOTS);
-    for (const path of kept?.paths ?? []) latest(paths, path, MOST_PATHS);
+    for (const root of kept?.roots ?? []) latest(roots, root, MAX_ROOTS);
+    for (const path of kept?.paths ?? []) latest(paths, path, MAX_PATHS);
   }
 
   #keep(chat: string, { roots, paths }: Tracked): Promise<void> {
@@ -160,7 +160,7 @@ export class GitWatches {
     tracked.problem = "";
     await tracked.known;
     await this.#locate(tracked);
-    for (const root of await this.#shownOf(tracked)) {
+    for (const root of await this.#listShown(tracked)) {
       if (!(await isRepository(root))) continue;
       try {
         pictures.set(root, await scanRepository(this.#options, root));
@@ -185,19 +185,19 @@ export class GitWatches {
   }
 
   /** The repositories a chat works on, or the one that the agent's folder is in. */
-  async #shownOf({ roots }: Tracked): Promise<readonly string[]> {
+  async #listShown({ roots }: Tracked): Promise<readonly string[]> {
     if (roots.size > 0) return [...roots];
-    const around = await repositoryOf(this.#options.folder());
+    const around = await findRepository(this.#options.folder());
     return around === undefined ? [] : [around];
   }
 
   /** A repository may have been made where none was. */
   async #locate(tracked: Tracked): Promise<void> {
     for (const path of tracked.paths) {
-      const root = await repositoryOf(path);
+      const root = await findRepository(path);
       if (root === undefined) continue;
       tracked.paths.delete(path);
-      latest(tracked.roots, root, MOST_ROOTS);
+      latest(tracked.roots, root, MAX_ROOTS);
     }
   }
 
@@ -209,34 +209,34 @@ export class GitWatches {
       reader.failed = problem;
     }
     for (;;) {
-      const news = newsOf(pictures, reader);
+      const news = collectNews(pictures, reader);
       if (news.length === 0 && !reader.owes) return;
       if (!reader.to.send({ type: "changes", scanned_at, repositories: news })) return;
       reader.owes = false;
       for (const { repo_root, removed } of news) {
         const picture = pictures.get(repo_root);
         if (removed || !picture) reader.sent.delete(repo_root);
-        else reader.sent.set(repo_root, markOf(picture));
+        else reader.sent.set(repo_root, toMark(picture));
       }
     }
   }
 }
 
 /** Repositories that are not as the reader knows them, as many as one message takes. */
-const newsOf = (pictures: ReadonlyMap<string, Picture>, { sent }: Pick<Reader, "sent">): GitRepository[] => {
+const collectNews = (pictures: ReadonlyMap<string, Picture>, { sent }: Pick<Reader, "sent">): GitRepository[] => {
   const gone = [...sent.keys()].filter((root) => !pictures.has(root));
   const news: GitRepository[] = gone.map((repo_root) => ({ repo_root, ...NOTHING, removed: true }));
   let size = 0;
   for (const [repo_root, picture] of pictures) {
-    if (sent.get(repo_root) === markOf(picture)) continue;
+    if (sent.get(repo_root) === toMark(picture)) continue;
     size += Buffer.byteLength(JSON.stringify(picture));
-    if (size > MOST_IN_MESSAGE && news.length > 0) break;
+    if (size > MAX_MESSAGE_BYTES && news.length > 0) break;
     news.push({ repo_root, ...picture, removed: false });
   }
   return news;
 };
 
-const markOf = (picture: Picture): string => String(Bun.hash(JSON.stringify(picture)));
+const toMark = (picture: Picture): string => String(Bun.hash(JSON.stringify(picture)));
 
 const NOTHING: Picture = { branch: "", remote_origin: "", unified_diff: "" };
 

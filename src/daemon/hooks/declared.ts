@@ -14,14 +14,14 @@ export const HOOKS_FILE = join(".slipway", "hooks.json");
 const FILE_BYTES = 64 * 1024;
 const MOST = 16;
 /** Seconds that a program may take at most, and where its entry says nothing. */
-const MOST_SECONDS = 5;
+const MAX_SECONDS = 5;
 
 const Entry = strictObject({
   name: t.String({ minLength: 1, maxLength: 64 }),
   event: t.Union(HOOK_EVENTS.map((event) => t.Literal(event))),
   matcher: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
   command: t.String({ minLength: 1, maxLength: 4_096 }),
-  timeout: t.Optional(t.Number({ exclusiveMinimum: 0, maximum: MOST_SECONDS })),
+  timeout: t.Optional(t.Number({ exclusiveMinimum: 0, maximum: MAX_SECONDS })),
 });
 const File = strictObject({ version: t.Literal(1), hooks: t.Array(Entry, { maxItems: MOST }) });
 
@@ -48,14 +48,14 @@ export const readDeclaration = async (directory: string): Promise<Declaration> =
   if (!file) return NONE;
   if (file.status !== "ok") return { revision: sha256(file.error), error: `${HOOKS_FILE} ${file.error}.`, hooks: [] };
   const text = new TextDecoder().decode(file.bytes);
-  const read = declarationOf(text);
+  const read = parseDeclaration(text);
   const revision = sha256(text);
   if (typeof read === "string") return { revision, error: `${HOOKS_FILE} ${read}.`, hooks: [] };
   return { revision, error: "", hooks: read };
 };
 
 /** The hooks of the file's text, or what is wrong with it. */
-export const declarationOf = (text: string): WorkspaceHook[] | string => {
+export const parseDeclaration = (text: string): WorkspaceHook[] | string => {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -66,7 +66,7 @@ export const declarationOf = (text: string): WorkspaceHook[] | string => {
     const [first] = Value.Errors(File, value);
     return `is not as it should be at ${first?.path || "/"}: ${first?.message ?? "unknown"}`;
   }
-  const hooks = value.hooks.map(hookOf);
+  const hooks = value.hooks.map(toHook);
   const twice = hooks.find((one, at) => hooks.findIndex(({ name }) => name === one.name) < at);
   if (twice) return `has two hooks named ${twice.name}`;
   const odd = value.hooks.find(({ event, matcher }) => matcher !== undefined && !TOOL_EVENTS.has(event));
@@ -75,7 +75,7 @@ export const declarationOf = (text: string): WorkspaceHook[] | string => {
 
 const TOOL_EVENTS: ReadonlySet<string> = new Set(["pre_tool_use", "post_tool_use"]);
 
-const hookOf = ({ timeout = MOST_SECONDS, matcher = "*", ...one }: Static<typeof Entry>): WorkspaceHook => ({
+const toHook = ({ timeout = MAX_SECONDS, matcher = "*", ...one }: Static<typeof Entry>): WorkspaceHook => ({
   ...one,
   matcher,
   timeout_ms: Math.ceil(timeout * 1_000),

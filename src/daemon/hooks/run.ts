@@ -9,7 +9,7 @@ import { runProcess } from "../scripts/process.ts";
 import type { WorkspaceHook } from "./declared.ts";
 
 export const OUTPUT_BYTES = 64 * 1024;
-const MOST_RUNNING = 16;
+const MAX_RUNNING = 16;
 /** What shells answer for a program that cannot be started. */
 const CANNOT_START = 126;
 
@@ -34,7 +34,7 @@ export class HookPrograms {
 
   /** Answers at the hook's limit at the latest, also for a program that does not let itself be ended. 429 while too many run. */
   async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
-    if (this.#running >= MOST_RUNNING) throw new AppError("too_many_requests", `${MOST_RUNNING} hooks run already.`);
+    if (this.#running >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} hooks run already.`);
     const { clock, groups, env, directory } = this.#options;
     const late = Promise.withResolvers<HookRun>();
     const limit = clock.after(timeout_ms, () => late.resolve(ended("timeout")));

@@ -72,7 +72,7 @@ const interfaces = () => {
   const found = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
     id: i + 1,
     name,
-    mtu: mtuOf(name),
+    mtu: readMtu(name),
     addresses: addresses.map(({ cidr }) => cidr).filter((one) => one !== null),
   }));
   const small = found.filter(({ mtu }) => mtu > 0 && mtu < MIN_MTU);
@@ -84,7 +84,7 @@ const interfaces = () => {
 };
 
 /** 0 where the system does not say. */
-const mtuOf = (name: string): number => {
+const readMtu = (name: string): number => {
   try {
     return Number(readFileSync(`/sys/class/net/${name}/mtu`, "utf8")) || 0;
   } catch {

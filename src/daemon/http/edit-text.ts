@@ -18,10 +18,10 @@ export const applyEdit = (text: string, edit: Edit): Edited => {
   if (old_text === new_text) {
     return { field: "new_text", problem: "is the same as old_text, so nothing would change" };
   }
-  let found = passagesOf(text, old_text, new_text);
+  let found = findPassages(text, old_text, new_text);
   if (found.length === 0) {
     const [without, replacement] = [withoutNumbers(old_text), withoutNumbers(new_text)];
-    if (without !== old_text) found = passagesOf(text, without, replacement);
+    if (without !== old_text) found = findPassages(text, without, replacement);
   }
   if (found.length === 0) return { field: "old_text", problem: `is not in the file.${nearestLine(text, old_text)}` };
   if (found.length > 1 && !replace_all) {
@@ -43,7 +43,7 @@ export const applyEdit = (text: string, edit: Edit): Edited => {
 };
 
 /** As strict as possible first. */
-const passagesOf = (text: string, old_text: string, new_text: string): Passage[] => {
+const findPassages = (text: string, old_text: string, new_text: string): Passage[] => {
   const finders = [
     () => exact(text, old_text, new_text),
     () => exact(text, old_text.replace(/\r?\n/g, "\r\n"), new_text),
@@ -90,7 +90,7 @@ const similar = (text: string, passage: string, replacement: string): Passage[] 
   const wanted = passage.replace(/\r?\n$/, "").split(/\r?\n/);
   const bare = wanted.map((line) => line.trim());
   if (bare.every((line) => line === "")) return [];
-  const lines = linesOf(text);
+  const lines = splitLines(text);
   const found: Passage[] = [];
   for (let index = 0; index + wanted.length <= lines.length; index += 1) {
     const window = lines.slice(index, index + wanted.length);
@@ -109,7 +109,7 @@ const similar = (text: string, passage: string, replacement: string): Passage[] 
 
 type Line = { readonly text: string; readonly from: number; readonly to: number; readonly next: number };
 
-const linesOf = (text: string): Line[] => {
+const splitLines = (text: string): Line[] => {
   const lines: Line[] = [];
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);

@@ -4,7 +4,7 @@ import { constants } from "node:fs";
 import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
-import { binaryTypeOf, LOOKED_AT } from "#base/file-signature.ts";
+import { detectBinaryType, LOOKED_AT } from "#base/file-signature.ts";
 import { uuid } from "#base/ids.ts";
 import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agents/agent-files.ts";
 import { unifiedDiff } from "../git/unified-diff.ts";
@@ -38,7 +38,7 @@ export const resolvePath = (path: string): Promise<string> => explained(path, ()
 
 /** Bytes `offset` to `offset` + `limit`, streamed. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
-  const size = await sizeOf(path);
+  const size = await readSize(path);
   // What cannot be opened is refused here: once the answer has begun it could only break off.
   await explained(path, async () => (await open(path)).close());
   const end = Math.min(size, offset + limit);
@@ -52,10 +52,10 @@ export const readFile = async (path: string, offset: number, limit: number): Pro
  * lines but a media type.
  */
 export const readFileLines = async (path: string, offset: number, limit: number): Promise<FileLines> => {
-  const file_size = await sizeOf(path);
+  const file_size = await readSize(path);
   const media_type = await binaryTypeAt(path);
   if (media_type !== undefined) return { content: "", file_size, lines_read: 0, total_lines: 0, media_type };
-  const text = new TextDecoder().decode(await bytesOf(path));
+  const text = new TextDecoder().decode(await readBytes(path));
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const read: string[] = [];
   let bytes = 0;
@@ -111,16 +111,16 @@ type EditedText = { readonly path: string; readonly before: string; readonly tex
 export const editFiles = async (files: PlacedEdits): Promise<EditedFiles> => {
   const texts = await editedTexts(files);
   for (const [path, { text }] of texts) await writeFile(path, text);
-  return diffsOf([...texts.values()]);
+  return makeDiffs([...texts.values()]);
 };
 
 /** What the same edits would change; nothing is written. 400 as for the edits themselves. */
 export const previewEdits = async (files: PlacedEdits): Promise<EditedFiles> =>
-  diffsOf([...(await editedTexts(files)).values()]);
+  makeDiffs([...(await editedTexts(files)).values()]);
 
 /** What a file that is written whole would change. A file that is no text has no diff. */
 export const previewWrite = async (path: string, absolute_path: string, text: string): Promise<EditedFiles> => {
-  const before = await bytesOf(absolute_path).catch((error: unknown) => {
+  const before = await readBytes(absolute_path).catch((error: unknown) => {
     if (error instanceof AppError && error.kind === "not_found") return undefined;
     throw error;
   });
@@ -128,11 +128,11 @@ export const previewWrite = async (path: string, absolute_path: string, text: st
     const diff = unifiedDiff(path, "", text).replace(/^--- .*$/m, "--- /dev/null");
     return { files: [{ path, diff, is_new: true }] };
   }
-  const isText = binaryTypeOf(before) === undefined;
+  const isText = detectBinaryType(before) === undefined;
   return { files: [{ path, diff: isText ? unifiedDiff(path, new TextDecoder().decode(before), text) : "" }] };
 };
 
-const diffsOf = (texts: readonly EditedText[]): EditedFiles => ({
+const makeDiffs = (texts: readonly EditedText[]): EditedFiles => ({
   files: texts.map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
 });
 
@@ -155,8 +155,8 @@ const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, Edit
 
 /** Text that is written back as it was, but for what is edited: with its byte order mark, and never in another encoding. */
 const editableText = async (path: string): Promise<string> => {
-  const bytes = await bytesOf(path);
-  const type = binaryTypeOf(bytes);
+  const bytes = await readBytes(path);
+  const type = detectBinaryType(bytes);
   if (type !== undefined) throw noText(`${path}: ${type}, ${bytes.byteLength} bytes.`);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -169,15 +169,15 @@ const noText = (detail: string): AppError =>
   new AppError("unsupported_media", "Only text in UTF-8 can be edited.", { detail });
 
 const binaryTypeAt = (path: string): Promise<string | undefined> =>
-  explained(path, async () => binaryTypeOf(await Bun.file(path).slice(0, LOOKED_AT).bytes()));
+  explained(path, async () => detectBinaryType(await Bun.file(path).slice(0, LOOKED_AT).bytes()));
 
-const bytesOf = async (path: string): Promise<Uint8Array> => {
-  if ((await sizeOf(path)) > MAX_FILE) throw tooLarge();
+const readBytes = async (path: string): Promise<Uint8Array> => {
+  if ((await readSize(path)) > MAX_FILE) throw tooLarge();
   return explained(path, () => Bun.file(path).bytes());
 };
 
 // A pipe or a device would be read for ever.
-const sizeOf = (path: string): Promise<number> =>
+const readSize = (path: string): Promise<number> =>
   explained(path, async () => {
     const found = await stat(path);
     if (!found.isFile()) throw invalidField("path", "is not a regular file");

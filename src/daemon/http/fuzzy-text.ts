@@ -17,9 +17,9 @@ const INVISIBLE = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
 
 /** Returns where the passage stands, without overlaps. */
 export const findAlike = (text: string, passage: string): Match[] => {
-  const wanted = plainOf(passage).text;
+  const wanted = toPlain(passage).text;
   if (wanted.trim() === "") return [];
-  const { text: plain, at } = plainOf(text);
+  const { text: plain, at } = toPlain(text);
   const found: Match[] = [];
   for (let from = plain.indexOf(wanted); from >= 0; from = plain.indexOf(wanted, from + wanted.length)) {
     found.push({ from: at[from] ?? 0, to: at[from + wanted.length] ?? text.length });
@@ -35,7 +35,7 @@ export const replacementFor = (
 ): string => {
   const before = text.slice(from, to);
   const wanted = indentedAs(before, startsLine(text, from), old_text, new_text);
-  const [file, next] = [plainOf(before), plainOf(wanted)];
+  const [file, next] = [toPlain(before), toPlain(wanted)];
   const shorter = Math.min(file.text.length, next.text.length);
   let start = 0;
   while (start < shorter && file.text[start] === next.text[start]) start += 1;
@@ -54,7 +54,7 @@ export const replacementFor = (
 /** True where the plain character is not the first of what it was made from. */
 const isInside = ({ at }: Plain, index: number): boolean => index > 0 && at[index] === at[index - 1];
 
-const plainOf = (text: string): Plain => {
+const toPlain = (text: string): Plain => {
   const pieces: string[] = [];
   const at: number[] = [];
   for (const match of text.matchAll(UNITS)) {

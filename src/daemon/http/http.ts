@@ -29,7 +29,7 @@ import { skillFile, skillFiles } from "../context/http.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import type { Desktop } from "../desktop/desktop.ts";
 import { desktopRoutes } from "../desktop/http.ts";
-import { chatsOf, gitRoutes } from "../git/http.ts";
+import { gitRoutes, parseChats } from "../git/http.ts";
 import type { GitWatches } from "../git/watch.ts";
 import { hookRoutes } from "../hooks/http.ts";
 import type { HookPrograms } from "../hooks/run.ts";
@@ -91,12 +91,12 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
     // The server decides how long a connection is kept.
     idleTimeout: 0,
     routes: {
-      ...routesOf(options),
+      ...makeRoutes(options),
       ...containerRoutes(options.containers),
       ...gitRoutes(options.git),
       ...debugRoutes(options.debug),
-      ...hookRoutes(options, bodyOf),
-      ...desktopRoutes({ ...options, actionOf }),
+      ...hookRoutes(options, readBody),
+      ...desktopRoutes({ ...options, actionOf: readAction }),
     },
     websocket: handledSockets,
     fetch: () => failed(new AppError("not_found", "Route not found.")),
@@ -113,7 +113,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({
+const makeRoutes = ({
   ports,
   processes,
   git,
@@ -125,10 +125,10 @@ const routesOf = ({
   ...notices
 }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
-  const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
+  const path = (request: Request): string => place(getQuery(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
   const touched = (request: Request, paths: readonly string[], changed: boolean): void => {
-    const chats = chatsOf(request);
+    const chats = parseChats(request);
     if (chats.length > 0) void git.touched(chats, paths, changed);
   };
   return {
@@ -148,11 +148,11 @@ const routesOf = ({
     "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
     "/api/v0/context/skill-file": {
       GET: async (request: Request) =>
-        Response.json(await skillFile(path(request), queryOf(request, "file") || missing("file"))),
+        Response.json(await skillFile(path(request), getQuery(request, "file") || missing("file"))),
     },
     "/api/v0/mcp/call-tool": {
       POST: async (request: Request) => {
-        const asked = await bodyOf(request, CallMcpTool);
+        const asked = await readBody(request, CallMcpTool);
         const { server, tool, arguments: args, silence_ms = MCP_CALL_MS, total_ms = MCP_CALL_MS } = asked;
         return Response.json(await mcp.call(server, tool, args, request.signal, { silence_ms, total_ms }));
       },
@@ -160,7 +160,7 @@ const routesOf = ({
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
     "/api/v0/list-directory": {
       POST: async (request: Request) =>
-        Response.json(await listDirectory(place((await bodyOf(request, ListDirectory)).path))),
+        Response.json(await listDirectory(place((await readBody(request, ListDirectory)).path))),
     },
     "/api/v0/resolve-path": {
       GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
@@ -169,15 +169,15 @@ const routesOf = ({
       GET: async (request: Request) => {
         const file = await existingPath(path(request));
         touched(request, [file], false);
-        return readFile(file, numberOf(request, "offset", 0), numberOf(request, "limit", ALL));
+        return readFile(file, parseNumber(request, "offset", 0), parseNumber(request, "limit", ALL));
       },
     },
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
-        const offset = Math.max(1, numberOf(request, "offset", 1));
+        const offset = Math.max(1, parseNumber(request, "offset", 1));
         const file = await existingPath(path(request));
         touched(request, [file], false);
-        return Response.json(await readFileLines(file, offset, numberOf(request, "limit", 2_000)));
+        return Response.json(await readFileLines(file, offset, parseNumber(request, "limit", 2_000)));
       },
     },
     "/api/v0/write-file": {
@@ -189,15 +189,15 @@ const routesOf = ({
     },
     "/api/v0/upload": {
       POST: async (request: Request) => {
-        const folder = folderOf(queryOf(request, "terminal")) ?? place(queryOf(request, "folder") || ".");
-        const written = join(folder, basename(queryOf(request, "name") || missing("name")));
-        await uploadFile(written, await request.bytes(), queryOf(request, "replace") === "true");
+        const folder = folderOf(getQuery(request, "terminal")) ?? place(getQuery(request, "folder") || ".");
+        const written = join(folder, basename(getQuery(request, "name") || missing("name")));
+        await uploadFile(written, await request.bytes(), getQuery(request, "replace") === "true");
         return Response.json({ path: written });
       },
     },
     "/api/v0/edit-files": {
       POST: async (request: Request) => {
-        const { id, files } = await bodyOf(request, EditFiles);
+        const { id, files } = await readBody(request, EditFiles);
         const placed = await Promise.all(
           files.map(async ({ path: given, edits: wanted }) => {
             return { path: given, edits: wanted, absolute_path: await existingPath(place(given)) };
@@ -215,7 +215,7 @@ const routesOf = ({
     },
     "/api/v0/preview-files": {
       POST: async (request: Request) => {
-        const { files = [], write } = await bodyOf(request, PreviewFiles);
+        const { files = [], write } = await readBody(request, PreviewFiles);
         const edits = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
         const previewed = write ? previewWrite(write.path, place(write.path), write.content) : previewEdits(edits);
         return Response.json(await previewed);
@@ -223,7 +223,7 @@ const routesOf = ({
     },
     "/api/v0/checkpoints": {
       POST: async (request: Request) => {
-        const { problems = [], chats } = await checkpoints.take(await bodyOf(request, TakeCheckpoint));
+        const { problems = [], chats } = await checkpoints.take(await readBody(request, TakeCheckpoint));
         const message = problems.length === 0 ? "The files as they are now are kept." : "Not all files are kept.";
         const taken: CheckpointTaken = { message, problems, ...(chats ? { chats } : {}) };
         return Response.json(taken);
@@ -231,19 +231,19 @@ const routesOf = ({
     },
     "/api/v0/checkpoints/forget": {
       POST: async (request: Request) => {
-        const { chat_ids } = await bodyOf(request, ForgetCheckpoints);
+        const { chat_ids } = await readBody(request, ForgetCheckpoints);
         await checkpoints.forget(chat_ids);
         return Response.json({ message: "Their checkpoints are forgotten." });
       },
     },
     "/api/v0/checkpoints/restore": {
-      POST: async (request: Request) => Response.json(await checkpoints.restore(await bodyOf(request, Checkpoint))),
+      POST: async (request: Request) => Response.json(await checkpoints.restore(await readBody(request, Checkpoint))),
     },
     "/api/v0/processes/start": {
       POST: async (request: Request) => {
-        const asked = await bodyOf(request, StartProcess);
+        const asked = await readBody(request, StartProcess);
         const directory = place(asked.directory ?? ".");
-        const chats = chatsOf(request);
+        const chats = parseChats(request);
         const ran = (ended: boolean): void => {
           if (chats.length > 0) void git.ran(chats, asked.command, directory, ended);
         };
@@ -259,39 +259,39 @@ const routesOf = ({
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {
         const asked = {
-          after: numberOf(request, "after", 0),
-          wait_ms: numberOf(request, "wait_ms", 0),
-          limit: numberOf(request, "limit", ALL),
-          follow: queryOf(request, "follow") === "1",
+          after: parseNumber(request, "after", 0),
+          wait_ms: parseNumber(request, "wait_ms", 0),
+          limit: parseNumber(request, "limit", ALL),
+          follow: getQuery(request, "follow") === "1",
         };
         return Response.json(await processes.output(request.params.id ?? "", asked));
       },
     },
     "/api/v0/processes/:id/signal": {
       POST: async (request: Request_) => {
-        processes.signal(request.params.id ?? "", await bodyOf(request, SignalProcess));
+        processes.signal(request.params.id ?? "", await readBody(request, SignalProcess));
         return Response.json({ message: "The signal was sent." });
       },
     },
   };
 };
 
-const actionOf = (request: Request) => bodyOf(request, DesktopAction);
+const readAction = (request: Request) => readBody(request, DesktopAction);
 
 const missing = (name: string): never => {
   throw invalidField(name, "is missing");
 };
 
-const queryOf = (request: Request, name: string): string => new URL(request.url).searchParams.get(name) ?? "";
+const getQuery = (request: Request, name: string): string => new URL(request.url).searchParams.get(name) ?? "";
 
-const numberOf = (request: Request, name: string, otherwise: number): number => {
-  const text = queryOf(request, name);
+const parseNumber = (request: Request, name: string, otherwise: number): number => {
+  const text = getQuery(request, name);
   if (text === "") return otherwise;
   if (!/^\d{1,15}$/.test(text)) throw invalidField(name, "must be a whole number");
   return Number(text);
 };
 
-const bodyOf = async <S extends TSchema>(request: Request, schema: S): Promise<Static<S>> => {
+const readBody = async <S extends TSchema>(request: Request, schema: S): Promise<Static<S>> => {
   const body: unknown = await request.json().catch(() => {
     throw invalid("The body is not JSON.");
   });

@@ -14,10 +14,10 @@ export const nearestLine = (text: string, passage: string): string => {
   const wanted = asked.find((line) => !there.has(line.trim()));
   if (asked.length === 0) return "";
   if (wanted === undefined) return " All of its lines are in the file, but not in this order or with this indentation.";
-  const pairs = pairsOf(wanted);
+  const pairs = countPairs(wanted);
   let best = { likeness: 0, index: -1 };
   for (const [index, line] of lines.entries()) {
-    const likeness = likenessOf(pairs, pairsOf(line));
+    const likeness = computeLikeness(pairs, countPairs(line));
     if (likeness > best.likeness) best = { likeness, index };
   }
   if (best.likeness < MIN_LIKENESS) return "";
@@ -25,7 +25,7 @@ export const nearestLine = (text: string, passage: string): string => {
 };
 
 /** Neighboring characters, with how often they come. */
-const pairsOf = (line: string): Map<string, number> => {
+const countPairs = (line: string): Map<string, number> => {
   const plain = line.trim().slice(0, MAX_LENGTH).normalize("NFKC").toLowerCase();
   const pairs = new Map<string, number>();
   for (let at = 0; at + 1 < plain.length; at++) {
@@ -36,7 +36,7 @@ const pairsOf = (line: string): Map<string, number> => {
 };
 
 /** 1 for the same pairs, 0 for none in common. */
-const likenessOf = (one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): number => {
+const computeLikeness = (one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): number => {
   let [common, total] = [0, 0];
   for (const [pair, count] of one) {
     common += Math.min(count, other.get(pair) ?? 0);

@@ -14,10 +14,10 @@ import { runProcess } from "../scripts/process.ts";
 import { OutputRing } from "../terminal/ring.ts";
 import { wholeCharacters } from "../whole-characters.ts";
 
-const MOST_RUNNING = 64;
-const MOST_KEPT = 128;
+const MAX_RUNNING = 64;
+const MAX_KEPT = 128;
 const OUTPUT_BYTES = 1024 * 1024;
-const MOST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 const SIGNAL = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
 /** What shells answer for a program that cannot be started. */
 const CANNOT_START = 126;
@@ -64,12 +64,11 @@ export class Processes {
     const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = asked;
     const { clock, groups } = this.#options;
     const known = this.#started.get(id);
-    if (known) return infoOf(known);
+    if (known) return toInfo(known);
     if (writable_only && !canHoldBack())
       throw new AppError("conflict", "This system cannot keep programs from writing files.");
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
-    if (running.length >= MOST_RUNNING)
-      throw new AppError("too_many_requests", `${MOST_RUNNING} programs run already.`);
+    if (running.length >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} programs run already.`);
     this.#forgetOld();
     const ring = new OutputRing(OUTPUT_BYTES);
     const news = new Wakeup();
@@ -112,12 +111,12 @@ export class Processes {
       },
     );
     this.#started.set(started.id, started);
-    return infoOf(started);
+    return toInfo(started);
   }
 
   /** Oldest first. */
   list(): ProcessInfo[] {
-    return [...this.#started.values()].map(infoOf);
+    return [...this.#started.values()].map(toInfo);
   }
 
   /** What was written from offset `after` on, as far as it is kept. Waits at most `wait_ms` for the end of the program, or for news. */
@@ -127,7 +126,7 @@ export class Processes {
     const hasNews = () => follow && started.ring.written > after;
     if (wait_ms > 0 && started.ended_at === undefined && !hasNews()) {
       const waited = new AbortController();
-      const wait = pause(this.#options.clock, Math.min(wait_ms, MOST_WAIT_MS), waited.signal);
+      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waited.signal);
       await Promise.race([started.over, wait, ...(follow ? [started.news.wait()] : [])]);
       waited.abort();
     }
@@ -142,7 +141,7 @@ export class Processes {
     const next = from + whole.byteLength;
     const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole);
     const more = from + asked.byteLength < written;
-    return { ...infoOf(started), output, from, next, more, truncated: from > after };
+    return { ...toInfo(started), output, from, next, more, truncated: from > after };
   }
 
   /** Sends a signal to the whole group. 409 when the program has ended. */
@@ -164,7 +163,7 @@ export class Processes {
 
   #forgetOld(): void {
     for (const [id, { ended_at }] of this.#started) {
-      if (this.#started.size < MOST_KEPT) return;
+      if (this.#started.size < MAX_KEPT) return;
       if (ended_at !== undefined) this.#started.delete(id);
     }
   }
@@ -176,7 +175,7 @@ const readOnly = (writable: readonly string[]): string[] => [
   ...["readonly", ...writable.flatMap((path) => ["--writable", path]), "--"],
 ];
 
-const infoOf = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
+const toInfo = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
   id,
   pid,
   command,

@@ -10,13 +10,13 @@ const findLike = async (path: string): Promise<string | undefined> => {
   const above = dirname(path);
   const folder = above === path ? undefined : await findLike(above);
   if (folder === undefined) return undefined;
-  const wanted = looksOf(basename(path));
+  const wanted = normalizeLook(basename(path));
   const names = await readdir(folder).catch(() => []);
-  const [found, ...others] = names.filter((name) => looksOf(name) === wanted);
+  const [found, ...others] = names.filter((name) => normalizeLook(name) === wanted);
   return found !== undefined && others.length === 0 ? join(folder, found) : undefined;
 };
 
-const looksOf = (name: string): string =>
+const normalizeLook = (name: string): string =>
   name
     .normalize("NFC")
     .replace(/\s/gu, " ")

@@ -13,14 +13,14 @@ export interface SocketHandler {
 export type SocketData = { readonly handler: SocketHandler };
 
 /** Bytes of a message that comes in: what is pasted into a desktop is the longest. */
-const MOST_IN = 1024 * 1024;
-const MOST_OUT = 16 * 1024 * 1024;
+const MAX_IN_BYTES = 1024 * 1024;
+const MAX_OUT_BYTES = 16 * 1024 * 1024;
 
 export const handledSockets = {
   idleTimeout: 60,
   sendPings: true,
-  maxPayloadLength: MOST_IN,
-  backpressureLimit: MOST_OUT,
+  maxPayloadLength: MAX_IN_BYTES,
+  backpressureLimit: MAX_OUT_BYTES,
   closeOnBackpressureLimit: true,
   open: (socket: ServerWebSocket<SocketData>) => socket.data.handler.open?.(socket),
   message: (socket: ServerWebSocket<SocketData>, data: string | Uint8Array) =>

@@ -68,7 +68,7 @@ class NetworkAgent implements JoinedNetwork {
       addresses: agentAddressBytes(agent_id),
       link: (key, receive, back) => new RelayLink({ url, key, clock, random, receive, back }),
       accept: (stream, port) => void this.#accept(stream, port),
-      datagram: (from, datagram, answer) => this.#flowsOf(from).send(datagram, answer),
+      datagram: (from, datagram, answer) => this.#getFlows(from).send(datagram, answer),
     });
     signal.addEventListener("abort", () => this.#end(), { once: true });
     void connection.eachSession((session) => this.#peer.run(tailnetClient(session)), signal);
@@ -113,7 +113,7 @@ class NetworkAgent implements JoinedNetwork {
     };
   }
 
-  #flowsOf(remote: Remote): DatagramFlows {
+  #getFlows(remote: Remote): DatagramFlows {
     const known = this.#flows.get(remote);
     if (known) return known;
     const flows = new DatagramFlows(this.#o.clock);

@@ -41,13 +41,13 @@ let known: boolean | undefined;
 
 /** Whether programs can be held back here. */
 export const canHoldBack = (): boolean => {
-  known ??= versionOf(load()) >= LEAST;
+  known ??= readVersion(load()) >= LEAST;
   return known;
 };
 
 type Library = NonNullable<ReturnType<typeof load>>;
 
-const versionOf = (c: Library | undefined): number => (c ? Number(c.syscall(CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0);
+const readVersion = (c: Library | undefined): number => (c ? Number(c.syscall(CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0);
 
 /**
  * Becomes this program, which may write only these files, as far as they are there. Never returns. Throws Error where it cannot be held
@@ -55,7 +55,7 @@ const versionOf = (c: Library | undefined): number => (c ? Number(c.syscall(CREA
  */
 export const becomeReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
   const c = load();
-  const version = versionOf(c);
+  const version = readVersion(c);
   if (!c || version < LEAST) throw new Error("This system has no Landlock of version 3 or later.");
   const isScoped = version >= SCOPED;
   // handled_access_fs, handled_access_net, scoped: abstract sockets and signals.

@@ -10,7 +10,7 @@ export type ScriptCommand = Disposable & { readonly command: readonly string[] }
 // Linux takes 128 KiB in one argument.
 const MAX_ARGUMENT = 100_000;
 
-export const commandOf = (script: string): ScriptCommand => {
+export const parseCommand = (script: string): ScriptCommand => {
   const named = script.startsWith("#!");
   if (!named && Buffer.byteLength(script) <= MAX_ARGUMENT) {
     return { command: ["sh", "-c", script], [Symbol.dispose]: () => {} };

@@ -73,7 +73,7 @@ export class ProcessGroups {
     }
     if (this.#led.has(group)) return true;
     // Where the system tells, what only waits to be collected does not count, and neither does somebody else's group.
-    const members = membersOf(group);
+    const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));
   }
 
@@ -87,7 +87,7 @@ export class ProcessGroups {
 }
 
 /** Living processes of a group; undefined where there is no /proc. */
-const membersOf = (group: number): number[] | undefined => {
+const listMembers = (group: number): number[] | undefined => {
   let names: string[];
   try {
     names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));

@@ -8,7 +8,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
 import type { BinFolder } from "../bin-folder.ts";
 import type { Reports } from "../connection/reports.ts";
-import { type Environment, idOf, placeOf } from "../environment.ts";
+import { type Environment, resolvePlace, toId } from "../environment.ts";
 import { durationMs, timestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
@@ -67,7 +67,7 @@ export class ScriptRunner {
     const start = clock.now();
     const timeout_ms = durationMs(script.timeout) || limit_ms;
     const end = await this.#runIn(script, source, timeout_ms);
-    const status = statusOf(end);
+    const status = toStatus(end);
     if (status === "timed_out")
       this.#say(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
     if (status === "pipes_left_open") {
@@ -99,7 +99,7 @@ export class ScriptRunner {
     try {
       return await runScript(script.script, {
         directory,
-        env: { ...env, ...bin.envOf(idOf(script.id)) },
+        env: { ...env, ...bin.envOf(toId(script.id)) },
         clock,
         groups,
         timeout_ms,
@@ -125,7 +125,7 @@ export class ScriptRunner {
   #openFile(path: string, source: LogSource): { write(bytes: Uint8Array): void; close(): void } | undefined {
     if (path === "") return undefined;
     const { env, directory } = this.#options;
-    const place = placeOf(path, env, directory);
+    const place = resolvePlace(path, env, directory);
     try {
       mkdirSync(dirname(place), { recursive: true });
       const file = openSync(place, "a", 0o600);
@@ -137,7 +137,7 @@ export class ScriptRunner {
   }
 }
 
-const statusOf = ({ exit_code, timed_out, pipes_left_open }: ProcessEnd): ScriptStatus => {
+const toStatus = ({ exit_code, timed_out, pipes_left_open }: ProcessEnd): ScriptStatus => {
   if (timed_out) return "timed_out";
   if (exit_code !== 0) return "exit_failure";
   return pipes_left_open ? "pipes_left_open" : "ok";

@@ -7,7 +7,7 @@ import { nextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
 /** Timers cannot wait for months, and a wall clock may be set meanwhile. */
-const LONGEST_WAIT_MS = 3_600_000;
+const MAX_WAIT_MS = 3_600_000;
 /** For stop scripts without a timeout of their own: what waits for the daemon to end does not wait for ever either. */
 const STOP_LIMIT_MS = 20_000;
 
@@ -21,7 +21,7 @@ export const runStartScripts = async (
 ): Promise<"ready" | "start_error" | "start_timeout"> => {
   const runs = scripts.filter((one) => one.runOnStart).map((script) => ({ script, end: runner.run(script, "start") }));
   const blocking = runs.filter(({ script }) => script.startBlocksLogin);
-  const worst = worstOf(await Promise.all((blocking.length > 0 ? blocking : runs).map(({ end }) => end)));
+  const worst = findWorst(await Promise.all((blocking.length > 0 ? blocking : runs).map(({ end }) => end)));
   return worst === "ok" ? "ready" : `start_${worst}`;
 };
 
@@ -31,11 +31,11 @@ export const runStopScripts = async (
   runner: ScriptRunner,
 ): Promise<"off" | "shutdown_error" | "shutdown_timeout"> => {
   const runs = scripts.filter((one) => one.runOnStop).map((script) => runner.run(script, "stop", STOP_LIMIT_MS));
-  const worst = worstOf(await Promise.all(runs));
+  const worst = findWorst(await Promise.all(runs));
   return worst === "ok" ? "off" : `shutdown_${worst}`;
 };
 
-const worstOf = (ends: readonly ScriptStatus[]): "ok" | "error" | "timeout" => {
+const findWorst = (ends: readonly ScriptStatus[]): "ok" | "error" | "timeout" => {
   if (ends.includes("exit_failure")) return "error";
   return ends.includes("timed_out") ? "timeout" : "ok";
 };
@@ -50,7 +50,7 @@ export const runCron = async (
     const due = nextRun(script, clock.now());
     if (due === undefined) return;
     while (!signal.aborted && clock.now() < due) {
-      await pause(clock, Math.min(due - clock.now(), LONGEST_WAIT_MS), signal);
+      await pause(clock, Math.min(due - clock.now(), MAX_WAIT_MS), signal);
     }
     if (!signal.aborted) await runner.run(script, "cron");
   }

@@ -92,11 +92,11 @@ export class Forwards {
     const { bindAddr, bindPort } = info;
     const server = this.#listener((socket, opened) => {
       const { remoteAddress = "127.0.0.1", remotePort = 0 } = socket;
-      this.#client.forwardOut(bindAddr, portOf(server, bindPort), remoteAddress, remotePort, opened as never);
+      this.#client.forwardOut(bindAddr, getPort(server, bindPort), remoteAddress, remotePort, opened as never);
     });
     this.#begin(server, reject, () => {
-      server.listen(bindPort, hostOf(bindAddr), () => {
-        const port = portOf(server, bindPort);
+      server.listen(bindPort, toHost(bindAddr), () => {
+        const port = getPort(server, bindPort);
         this.#listeners.set(`${bindAddr}:${port}`, server);
         accept?.(port);
       });
@@ -169,10 +169,10 @@ type ForwardingProtocol = {
   openssh_authAgent: (channel: number, window: number, packet: number) => void;
 };
 
-const portOf = (server: Server, fallback: number): number => {
+const getPort = (server: Server, fallback: number): number => {
   const address = server.address();
   return typeof address === "object" && address ? address.port : fallback;
 };
 
 /** As OpenSSH means it: nothing and `*` are every address. */
-const hostOf = (bindAddr: string): string => (bindAddr === "" || bindAddr === "*" ? "::" : bindAddr);
+const toHost = (bindAddr: string): string => (bindAddr === "" || bindAddr === "*" ? "::" : bindAddr);

@@ -4,7 +4,7 @@ import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
-import { attachExec, createExec, exitCodeOf, outputsOf, startInBackground } from "../containers/exec.ts";
+import { attachExec, createExec, loadExitCode, readOutputs, startInBackground } from "../containers/exec.ts";
 import { newMark, shellCommand, signalCommand, startInContainer, variable } from "../terminal/container.ts";
 import type { TerminalSize } from "../terminal/program.ts";
 import { exitChannel, NO_CODE } from "./exit.ts";
@@ -43,8 +43,9 @@ export const runInContainerPiped = (run: ContainerRun): Running => {
     const exec = await createExec(run, program, { attached: true });
     const stream = await attachExec(run, exec, false);
     pass(channel, stream);
-    for await (const { isError, bytes } of outputsOf(stream)) await writeAll(isError ? channel.stderr : channel, bytes);
-    return exitCodeOf(engine, exec);
+    for await (const { isError, bytes } of readOutputs(stream))
+      await writeAll(isError ? channel.stderr : channel, bytes);
+    return loadExitCode(engine, exec);
   });
   return {
     signal(name) {

@@ -11,7 +11,7 @@ const LAST_WORDS_MS = 200;
 const UNREAD_INPUT = 64 * 1024;
 
 /** Clients without a terminal of their own say 0, which no terminal may have. */
-export const sizeOf = ({ rows, cols }: { rows: number; cols: number }): TerminalSize => ({
+export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): TerminalSize => ({
   height: clamped(rows, 24),
   width: clamped(cols, 80),
 });

@@ -7,7 +7,7 @@ export type SessionKind = "ssh" | "vscode" | "jetbrains";
 export const SESSION_TYPE_VARIABLES: readonly string[] = ["SLIPWAY_SSH_SESSION_TYPE", "CODER_SSH_SESSION_TYPE"];
 
 /** What a client calls its session, as a kind. */
-export const kindOf = (name: string): SessionKind => {
+export const toSessionKind = (name: string): SessionKind => {
   const lower = name.toLowerCase();
   return lower === "vscode" || lower === "jetbrains" ? lower : "ssh";
 };

@@ -8,15 +8,15 @@ import type { Ended } from "../connection/connection-reports.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
-import { shellOf, terminalEnvironment } from "../terminal/sessions.ts";
+import { findShell, terminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
 import { NO_CODE } from "./exit.ts";
 import { messageOfTheDay } from "./motd.ts";
 import { runInContainerPiped, runOnContainerTerminal } from "./run-container.ts";
 import { runPiped } from "./run-piped.ts";
-import { runOnTerminal, sizeOf } from "./run-terminal.ts";
+import { runOnTerminal, toTerminalSize } from "./run-terminal.ts";
 import type { Running } from "./running.ts";
-import { kindOf, SESSION_TYPE_VARIABLES, type SessionKind } from "./session-counts.ts";
+import { SESSION_TYPE_VARIABLES, type SessionKind, toSessionKind } from "./session-counts.ts";
 import { serveSftp } from "./sftp/sftp.ts";
 import { userName } from "./user.ts";
 import type { X11Display, X11Request } from "./x11.ts";
@@ -49,7 +49,7 @@ type Terminal = { size: { height: number; width: number }; term: string };
 
 export const serveSession = (session: ssh2.Session, options: SessionOptions): void => {
   const { env, directory, clock, groups } = options;
-  const shell = shellOf(env);
+  const shell = findShell(env);
   const set = new Map<string, string>();
   const place = { container: "", user: "" };
   let kind: SessionKind = "ssh";
@@ -109,7 +109,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   };
 
   session.on("env", (accept, reject, { key, val }: { key: string; val: string }) => {
-    if (SESSION_TYPE_VARIABLES.includes(key)) kind = kindOf(val);
+    if (SESSION_TYPE_VARIABLES.includes(key)) kind = toSessionKind(val);
     else if (CONTAINER_VARIABLES.includes(key)) place.container = val;
     else if (USER_VARIABLES.includes(key)) place.user = val;
     else if (set.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0")) set.set(key, val);
@@ -122,11 +122,11 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   session.on("pty", (accept, _reject, info) => {
     // Types leave the terminal's name out.
     const { term } = info as { term?: string };
-    terminal = { size: sizeOf(info), term: term || "xterm-256color" };
+    terminal = { size: toTerminalSize(info), term: term || "xterm-256color" };
     accept?.();
   });
   session.on("window-change", (accept, _reject, info) => {
-    if (info.cols > 0 && info.rows > 0) running?.resize?.(sizeOf(info));
+    if (info.cols > 0 && info.rows > 0) running?.resize?.(toTerminalSize(info));
     accept?.();
   });
   session.on("signal", (accept, _reject, { name }) => {
@@ -146,7 +146,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     place.container === "" ? void begin(accept(), [shell, "-l"], true) : beginInside(accept(), ""),
   );
   session.on("exec", (accept, _reject, { command }) =>
-    place.container === "" ? void begin(accept(), commandOf(command, shell), false) : beginInside(accept(), command),
+    place.container === "" ? void begin(accept(), makeCommand(command, shell), false) : beginInside(accept(), command),
   );
   session.on("subsystem", (accept, reject, { name }) => {
     if (name !== "sftp") {
@@ -180,7 +180,7 @@ const refuse = (channel: ssh2.ServerChannel, why: string): void => {
 };
 
 /** A first line `#!` names what runs the rest (facts/tailnet-peer 7). */
-export const commandOf = (command: string, shell: string): string[] => {
+export const makeCommand = (command: string, shell: string): string[] => {
   const [, line, rest = ""] = /^#!([^\n]+)\n([\s\S]*)$/.exec(command) ?? [];
   const [program, ...args] = line?.trim().split(/\s+/) ?? [];
   return program === undefined ? [shell, "-c", command] : [program, ...args, "-c", rest];

@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
-import { attachExec, createExec, exitCodeOf, startInBackground } from "../containers/exec.ts";
+import { attachExec, createExec, loadExitCode, startInBackground } from "../containers/exec.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 
 export type ContainerProgramOptions = {
@@ -124,7 +124,7 @@ class ContainerProgram implements ContainerTerminal {
   }
 
   async exitCode(): Promise<number | null> {
-    return this.#exec === "" ? null : exitCodeOf(this.#options.engine, this.#exec);
+    return this.#exec === "" ? null : loadExitCode(this.#options.engine, this.#exec);
   }
 
   async #send(name: NodeJS.Signals): Promise<void> {

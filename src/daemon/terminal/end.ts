@@ -8,7 +8,7 @@ const LOOK_AGAIN_MS = 20;
 
 /** Hangs up on every process of the session, and kills what is left a second later. Resolves when none is left. */
 export const endSession = (session: number, clock: Clock): Promise<void> =>
-  endProcesses(() => membersOf(session), clock);
+  endProcesses(() => listMembers(session), clock);
 
 /** The same for those that `living` finds; it is asked again until there are none. */
 export const endProcesses = async (living: () => readonly number[], clock: Clock): Promise<void> => {
@@ -40,7 +40,7 @@ const send = (processes: readonly number[], signal: "SIGHUP" | "SIGKILL"): void 
 };
 
 /** Living processes of the session; where there is no /proc, its leader alone. */
-const membersOf = (session: number): number[] =>
+const listMembers = (session: number): number[] =>
   allProcesses()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
 
 const isMember = (pid: number, session: number): boolean => {

@@ -3,10 +3,10 @@ import { readFileSync, readlinkSync } from "node:fs";
 
 /** `leader` is the process that the terminal was made for. Undefined where the system does not say. */
 export const folderOfForeground = (leader: number): string | undefined =>
-  folderOf(foregroundOf(leader) ?? leader) ?? folderOf(leader);
+  findFolder(findForeground(leader) ?? leader) ?? findFolder(leader);
 
 /** The leader of the group that reads the keyboard; the name in `stat` may hold blanks and brackets. */
-const foregroundOf = (pid: number): number | undefined => {
+const findForeground = (pid: number): number | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     const [, , , , , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -16,7 +16,7 @@ const foregroundOf = (pid: number): number | undefined => {
   }
 };
 
-const folderOf = (pid: number): string | undefined => {
+const findFolder = (pid: number): string | undefined => {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {

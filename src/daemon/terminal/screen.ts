@@ -120,16 +120,16 @@ export class Screens {
 const shortName = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32);
 
 const isOn = (pid: number, name: string): boolean => {
-  const [screen] = environmentOf(pid).match(/(?<=\0STY=)[^\0]*/) ?? [""];
+  const [screen] = readEnvironment(pid).match(/(?<=\0STY=)[^\0]*/) ?? [""];
   return screen.endsWith(`.${name}`);
 };
 
 const isKeeper = (pid: number, folder: string, name: string): boolean =>
   lstatSync(join(folder, `${pid}.${name}`), { throwIfNoEntry: false }) !== undefined &&
-  environmentOf(pid).includes(`\0SCREENDIR=${folder}\0`);
+  readEnvironment(pid).includes(`\0SCREENDIR=${folder}\0`);
 
 /** Empty for one that has ended, and for those of other users. */
-const environmentOf = (pid: number): string => {
+const readEnvironment = (pid: number): string => {
   try {
     return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`;
   } catch {

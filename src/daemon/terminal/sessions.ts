@@ -99,7 +99,7 @@ export class TerminalSessions {
   #here({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
     if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("A terminal is `buffered` or `screen`.");
     const { clock, groups, env, directory } = this.#options;
-    const shell = shellOf(env);
+    const shell = findShell(env);
     const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];
     const size = { height: Height, width: Width };
     const options = { command, directory, env: terminalEnvironment(env, shell), size, clock, groups };
@@ -141,7 +141,7 @@ export const terminalEnvironment = (env: Environment, shell: string): Environmen
 };
 
 /** The user's own shell: what the environment says, else the password file, else what is there. */
-export const shellOf = (env: Environment): string => {
+export const findShell = (env: Environment): string => {
   const candidates = [env.SHELL, shellOfUser(), "/bin/bash", "/bin/sh"];
   return (
     candidates.find((one): one is string => !!one && !/(nologin|false)$/.test(one) && Bun.which(one) !== null) ?? "sh"

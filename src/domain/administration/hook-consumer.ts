@@ -1,12 +1,12 @@
 // The consumer of lifecycle hooks as the settings name it, and whether it answers; for the owner of the site. Its secret is never told.
-import { consumerOf } from "#actors/hooks/open.ts";
+import { makeConsumer } from "#actors/hooks/open.ts";
 import { conflict } from "#base/errors.ts";
 import type { HookConsumer, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
 import type { DomainContext } from "../context.ts";
 
 export const hookConsumer = ({ config }: Pick<DomainContext, "config">): HookConsumer => ({
-  configured: consumerOf(config) !== undefined,
+  configured: makeConsumer(config) !== undefined,
   enabled: config.hook_enabled,
   mode: config.hook_mode,
   url: config.hook_url ? plainAddress(config.hook_url) : "",
@@ -26,7 +26,7 @@ export const tryHookConsumer = async ({
   config,
   clock,
 }: Pick<DomainContext, "config" | "clock">): Promise<TriedHookConsumer> => {
-  const consumer = consumerOf(config);
+  const consumer = makeConsumer(config);
   if (!consumer) throw conflict("No consumer is set up: hook_url and hook_secret name one.");
   const begun = clock.monotonic();
   const problem = await probeConsumer(clock, consumer);

@@ -7,12 +7,12 @@ type Kind = LocalModelServer["kind"];
 const MOST = 200;
 const LONGEST = 256;
 
-const membersOf = (value: unknown): Record<string, unknown> =>
+const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
 /** The text under this name; empty for none. */
-export const textOf = (value: unknown, name: string): string => {
-  const text = membersOf(value)[name];
+export const readText = (value: unknown, name: string): string => {
+  const text = toRecord(value)[name];
   return typeof text === "string" ? text.slice(0, LONGEST) : "";
 };
 
@@ -23,20 +23,20 @@ const named = (model: string): Model => ({ model, size_bytes: null, parameters: 
 
 /** Ollama's `/api/tags`; undefined when it is something else. */
 export const ollamaModels = (answer: unknown): Model[] | undefined => {
-  const { models } = membersOf(answer);
+  const { models } = toRecord(answer);
   if (!Array.isArray(models)) return undefined;
   return models.slice(0, MOST).flatMap((one) => {
-    const model = textOf(one, "name") || textOf(one, "model");
+    const model = readText(one, "name") || readText(one, "model");
     if (model === "") return [];
-    const { size, details } = membersOf(one);
-    return [{ ...named(model), size_bytes: whole(size), parameters: textOf(details, "parameter_size") }];
+    const { size, details } = toRecord(one);
+    return [{ ...named(model), size_bytes: whole(size), parameters: readText(details, "parameter_size") }];
   });
 };
 
 /** With what Ollama's `/api/show` adds: what it can do, and how much it reads. */
 export const ollamaModel = (model: Model, answer: unknown): Model => {
-  const { capabilities, model_info } = membersOf(answer);
-  const info = membersOf(model_info);
+  const { capabilities, model_info } = toRecord(answer);
+  const info = toRecord(model_info);
   const length = Object.entries(info).find(([key]) => key.endsWith(".context_length"))?.[1];
   return {
     ...model,
@@ -53,15 +53,15 @@ const OWNERS: readonly (readonly [RegExp, Kind, string])[] = [
 
 /** The list of a server of OpenAI's protocol, and which one it is by what it calls the owner; undefined when it is something else. */
 export const listOfModels = (answer: unknown): { kind: Kind; name: string; models: Model[] } | undefined => {
-  const { data } = membersOf(answer);
+  const { data } = toRecord(answer);
   if (!Array.isArray(data)) return undefined;
   const models = data.slice(0, MOST).flatMap((one) => {
-    const model = textOf(one, "id");
-    const { max_model_len, meta } = membersOf(one);
-    const context_limit = whole(max_model_len) ?? whole(membersOf(meta).n_ctx_train);
+    const model = readText(one, "id");
+    const { max_model_len, meta } = toRecord(one);
+    const context_limit = whole(max_model_len) ?? whole(toRecord(meta).n_ctx_train);
     return model === "" ? [] : [{ ...named(model), context_limit }];
   });
-  const owner = textOf(data[0], "owned_by");
+  const owner = readText(data[0], "owned_by");
   const [, kind, name] = OWNERS.find(([pattern]) => pattern.test(owner)) ?? [
     undefined,
     "other" as const,

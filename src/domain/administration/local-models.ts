@@ -3,12 +3,12 @@
 import { Outbound } from "#base/outbound.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
-import { listOfModels, ollamaModel, ollamaModels, textOf } from "./local-model-answers.ts";
+import { listOfModels, ollamaModel, ollamaModels, readText } from "./local-model-answers.ts";
 
 const EACH_MS = 1_500;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 /** Of how many of Ollama's models it is asked what they can do. */
-const MOST_ASKED = 20;
+const MAX_CONCURRENT = 20;
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
 type Deps = Pick<DomainContext, "clock" | "config" | "modelSettings">;
@@ -16,7 +16,7 @@ type Found = Omit<LocalModelServer, "provider_id">;
 
 export const localModelServers = async (deps: Deps): Promise<LocalModelServers> => {
   const { config, clock, modelSettings } = deps;
-  const limits = { timeout_ms: EACH_MS, max_bytes: MOST_BYTES };
+  const limits = { timeout_ms: EACH_MS, max_bytes: MAX_BYTES };
   const outbound = new Outbound({ clock, allowed: [...LOOPBACK, ...config.allowed_private_networks], ...limits });
   const { providers } = await modelSettings.list();
   const found = await Promise.all(config.local_model_servers.map((at) => new Looking(outbound, new URL(at)).look()));
@@ -50,18 +50,18 @@ class Looking {
   async #ollama(): Promise<Found | undefined> {
     const named = ollamaModels(await this.#json("/api/tags"));
     if (!named) return undefined;
-    const version = textOf(await this.#json("/api/version"), "version");
-    const asked = named.slice(0, MOST_ASKED).map(async (one) => {
+    const version = readText(await this.#json("/api/version"), "version");
+    const asked = named.slice(0, MAX_CONCURRENT).map(async (one) => {
       return ollamaModel(one, await this.#json("/api/show", { model: one.model }));
     });
-    const models = [...(await Promise.all(asked)), ...named.slice(MOST_ASKED)];
+    const models = [...(await Promise.all(asked)), ...named.slice(MAX_CONCURRENT)];
     return { kind: "ollama", name: "Ollama", version, base_url: this.#base(), models };
   }
 
   async #compatible(): Promise<Found | undefined> {
     const list = listOfModels(await this.#json("/v1/models"));
     if (!list) return undefined;
-    const version = list.kind === "vllm" ? textOf(await this.#json("/version"), "version") : "";
+    const version = list.kind === "vllm" ? readText(await this.#json("/version"), "version") : "";
     return { kind: list.kind, name: list.name, version, base_url: this.#base(), models: list.models };
   }
 

@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 
 /** Bytes of a listing. */
 export const MAX_LISTING = 4 * 1024 * 1024;
-const LIMIT_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const MAX_WORDS = 64 * 1024;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
@@ -18,7 +18,7 @@ type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 /** The body of a good answer. Throws 408 when none comes in time, and what the agent says when it refuses. */
 export const askContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
   const late = new AbortController();
-  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {
     const path = `/api/v0/containers${rest}`;
     const response = await ctx.agentHttp.request(agent_id, { method, path, signal: late.signal });

@@ -10,7 +10,7 @@ import { refusal } from "./containers.ts";
 
 /** Bytes of a listing: ten thousand entries with long names. */
 const MAX_LISTING = 16 * 1024 * 1024;
-const LIMIT_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
@@ -19,7 +19,7 @@ type Asked = { readonly method: "GET" | "POST"; readonly path: string; readonly 
 /** The head of a good answer. Throws 408 when none comes in time, and what the agent says when it refuses. */
 const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpResponse> => {
   const late = new AbortController();
-  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {
     const response = await ctx.agentHttp.request(agent_id, { ...asked, signal: late.signal });
     if (response.status !== 200) throw await refusal(response);

@@ -12,7 +12,7 @@ export type AgentPlace = NonNullable<Awaited<ReturnType<typeof findAgentById>>>;
 export const findAgentById = (store: Store, id: string) => store.get(findAgentPlace({ id: id.toLowerCase() }));
 
 /** The workspace of an agent, as access rules ask about it. */
-export const workspaceOf = ({ workspace_id, owner_id, organization_id, user_acl, group_acl }: AgentPlace) => ({
+export const toWorkspace = ({ workspace_id, owner_id, organization_id, user_acl, group_acl }: AgentPlace) => ({
   id: workspace_id,
   owner_id,
   organization_id,
@@ -23,7 +23,7 @@ export const workspaceOf = ({ workspace_id, owner_id, organization_id, user_acl,
 /** The agent with this id in a workspace the caller may see. 404 otherwise, also when the workspace is deleted. */
 export const agentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
-  if (!place || place.deleted || !maySeeWorkspace(caller, workspaceOf(place))) throw notFound();
+  if (!place || place.deleted || !maySeeWorkspace(caller, toWorkspace(place))) throw notFound();
   return place;
 };
 
@@ -33,7 +33,7 @@ export const agentAt = async (store: Store, id: string, caller: UserCaller): Pro
  */
 export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
-  if (!place || place.deleted || !mayUseWorkspace(caller, workspaceOf(place))) throw notFound();
+  if (!place || place.deleted || !mayUseWorkspace(caller, toWorkspace(place))) throw notFound();
   if (isDormant(place)) throw conflict("The workspace is dormant. Wake it up first.");
   return place;
 };

@@ -3,15 +3,15 @@
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { NEVER, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { type AppName, labelOf } from "#base/links/app-label.ts";
+import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames, listShareMaximums } from "#db/agents/app-places.ts";
-import { type AppStatusRow, listAppStatusesOf } from "#db/agents/app-statuses.ts";
-import { type AgentAppRow, listAgentAppsOf } from "#db/agents/apps.ts";
-import { type LogSourceRow, listLogSourcesOf } from "#db/agents/log-sources.ts";
-import { type AgentMetadataRow, listAgentMetadataOf } from "#db/agents/metadata.ts";
-import { type AgentScriptRow, listAgentScriptsOf } from "#db/agents/scripts.ts";
+import { type AppStatusRow, listAppStatusesByAgents } from "#db/agents/app-statuses.ts";
+import { type AgentAppRow, listAppsByAgents } from "#db/agents/apps.ts";
+import { type LogSourceRow, listLogSourcesByAgents } from "#db/agents/log-sources.ts";
+import { type AgentMetadataRow, listMetadataByAgents } from "#db/agents/metadata.ts";
+import { type AgentScriptRow, listScriptsByAgents } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
@@ -64,11 +64,11 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   const { store } = view;
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
   const [apps, statuses, scripts, sources, metadata] = await Promise.all([
-    store.all(listAgentAppsOf(of)).then(byAgent),
-    store.all(listAppStatusesOf(of)).then(byAgent),
-    store.all(listAgentScriptsOf(of)).then(byAgent),
-    store.all(listLogSourcesOf(of)).then(byAgent),
-    store.all(listAgentMetadataOf(of)).then(byAgent),
+    store.all(listAppsByAgents(of)).then(byAgent),
+    store.all(listAppStatusesByAgents(of)).then(byAgent),
+    store.all(listScriptsByAgents(of)).then(byAgent),
+    store.all(listLogSourcesByAgents(of)).then(byAgent),
+    store.all(listMetadataByAgents(of)).then(byAgent),
   ]);
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
@@ -161,7 +161,7 @@ const presentApp = (app: AgentAppRow, { statuses, names, share }: Pick<Deps, "st
   url: app.url,
   external: app.external,
   subdomain: app.subdomain,
-  subdomain_name: app.subdomain && names ? labelOf({ ...names, app: app.slug }) : "",
+  subdomain_name: app.subdomain && names ? formatLabel({ ...names, app: app.slug }) : "",
   hidden: app.hidden,
   group: app.group,
   icon: app.icon,

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "#base/config.ts";
 import { ownBinary } from "#base/program.ts";
-import { systemOf } from "#src/provisioners/docker/program.ts";
+import { readSystem } from "#src/provisioners/docker/program.ts";
 
 export const PROGRAM_SYSTEMS = ["linux", "linux-musl", "darwin", "windows"] as const;
 export const PROGRAM_MACHINES = ["amd64", "arm64", "armv7"] as const;
@@ -51,7 +51,7 @@ const pathFor = ({ agent_binary, agent_binaries }: Settings, system: string): st
     folder === undefined ? undefined : join(folder, `slipway-${system}${/^windows/.test(system) ? ".exe" : ""}`);
   if (there !== undefined && isFile(there)) return there;
   const mine = agent_binary ?? own;
-  return mine !== undefined && isFile(mine) && systemOf(mine) === system ? mine : undefined;
+  return mine !== undefined && isFile(mine) && readSystem(mine) === system ? mine : undefined;
 };
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
@@ -59,13 +59,13 @@ const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false
 const described = async (path: string): Promise<AgentProgram> => {
   const { size, mtimeMs } = statSync(path);
   const key = `${path}\0${size}\0${mtimeMs}`;
-  const known = digests.get(key) ?? digestsOf(path);
+  const known = digests.get(key) ?? loadDigests(path);
   if (digests.size >= DIGESTS) digests.clear();
   digests.set(key, known);
   return { path, size, ...(await known) };
 };
 
-const digestsOf = async (path: string): Promise<Digests> => {
+const loadDigests = async (path: string): Promise<Digests> => {
   const [sha256, sha1] = [new Bun.CryptoHasher("sha256"), new Bun.CryptoHasher("sha1")];
   for await (const chunk of Bun.file(path).stream()) {
     sha256.update(chunk);

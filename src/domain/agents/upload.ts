@@ -5,7 +5,7 @@ import { refusal } from "./containers.ts";
 
 /** Bytes of one file, as many as a daemon writes. */
 export const AGENT_FILE_LIMIT = 33_554_432;
-const LIMIT_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const MAX_ANSWER = 64 * 1024;
 
 export type AgentUpload = {
@@ -25,7 +25,7 @@ export const uploadToAgent = async (
   { name, terminal, folder, replace, body }: AgentUpload,
 ): Promise<{ path: string }> => {
   const late = new AbortController();
-  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   let broken: unknown;
   // A body that breaks off, or is too long, must end the request to the agent as well: it would wait for the rest.
   const whole = async function* (): AsyncGenerator<Uint8Array> {

@@ -13,7 +13,7 @@ type OfTerminals = Deps & {
 };
 
 /** Call the result whenever something is done; cheap. */
-export const useOf = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
+export const trackUse = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
   let noted = Number.NEGATIVE_INFINITY;
   const { agent_id } = report;
   const use = { workspace_id, agent_id, user_id: report.by?.id ?? undefined, app: "reconnecting-pty" };

@@ -1,16 +1,16 @@
 // One call of the gateway in the ledger: what it may cost is reserved before it begins, and what it has used is written before its answer is
 // complete. A call that a crash has interrupted is settled at the next start with what was reserved.
-import { spendingLimitOf } from "#actors/chat/spending/limits.ts";
+import { loadSpendingLimit } from "#actors/chat/spending/limits.ts";
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { listReservations, type ReservationRow, reserve, type Settlement, settle } from "#db/chats/reservations.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { costOf } from "#src/llm/cost.ts";
+import { computeCost } from "#src/llm/cost.ts";
 import type { CallBody } from "#src/llm/gateway/call-body.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
-import { priceOf } from "#src/llm/prices.ts";
+import { findPrice } from "#src/llm/prices.ts";
 import type { Target } from "./names.ts";
 
 /** Tokens that an answer is expected to have at most when the caller sets no limit. */
@@ -24,11 +24,12 @@ export type Payer = { readonly user_id: string; readonly workspace_id: string; r
 export type SpendingExceeded = { readonly limit: number; readonly resets_at: number };
 
 /** Returns the price of a target; undefined: nobody knows. */
-const priceFor = ({ provider, model, config }: Target) => priceOf(provider.provider, model, config?.model_config.cost);
+const priceFor = ({ provider, model, config }: Target) =>
+  findPrice(provider.provider, model, config?.model_config.cost);
 
 /** Returns what a call may cost at most, about, in micros; 0 without a price. */
 export const likelyCost = (target: Target, { prompt_tokens, max_output_tokens }: CallBody): number =>
-  costOf(
+  computeCost(
     { input_tokens: prompt_tokens, output_tokens: max_output_tokens ?? EXPECTED_OUTPUT_TOKENS },
     priceFor(target),
   ) ?? 0;
@@ -40,7 +41,7 @@ export const openCall = async (
   target: Target,
   body: CallBody,
 ): Promise<ReservationRow | SpendingExceeded> => {
-  const limit = await spendingLimitOf(deps, payer.user_id);
+  const limit = await loadSpendingLimit(deps, payer.user_id);
   const row: ReservationRow = {
     id: uuid(),
     ...payer,
@@ -72,7 +73,7 @@ export type Ended = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms"
 const STREAM_BYTES_PER_TOKEN = 40;
 
 /** Returns what a call has used: as told, else estimated from what has passed. An error of the provider has used nothing. */
-export const usageOf = (
+export const toUsage = (
   body: Pick<CallBody, "prompt_tokens" | "streams">,
   { usage, outcome, bytes }: Pick<Ended, "usage" | "outcome" | "bytes">,
 ): { readonly usage: ModelUsage; readonly is_estimated: boolean } => {
@@ -91,7 +92,7 @@ export const endCall = async (
   body: CallBody,
   ended: Ended,
 ): Promise<void> => {
-  const { usage, is_estimated } = usageOf(body, ended);
+  const { usage, is_estimated } = toUsage(body, ended);
   const { outcome, first_byte_ms, duration_ms, provider_request_id } = ended;
   const isFree = usage.input_tokens === undefined && usage.output_tokens === undefined;
   const settlement: Settlement = {
@@ -104,7 +105,7 @@ export const endCall = async (
     output_tokens: usage.output_tokens ?? 0,
     cache_read_tokens: usage.cache_read_tokens ?? 0,
     cache_creation_tokens: usage.cache_creation_tokens ?? 0,
-    cost_micros: isFree ? 0 : costOf(usage, priceFor(target)),
+    cost_micros: isFree ? 0 : computeCost(usage, priceFor(target)),
   };
   const used = {
     ...reserved,

@@ -1,7 +1,7 @@
 // From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Whoever may not learns
 // nothing: what is not there and what one may not open are refused with the same words.
 
-import { type AppName, labelOf } from "#base/links/app-label.ts";
+import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/app-places.ts";
 import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -51,7 +51,7 @@ export const findApp = async (
   const workspace = username && (await store.get(findNamedWorkspace({ username, name: name.workspace })));
   if (!workspace) return refused;
   const isUser = caller !== undefined && mayUseWorkspace(caller, workspace);
-  const state = stateOf(workspace);
+  const state = toState(workspace);
   // How it is with a workspace is told to those who may use it; others cannot know whether they might.
   if (state !== "running") return isUser ? state : refused;
   const agents = await store.all(listNamedAgents({ build_id: workspace.build_id }));
@@ -60,7 +60,7 @@ export const findApp = async (
     : onlyOne(agents.filter(({ parent_id }) => parent_id === null));
   if (!agent) return refused;
   const app = await store.get(findAgentApp({ agent_id: agent.id, slug: name.app }));
-  const target = app ? targetOf(app) : await portOf(store, workspace.id, agent.name, name.app);
+  const target = app ? toTarget(app) : await findPort(store, workspace.id, agent.name, name.app);
   if (!target) return isUser && app ? "no_address" : refused;
   const level = effectiveLevel(target.level, {
     most: workspace.max_share_level as ShareLevel,
@@ -68,14 +68,14 @@ export const findApp = async (
   });
   if (!asPreflight && !mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
-  const label = labelOf({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
+  const label = formatLabel({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
   const { id: workspace_id, owner_id } = workspace;
   return { workspace_id, owner_id, agent_id: agent.id, slug: app?.slug, label, isPublic: level === "public", ...rest };
 };
 
 const onlyOne = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
 
-const stateOf = (workspace: NamedWorkspace): Refusal | "running" => {
+const toState = (workspace: NamedWorkspace): Refusal | "running" => {
   if (workspace.dormant_at !== null) return "dormant";
   if (workspace.transition !== "start") return "stopped";
   if (workspace.completed_at === null) return "starting";
@@ -97,7 +97,7 @@ export const mayOpen = (
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)$/;
 
 /** Where an app listens; undefined for one that is a command, opened by itself, or elsewhere than in the workspace. */
-const targetOf = (app: AgentAppRow): Target | undefined => {
+const toTarget = (app: AgentAppRow): Target | undefined => {
   const url = URL.canParse(app.url) ? new URL(app.url) : undefined;
   if (app.external || !url || !/^https?:$/.test(url.protocol) || !LOOPBACK.test(url.hostname)) return undefined;
   const tls = url.protocol === "https:";
@@ -107,7 +107,12 @@ const targetOf = (app: AgentAppRow): Target | undefined => {
 };
 
 /** A port of the workspace; only its users reach one that is not shared. */
-const portOf = async (store: Store, workspace_id: string, agent: string, app: string): Promise<Target | undefined> => {
+const findPort = async (
+  store: Store,
+  workspace_id: string,
+  agent: string,
+  app: string,
+): Promise<Target | undefined> => {
   const port = portIn(app);
   if (!port) return undefined;
   const shares = await store.all(listPortShares({ workspace_id }));

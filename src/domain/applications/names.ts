@@ -1,7 +1,7 @@
 // How apps and ports are named: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A host that
 // is not exactly of this form is no app's, so that nobody is ever sent, with a key, to a host that only looks like one.
 import { isLoopback } from "#base/config.ts";
-import { type AppName, labelOf, PART } from "#base/links/app-label.ts";
+import { type AppName, formatLabel, PART } from "#base/links/app-label.ts";
 import { hostName } from "#base/network/host-name.ts";
 
 const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
@@ -38,16 +38,16 @@ export const firstSignIn = (
   if (!appHosts({ config, accessUrl }, host).isOwnMachine) return accessUrl.origin;
   const other = accessUrl.hostname === "localhost" ? "127.0.0.1" : "localhost";
   const name = (config.allowed_hosts ?? [other]).includes(other) ? other : accessUrl.hostname;
-  return `http://${name}${portOf(host)}`;
+  return `http://${name}${toPort(host)}`;
 };
 
 /** Returns the origin of the access URL at the port a request came to, where somebody may be signed in who is not at its host. */
 export const nextSignIn = (deps: Deps, host: string): string | undefined => {
   const isThere = hostName(host) === deps.accessUrl.hostname;
-  return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${portOf(host)}`;
+  return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${toPort(host)}`;
 };
 
-const portOf = (host: string): string => /:\d{1,5}$/.exec(host)?.[0] ?? "";
+const toPort = (host: string): string => /:\d{1,5}$/.exec(host)?.[0] ?? "";
 
 export class AppHosts {
   readonly #suffix: string;
@@ -81,7 +81,7 @@ export class AppHosts {
   nameOfOrigin(origin: string): AppName | undefined {
     if (!URL.canParse(origin)) return undefined;
     const name = this.nameIn(new URL(origin).host);
-    return name && origin === this.originOf(labelOf(name)) ? name : undefined;
+    return name && origin === this.originOf(formatLabel(name)) ? name : undefined;
   }
 
   /** What a Host header names. Its port does not matter: a proxy in front may have dropped it. */

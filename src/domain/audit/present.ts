@@ -35,12 +35,12 @@ const NAMES: Partial<Record<ResourceType, string>> = {
   idp_sync_settings_role: "settings",
 };
 
-const nameOf = (type: ResourceType): string => NAMES[type] ?? type.replaceAll("_", " ");
+const formatName = (type: ResourceType): string => NAMES[type] ?? type.replaceAll("_", " ");
 
 type Described = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
 
 /** A sentence with `{user}` and `{target}`, which whoever shows it fills in. */
-export const descriptionOf = ({ action, resource_type, status_code, diff }: Described): string => {
+export const formatDescription = ({ action, resource_type, status_code, diff }: Described): string => {
   const start = action === "request_password_reset" ? "" : "{user} ";
   const fields = Object.keys(diff);
   if (resource_type === "chat" && action === "write" && status_code < 300 && fields.length > 0) {
@@ -48,19 +48,19 @@ export const descriptionOf = ({ action, resource_type, status_code, diff }: Desc
     if (only("archived")) return `${start}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
     if (only("user_acl", "group_acl")) return `${start}updated sharing for chat {target}`;
   }
-  return `${start}${verbOf(action, status_code)}${objectOf(action, resource_type)}`;
+  return `${start}${formatVerb(action, status_code)}${formatObject(action, resource_type)}`;
 };
 
-const verbOf = (action: AuditAction, status: number): string => {
+const formatVerb = (action: AuditAction, status: number): string => {
   if (status === 303) return `was redirected attempting to ${action}`;
   return status >= 400 ? `unsuccessfully attempted to ${action}` : VERBS[action];
 };
 
-const objectOf = (action: AuditAction, type: ResourceType): string => {
+const formatObject = (action: AuditAction, type: ResourceType): string => {
   if (type === "api_key" && ["login", "logout", "register"].includes(action)) return "";
-  if (type === "git_ssh_key") return ` the ${nameOf(type)}`;
+  if (type === "git_ssh_key") return ` the ${formatName(type)}`;
   if (action === "request_password_reset") return " for {target}";
-  return ` ${nameOf(type)}${type === "convert_login" ? " to" : ""} {target}`;
+  return ` ${formatName(type)}${type === "convert_login" ? " to" : ""} {target}`;
 };
 
 const OF_WORKSPACES: readonly ResourceType[] = [
@@ -71,7 +71,7 @@ const OF_WORKSPACES: readonly ResourceType[] = [
   "port_share",
 ];
 
-const linkOf = ({ entry, workspace, owner }: ShownEntry): string => {
+const toLink = ({ entry, workspace, owner }: ShownEntry): string => {
   const at = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
   if (entry.resource_type === "template") return `/templates/${entry.resource_target}`;
   if (entry.resource_type === "user") return `/users?filter=${encodeURIComponent(entry.resource_target)}`;
@@ -97,11 +97,11 @@ export const presentEntry = (shown: ShownEntry): AuditLog => {
     resource_id: isUuid(entry.resource_id) ? entry.resource_id : NIL_UUID,
     resource_target: entry.resource_target,
     resource_icon: entry.resource_icon,
-    resource_link: is_deleted ? "" : linkOf(shown),
+    resource_link: is_deleted ? "" : toLink(shown),
     is_deleted,
     diff: entry.diff,
     additional_fields: { ...entry.additional_fields, ...ofBuild },
-    description: descriptionOf(entry),
+    description: formatDescription(entry),
     status_code: entry.status_code,
     request_id: entry.request_id,
     ip: entry.ip,

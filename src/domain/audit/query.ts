@@ -21,7 +21,7 @@ export const auditedPlaces = (caller: UserCaller, log = "audit log"): readonly s
 export const auditFilter = async (store: Store, q: string, caller: UserCaller): Promise<AuditFilter> => {
   const within = auditedPlaces(caller);
   const search = new SearchQuery(q);
-  const kind = search.free === "" ? search.choice("resource_type", RESOURCE_TYPES) : kindOf(search);
+  const kind = search.free === "" ? search.choice("resource_type", RESOURCE_TYPES) : findKind(search);
   const filter: AuditFilter = {
     resource_type: kind,
     action: search.choice("action", AUDIT_ACTIONS),
@@ -31,8 +31,8 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
     resource_target: search.text("resource_target"),
     user_ids: await usersIn(store, search, caller, { name: "username", email: "email" }),
     organization_id: await organizationIn(store, search),
-    from: dayOf(search, "date_from"),
-    to: endOf(dayOf(search, "date_to")),
+    from: findDay(search, "date_from"),
+    to: toDayEnd(findDay(search, "date_to")),
     within,
   };
   search.end("Invalid audit search query.");
@@ -40,7 +40,7 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
 };
 
 /** Words without a key are a kind of thing. */
-const kindOf = (search: SearchQuery) => {
+const findKind = (search: SearchQuery) => {
   if (search.has("resource_type")) search.refuse("resource_type", "is given as free text, too.");
   const word = search.free.replaceAll(" ", "_");
   const found = RESOURCE_TYPES.find((type) => type === word);
@@ -52,7 +52,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
 /** The first moment of a day, UTC. */
-const dayOf = (search: SearchQuery, key: string): number | undefined => {
+const findDay = (search: SearchQuery, key: string): number | undefined => {
   const text = search.text(key);
   if (text === undefined) return undefined;
   const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
@@ -62,4 +62,4 @@ const dayOf = (search: SearchQuery, key: string): number | undefined => {
   return undefined;
 };
 
-const endOf = (day: number | undefined): number | undefined => (day === undefined ? undefined : day + DAY_MS - 1);
+const toDayEnd = (day: number | undefined): number | undefined => (day === undefined ? undefined : day + DAY_MS - 1);

@@ -3,7 +3,7 @@ import type { AutomaticBuilds } from "#actors/workspace/effects.ts";
 import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
-import { type BuildDeps, newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 
 /** A start follows the template's active version where the template or the workspace asks for it; all else keeps what it has. */
 export const automaticBuilds = (
@@ -17,7 +17,7 @@ export const automaticBuilds = (
     if (!template) throw notFound();
     const follows = template.require_active_version || workspace.automatic_updates === "always";
     const starts = input.transition === "start";
-    const version = await versionOf(store, starts && follows ? template.active_version_id : last.template_version_id);
+    const version = await loadVersion(store, starts && follows ? template.active_version_id : last.template_version_id);
     if (!version) throw notFound();
     // What is stopped or removed needs no version that may still be used.
     const manifest = usableManifest(

@@ -14,7 +14,7 @@ import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } f
 import { jobStatus } from "#schema/workspaces/job.ts";
 import { mayDeleteWorkspace, mayManageTemplate, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { loadVersion, newBuild, usableManifest } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
 import { checkPushed, stateFrom } from "./state-text.ts";
 
@@ -83,7 +83,7 @@ const planned = async (
   const { store } = ctx;
   const follows = template.require_active_version || workspace.automatic_updates === "always";
   const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
-  const version = await versionOf(store, body.template_version_id ?? kept);
+  const version = await loadVersion(store, body.template_version_id ?? kept);
   if (!version || version.row.template_id !== workspace.template_id) throw notFound();
   const mayChoose = mayManageTemplate(caller, template);
   if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
@@ -104,7 +104,7 @@ const planned = async (
       ...body,
       owner_id: workspace.owner_id,
       initiator_id: caller.user_id,
-      reason: reasonOf(body),
+      reason: toReason(body),
       ...stateOverride(ctx, last, manifest.provisioner, body),
     },
     previous,
@@ -163,5 +163,5 @@ const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCal
   }
 };
 
-const reasonOf = ({ reason, transition }: CreateBuild): string =>
+const toReason = ({ reason, transition }: CreateBuild): string =>
   transition !== "delete" && CALLER_REASONS.some((known) => known === reason) ? (reason as string) : "initiator";

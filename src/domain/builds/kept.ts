@@ -6,7 +6,7 @@ import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { isActive } from "#schema/workspaces/job.ts";
 import type { KeptBuild } from "#src/provisioners/provisioner.ts";
-import { serialOf } from "#src/provisioners/terraform/session.ts";
+import { parseSerial } from "#src/provisioners/terraform/session.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "encryption">;
@@ -35,7 +35,7 @@ const isStored = async (
   if (!build || !job || isActive(job)) return false;
   if (workspace.deleted) return true;
   const state = openState(encryption, workspace_id, build.state);
-  const known = state === null ? undefined : serialOf(state);
+  const known = state === null ? undefined : parseSerial(state);
   return known !== undefined && known.lineage === lineage && known.serial >= serial;
 };
 

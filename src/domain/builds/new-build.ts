@@ -19,7 +19,7 @@ import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 /** A version with the state of its import. */
 export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
 
-export const versionOf = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
+export const loadVersion = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
   const row = await store.get(findTemplateVersion({ id: id.toLowerCase() }));
   const job = row && (await store.get(findJob({ id: row.job_id })));
   return row && job ? { row, status: jobStatus(job) } : undefined;
@@ -41,7 +41,7 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
  * The values of a start, and the manifest as it is for them: where questions depend on each other in Terraform's words, a plan says which are
  * asked and which tags a worker must have.
  */
-export const valuesOf = async (
+export const resolveValues = async (
   deps: FormDeps,
   { row }: Pick<KnownVersion, "row">,
   manifest: Manifest,
@@ -119,7 +119,7 @@ export const newBuild = async (
   // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
   const { values, manifest: asked } =
     input.transition === "start" || previous === undefined
-      ? await valuesOf(deps, version, manifest, { given, previous, preset }, input.owner_id)
+      ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
       : { values: previous, manifest: await taggedFor(deps, version, manifest, previous, input.owner_id) };
   return {
     id: uuid(),

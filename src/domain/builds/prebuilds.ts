@@ -2,13 +2,13 @@
 import type { KeeperDeps } from "#actors/prebuilds/keeper.ts";
 import { notFound } from "#base/errors.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { type BuildDeps, newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 
 /** 400 when the preset leaves a parameter open that has no default. */
 export const firstPrebuild =
   (deps: BuildDeps): KeeperDeps["firstBuild"] =>
   async (template, preset_id) => {
-    const version = await versionOf(deps.store, template.active_version_id);
+    const version = await loadVersion(deps.store, template.active_version_id);
     if (!version) throw notFound();
     return newBuild(deps, version, usableManifest(version, "invalid"), {
       template_version_preset_id: preset_id,

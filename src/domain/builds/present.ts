@@ -8,7 +8,7 @@ import type { Resource } from "#schema/workspaces/resource.ts";
 import { agentView } from "../agents/present.ts";
 import type { DomainContext } from "../context.ts";
 import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
-import { resourcesOf } from "./resources.ts";
+import { loadResources } from "./resources.ts";
 
 /** Builds with their resources, in the order given. */
 export const presentBuilds = async (
@@ -18,7 +18,7 @@ export const presentBuilds = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Build[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(agentView(ctx, { compat }, store), jobs);
+  const resources = await loadResources(agentView(ctx, { compat }, store), jobs);
   return views.map((view) => presentBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
 };
 

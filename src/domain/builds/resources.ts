@@ -1,6 +1,6 @@
 // The resources of builds with their agents, as callers see them. A build shows what it has brought to life once it has succeeded.
 import { rfc3339 } from "#base/clock.ts";
-import { listResources, listResourcesOf, type ResourceRow } from "#db/workspaces/resources.ts";
+import { listResources, listResourcesByJobs, type ResourceRow } from "#db/workspaces/resources.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
@@ -9,7 +9,7 @@ import { type AgentView, presentAgents } from "../agents/present.ts";
 type Job = JobFacts & { readonly id: string };
 
 /** Resources by job id; jobs that have not succeeded have no entry. */
-export const resourcesOf = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
+export const loadResources = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
   const { store } = view;
   const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
   const shown = new Map<string, Resource[]>();
@@ -17,7 +17,7 @@ export const resourcesOf = async (view: AgentView, jobs: readonly Job[]): Promis
   const rows =
     rest.length === 0
       ? await store.all(listResources({ job_id: first }))
-      : await store.all(listResourcesOf({ job_ids: JSON.stringify([first, ...rest]) }));
+      : await store.all(listResourcesByJobs({ job_ids: JSON.stringify([first, ...rest]) }));
   if (rows.length === 0) return shown;
   const agents = await presentAgents(
     view,

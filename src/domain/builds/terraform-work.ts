@@ -45,20 +45,20 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
     : undefined;
   const previous = before ? await store.all(listBuildParameters({ build_id: before.id })) : [];
   return {
-    ...(await filesOf(deps, version, manifest)),
+    ...(await loadFiles(deps, version, manifest)),
     variables: openVariables(encryption, version),
     previous_parameters: Object.fromEntries(previous.map(({ name, value }) => [name, value])),
     // A dry run may be of a version that is of no template yet; the provider wants a name all the same (facts/terraform 2.3).
     template: { id: template?.id ?? NIL_UUID, name: template?.name ?? version.name, version: version.name },
-    owner: await ownerOf(deps, owner.id, version.organization_id),
-    secrets: dryRun ? NO_SECRETS : await secretsOf(deps, request),
-    task: (await taskOf(deps, build?.workspace_id)) ?? { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },
+    owner: await loadOwner(deps, owner.id, version.organization_id),
+    secrets: dryRun ? NO_SECRETS : await loadSecrets(deps, request),
+    task: (await loadTask(deps, build?.workspace_id)) ?? { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },
     is_prebuild: owner.id === PREBUILDS_USER_ID,
   };
 };
 
 /** The upload of a version and what its import has kept. */
-export const filesOf = async (
+export const loadFiles = async (
   { store, blobs }: Pick<Deps, "store" | "blobs">,
   version: Pick<TemplateVersionRow, "file_id">,
   manifest: Manifest,
@@ -74,7 +74,7 @@ export const filesOf = async (
 };
 
 /** What a template may know of a person that is no secret. */
-export const ownerOf = async (
+export const loadOwner = async (
   { store }: Pick<Deps, "store">,
   user_id: string,
   organization_id: string,
@@ -101,7 +101,10 @@ export const ownerOf = async (
 };
 
 /** The task that the workspace is for, if any. */
-const taskOf = async ({ store }: Deps, workspace_id: string | undefined): Promise<TerraformWork["task"] | undefined> =>
+const loadTask = async (
+  { store }: Deps,
+  workspace_id: string | undefined,
+): Promise<TerraformWork["task"] | undefined> =>
   workspace_id === undefined ? undefined : store.get(findTaskPrompt({ workspace_id }));
 
 const NO_SECRETS: TerraformWork["secrets"] = {
@@ -112,7 +115,7 @@ const NO_SECRETS: TerraformWork["secrets"] = {
 };
 
 /** Only what the template's files speak of. What is kept ready belongs to nobody yet. */
-const secretsOf = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork["secrets"]> => {
+const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork["secrets"]> => {
   const { owner, manifest } = request;
   if (owner.id === PREBUILDS_USER_ID) return NO_SECRETS;
   const needs = manifest.terraform?.needs ?? [];
@@ -121,7 +124,7 @@ const secretsOf = async (deps: Deps, request: ProvisionRequest): Promise<Terrafo
     ssh_public_key: pair?.public_key ?? "",
     ssh_private_key: pair ? openGitSshKey(deps, pair) : "",
     session_token: await sessionToken(deps, request, needs.includes("session_token")),
-    accounts: await accountsOf(deps, owner.id, manifest),
+    accounts: await loadAccounts(deps, owner.id, manifest),
   };
 };
 
@@ -149,7 +152,7 @@ const sessionToken = async (
 };
 
 /** An account that is not linked, or whose provider cannot be asked now, has no token: the template says whether it needs one. */
-const accountsOf = async ({ links }: Deps, user_id: string, manifest: Manifest): Promise<Record<string, string>> => {
+const loadAccounts = async ({ links }: Deps, user_id: string, manifest: Manifest): Promise<Record<string, string>> => {
   const tokens: Record<string, string> = {};
   for (const { id } of manifest.external_auth ?? []) {
     const provider = links.providers.get(id);

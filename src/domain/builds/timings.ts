@@ -2,7 +2,7 @@
 // timings"). What has not both times yet is left out.
 import { rfc3339 } from "#base/clock.ts";
 import { listAgentsEndedBy, listAgentsOfBuild } from "#db/agents/agents.ts";
-import { listAgentScriptsOf, listScriptTimingsOf } from "#db/agents/scripts.ts";
+import { listScriptsByAgents, listScriptTimingsByAgents } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
@@ -11,15 +11,15 @@ import type { BuildTimings } from "#schema/workspaces/build.ts";
 type Span = { started_at: number; ended_at: number };
 const span = ({ started_at, ended_at }: Span) => ({ started_at: rfc3339(started_at), ended_at: rfc3339(ended_at) });
 
-export const timingsOf = async (store: Store, { build, job }: WorkspaceView): Promise<BuildTimings> => {
+export const loadTimings = async (store: Store, { build, job }: WorkspaceView): Promise<BuildTimings> => {
   const row = await store.get(findJob({ id: job.id }));
   const own = await store.all(listAgentsOfBuild({ build_id: build.id }));
   // A stop or delete build ends the agents of the start build before it, whose stop scripts are a part of it.
   const isStart = build.transition === "start";
   const agents = isStart ? own : await store.all(listAgentsEndedBy({ build_id: build.id }));
   const agent_ids = JSON.stringify(agents.map(({ id }) => id));
-  const scripts = new Map((await store.all(listAgentScriptsOf({ agent_ids }))).map((one) => [one.id, one]));
-  const newest = await store.all(listScriptTimingsOf({ agent_ids, stage: isStart ? "" : "stop" }));
+  const scripts = new Map((await store.all(listScriptsByAgents({ agent_ids }))).map((one) => [one.id, one]));
+  const newest = await store.all(listScriptTimingsByAgents({ agent_ids, stage: isStart ? "" : "stop" }));
   const runs = isStart ? newest : newest.filter(({ started_at }) => started_at >= job.created_at);
   const nameOf = (id: string): string => agents.find((agent) => agent.id === id)?.name ?? "";
   return {

@@ -1,9 +1,9 @@
 // Calls of a chat that wait for its owner's approval, with what each would do in the workspace as it is now (rule PE-16).
 import { readChat } from "#actors/chat/storage/read.ts";
-import { aboutOf } from "#actors/chat/turn/offer.ts";
+import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { notFound } from "#base/errors.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
-import { rulesOf } from "#src/tools/permission.ts";
+import { makeRules } from "#src/tools/permission.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Returns them in their order; none when the chat waits for no permission. 404. */
@@ -11,14 +11,14 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
   const chat = await readChat(store, id);
   if (!chat) throw notFound();
   const asked = chat.status === "requires_action" ? chat.pending_calls.filter((one) => one.permission === "asked") : [];
-  const previews = await generations.previewCalls({ ...aboutOf(chat), chat_id: id }, asked);
+  const previews = await generations.previewCalls({ ...toPromptOf(chat), chat_id: id }, asked);
   return {
     calls: asked.map((call, at) => ({
       tool_call_id: call.tool_call_id,
       tool_name: call.tool_name,
       args: JSON.stringify(call.args ?? {}),
       ...previews[at],
-      always: [...rulesOf(call, "allow")],
+      always: [...makeRules(call, "allow")],
     })),
   };
 };

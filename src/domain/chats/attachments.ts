@@ -12,7 +12,7 @@ export type Attachable = { readonly name: string; readonly media_type: string } 
 export type Attachables = ReadonlyMap<string, Attachable>;
 
 /** `key` is the chat's; null for one that is yet to be made. 400 when one message names more files than a chat keeps. */
-export const attachablesOf = async (
+export const loadAttachables = async (
   { store }: DomainContext,
   caller: UserCaller,
   parts: readonly InputPart[],

@@ -19,21 +19,21 @@ export const costRange = ({ start_date, end_date, month }: CostQuery, now: numbe
     if (start_date !== undefined || end_date !== undefined) {
       throw invalidField("month", "must not be given together with start_date or end_date");
     }
-    return monthOf(month);
+    return parseMonth(month);
   }
-  const to = end_date === undefined ? now + 1 : timeOf("end_date", end_date);
-  const from = start_date === undefined ? to - DEFAULT_DAYS * DAY_MS : timeOf("start_date", start_date);
+  const to = end_date === undefined ? now + 1 : parseTime("end_date", end_date);
+  const from = start_date === undefined ? to - DEFAULT_DAYS * DAY_MS : parseTime("start_date", start_date);
   if (from >= to) throw invalidField("end_date", "must be after start_date");
   return { from, to };
 };
 
-const monthOf = (text: string): CostRange => {
+const parseMonth = (text: string): CostRange => {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   if (month === "") throw invalidField("month", "must be a month, such as 2026-11");
   return { from: Date.UTC(Number(year), Number(month) - 1), to: Date.UTC(Number(year), Number(month)) };
 };
 
-const timeOf = (field: string, text: string): number => {
+const parseTime = (field: string, text: string): number => {
   const ms = TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(ms)) throw invalidField(field, "must be a date (UTC) or an RFC 3339 time with its offset");
   return ms;

@@ -24,7 +24,7 @@ import { changeableChat } from "./find.ts";
 const TURNS = 100;
 
 /** The whole tree of a chat's root. For its owner and the site's owner. 404, 403. */
-export const chatCostOf = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
+export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
   const chat = await changeableChat(ctx, id, caller);
   const of = { root: chat.parent_chat_id ?? chat.id };
   const { store } = ctx;
@@ -37,7 +37,7 @@ export const chatCostOf = async (ctx: DomainContext, id: string, caller: UserCal
 };
 
 /** What one user has spent. Oneself, and anybody for administrators; 404 for others. */
-export const userCostOf = async (
+export const loadUserCost = async (
   ctx: DomainContext,
   text: string,
   caller: UserCaller,
@@ -54,7 +54,7 @@ export const userCostOf = async (
     store.scan(sumSpendByMonth(of)),
   ]);
   const priced_request_count = sums.request_count - sums.unpriced_request_count;
-  return { user_id: id, ...datesOf(range), ...sums, priced_request_count, by_model, by_chat, by_month };
+  return { user_id: id, ...toDates(range), ...sums, priced_request_count, by_model, by_chat, by_month };
 };
 
 /** What everybody has spent, a page of users. For administrators; 403 for others. */
@@ -67,7 +67,7 @@ export const everybodysCost = async (
   if (!mayConfigureChats(caller)) throw forbidden("Only administrators see what others have spent.");
   const of = { ...range, search: search.trim().toLowerCase() };
   const [[found], users] = await Promise.all([store.scan(countSpenders(of)), store.scan(sumSpendByUser(of, page))]);
-  return { ...datesOf(range), count: found?.count ?? 0, users };
+  return { ...toDates(range), count: found?.count ?? 0, users };
 };
 
-const datesOf = ({ from, to }: CostRange) => ({ start_date: rfc3339(from), end_date: rfc3339(to) });
+const toDates = ({ from, to }: CostRange) => ({ start_date: rfc3339(from), end_date: rfc3339(to) });

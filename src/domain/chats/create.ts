@@ -10,12 +10,20 @@ import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat, mayUseWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { attachablesOf } from "./attachments.ts";
+import { loadAttachables } from "./attachments.ts";
 import { readChat } from "./find.ts";
-import { checkModes, clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
+import {
+  checkModes,
+  parseClientType,
+  parseEffort,
+  parsePlanMode,
+  toContent,
+  toDynamicTools,
+  toLabels,
+} from "./input.ts";
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
-import { permissionsOf } from "./permission-rules.ts";
-import { chatIdOf, isMadeBy } from "./repeat.ts";
+import { toPermissions } from "./permission-rules.ts";
+import { isMadeBy, toChatId } from "./repeat.ts";
 import { startingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 import { wantedModel } from "./wanted-model.ts";
@@ -29,30 +37,30 @@ export const createChat = async (
 ): Promise<Chat> => {
   const organization_id = body.organization_id.toLowerCase();
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-  const id = request === undefined ? uuid() : chatIdOf(caller.user_id, request.key);
+  const id = request === undefined ? uuid() : toChatId(caller.user_id, request.key);
   if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
   await checkUsageLimit(ctx, caller.user_id);
   const chat = { organization_id, key: null };
-  const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+  const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
-  const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
-  const asked_plan = planModeOf(body.plan_mode);
+  const model = wanted?.model_config_id ?? chooseModel(ctx, body.model_config_id);
+  const asked_plan = parsePlanMode(body.plan_mode);
   checkModes(body.permission_mode, asked_plan);
   const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
   const mcp_server_ids = chosen ?? (await defaultServers(ctx, organization_id));
-  const labels = labelsOf(body.labels ?? {});
-  const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
-  const client_type = clientTypeOf(body.client_type);
+  const labels = toLabels(body.labels ?? {});
+  const dynamic_tools = toDynamicTools(body.unsafe_dynamic_tools);
+  const client_type = parseClientType(body.client_type);
   const { permissions, plan_mode } = await startingPermissions(ctx.store, {
     owner_id: caller.user_id,
     client_type,
     workspace_id,
     plan_mode: asked_plan ?? null,
     permission_mode: body.permission_mode,
-    permissions: body.permissions === undefined ? undefined : permissionsOf(body.permissions),
+    permissions: body.permissions === undefined ? undefined : toPermissions(body.permissions),
   });
-  const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
+  const last_reasoning_effort = parseEffort(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
@@ -128,7 +136,7 @@ export const usableWorkspace = async (
 };
 
 /** The model's id. 400 when there is none, or none of this id. */
-export const modelOf = ({ models }: DomainContext, id: string | undefined): string => {
+export const chooseModel = ({ models }: DomainContext, id: string | undefined): string => {
   const model = models.resolve(id?.toLowerCase() ?? null);
   if (model) return model.id;
   if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");

@@ -9,7 +9,7 @@ const PLAIN = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
 const ENCODED = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
 
 /** The name in the header, cleaned and without folders. 400 when there is none or it is too long. */
-export const fileNameOf = (header: string | null): string => {
+export const parseFileName = (header: string | null): string => {
   const wrong = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";
   const [, quoted, token] = PLAIN.exec(text) ?? [];
@@ -21,7 +21,7 @@ export const fileNameOf = (header: string | null): string => {
 };
 
 /** `inline` or `attachment` with the name, in ASCII for old readers and encoded for all others. */
-export const dispositionOf = (kind: "inline" | "attachment", name: string): string => {
+export const formatDisposition = (kind: "inline" | "attachment", name: string): string => {
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   return `${kind}; filename="${ascii}"; filename*=UTF-8''${encoded}`;

@@ -1,7 +1,7 @@
 // What a file is, told by its bytes; its name only decides between kinds of text (facts/chats 4.14). Nothing is opened or unpacked:
 // an image of absurd size is as good as any other. Pure.
 import { invalid, invalidField } from "#base/errors.ts";
-import { ANY_TYPE, signatureOf } from "#base/file-signature.ts";
+import { ANY_TYPE, detectSignature } from "#base/file-signature.ts";
 import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
 const SVG_LOOKED_AT = 65_536;
@@ -24,7 +24,7 @@ export const checkedType = (
   name: string,
   declared: ReturnType<typeof declaredType>,
 ): ChatFileType => {
-  const found = typeOf(bytes, name);
+  const found = detectType(bytes, name);
   if (!found) throw invalid("Unsupported file type.", [], "Images, PDF and text can be uploaded; SVG cannot.");
   if (declared === ANY_TYPE || declared === found) return found;
   const isKindOfText = ["text/markdown", "text/csv", "application/json"].includes(found);
@@ -32,8 +32,8 @@ export const checkedType = (
   throw invalidField("Content-Type", `says ${declared}, but the file is ${found}`);
 };
 
-const typeOf = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
-  const signed = signatureOf(bytes);
+const detectType = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
+  const signed = detectSignature(bytes);
   if (signed !== undefined) return CHAT_FILE_TYPES.find((type) => type === signed);
   const text = bytes.some((byte) => byte < 32 && !IN_TEXT.has(byte)) ? undefined : decoded(bytes);
   if (text === undefined || isSvg(text.slice(0, SVG_LOOKED_AT))) return undefined;

@@ -6,7 +6,7 @@ import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from 
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayCreateChat } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { fileNameOf } from "./file-name.ts";
+import { parseFileName } from "./file-name.ts";
 import { checkedType, declaredType } from "./file-type.ts";
 import { maySeeChat } from "./find.ts";
 
@@ -26,7 +26,7 @@ export const keepChatFile = async (
 ): Promise<string> => {
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const declared = declaredType(content_type);
-  const name = fileNameOf(disposition);
+  const name = parseFileName(disposition);
   if (bytes.byteLength === 0) throw new AppError("invalid", "The request body is empty.");
   const media_type = checkedType(bytes, name, declared);
   const { hash, size } = await blobs.put(inOnePiece(bytes));

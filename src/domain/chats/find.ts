@@ -20,9 +20,9 @@ export const maySeeChat = async (
   caller: UserCaller,
   place: ChatPlace,
 ): Promise<boolean> =>
-  mayUpdateChat(caller, place) || isSharedWith(store, rootOf(place), readsChatsAs(caller, place.organization_id));
+  mayUpdateChat(caller, place) || isSharedWith(store, getRoot(place), readsChatsAs(caller, place.organization_id));
 
-const rootOf = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
 
 /** A chat the caller may see. 404. */
 export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
@@ -34,7 +34,7 @@ export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCa
 /** What a stream of the chat depends on: it ends when the caller may no longer see the chat, or there is none (rule CS-5). */
 export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
   key: `chat ${place.id}`,
-  topic: rootOf(place),
+  topic: getRoot(place),
   lost: "you no longer have access to the chat",
   holds: async (caller) => {
     const now = await ctx.store.get(findChatPlace({ id: place.id }));

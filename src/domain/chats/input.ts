@@ -15,14 +15,14 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const bytes = (text: string): number => Buffer.byteLength(text);
 
 /** The parts to store. 400 that names the part and the field. */
-export const contentOf = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
+export const toContent = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
   if (parts.length === 0) {
     throw invalid("Content is required.", [{ field: "content", detail: "must not be empty" }]);
   }
-  return parts.map((part, index) => partOf(part, index, files));
+  return parts.map((part, index) => toPart(part, index, files));
 };
 
-const partOf = (part: InputPart, index: number, files: Attachables): MessagePart => {
+const toPart = (part: InputPart, index: number, files: Attachables): MessagePart => {
   const wrong = (field: string, problem: string): AppError =>
     invalid(
       "Invalid input part.",
@@ -53,7 +53,7 @@ const partOf = (part: InputPart, index: number, files: Attachables): MessagePart
 };
 
 /** `plan` or nothing; undefined when the request does not say. */
-export const planModeOf = (text: string | undefined): "plan" | null | undefined => {
+export const parsePlanMode = (text: string | undefined): "plan" | null | undefined => {
   if (text === undefined) return undefined;
   if (text === "") return null;
   if (text === "plan") return "plan";
@@ -67,25 +67,25 @@ export const checkModes = (mode: PermissionMode | undefined, plan_mode: "plan" |
 };
 
 /** Empty means the default. */
-export const effortOf = (text: string | undefined): string | undefined => {
+export const parseEffort = (text: string | undefined): string | undefined => {
   if (text === undefined || text === "") return undefined;
   if (EFFORTS.includes(text)) return text;
   throw wrongField("reasoning_effort", `must be one of ${EFFORTS.join(", ")}`);
 };
 
-export const clientTypeOf = (text: string | undefined): "api" | "ui" => {
+export const parseClientType = (text: string | undefined): "api" | "ui" => {
   if (text === undefined || text === "" || text === "api") return "api";
   if (text === "ui") return "ui";
   throw wrongField("client_type", "must be api or ui");
 };
 
-export const behaviorOf = (text: string | undefined): "queue" | "interrupt" => {
+export const parseBehavior = (text: string | undefined): "queue" | "interrupt" => {
   if (text === undefined || text === "" || text === "queue") return "queue";
   if (text === "interrupt") return "interrupt";
   throw invalid("Invalid busy_behavior.", [{ field: "busy_behavior", detail: "must be queue or interrupt" }]);
 };
 
-export const labelsOf = (labels: Readonly<Record<string, string>>): Record<string, string> => {
+export const toLabels = (labels: Readonly<Record<string, string>>): Record<string, string> => {
   const wrong = (detail: string): AppError => invalid("Invalid labels.", [{ field: "labels", detail }]);
   const entries = Object.entries(labels);
   if (entries.length > LABELS_LIMIT) throw wrong(`must be at most ${LABELS_LIMIT}`);
@@ -100,7 +100,7 @@ export const labelsOf = (labels: Readonly<Record<string, string>>): Record<strin
   return { ...labels };
 };
 
-export const dynamicToolsOf = (tools: CreateChat["unsafe_dynamic_tools"] = []): DynamicTool[] => {
+export const toDynamicTools = (tools: CreateChat["unsafe_dynamic_tools"] = []): DynamicTool[] => {
   if (tools.length > TOOLS_LIMIT) throw wrongField("unsafe_dynamic_tools", `must be at most ${TOOLS_LIMIT}`);
   const names = new Set<string>();
   return tools.map(({ name, description = "", input_schema = { type: "object" } }) => {
@@ -115,7 +115,7 @@ export const dynamicToolsOf = (tools: CreateChat["unsafe_dynamic_tools"] = []): 
 };
 
 /** 1 to 200 characters without blanks around them. */
-export const titleOf = (text: string): string => {
+export const parseTitle = (text: string): string => {
   const title = text.trim();
   if (title === "" || [...title].length > 200) throw wrongField("title", "must have 1 to 200 characters");
   return title;

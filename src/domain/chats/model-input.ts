@@ -5,14 +5,14 @@ import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.
 
 const KEY_BYTES = 10_240;
 
-export const kindOf = (text: string): ProviderKind => {
+export const parseKind = (text: string): ProviderKind => {
   const kind = PROVIDER_KINDS.find((one) => one === text.trim().toLowerCase());
   if (!kind) throw invalidField("provider", `must be one of ${PROVIDER_KINDS.join(", ")}`);
   return kind;
 };
 
 /** At most 10 KB, without blanks around it (facts/chats 5.8). The key itself is never in the answer. */
-export const keyOf = (text: string): string => {
+export const parseKey = (text: string): string => {
   if (Buffer.byteLength(text) > KEY_BYTES) throw invalidField("api_key", `must have at most ${KEY_BYTES} bytes`);
   if (text.trim() !== text) throw invalidField("api_key", "must not begin or end with blanks");
   if (/[^\x21-\x7e]/.test(text)) throw invalidField("api_key", "must be printable ASCII characters");
@@ -20,7 +20,7 @@ export const keyOf = (text: string): string => {
 };
 
 /** http or https, nothing secret in it; without a slash at its end. Empty stays empty. */
-export const baseUrlOf = (text: string, isNeeded: boolean): string => {
+export const parseBaseUrl = (text: string, isNeeded: boolean): string => {
   const wrong = (detail: string): AppError => invalidField("base_url", detail);
   const trimmed = text.trim();
   if (trimmed === "" && isNeeded) throw wrong("is required for this provider");
@@ -32,7 +32,7 @@ export const baseUrlOf = (text: string, isNeeded: boolean): string => {
   return url.href.replace(/\/+$/, "");
 };
 
-export const nameOf = (field: string, text: string): string => {
+export const parseName = (field: string, text: string): string => {
   const name = text.trim();
   if (name === "") throw invalidField(field, "must not be empty");
   return name;
@@ -43,7 +43,7 @@ const between = (field: string, value: number | null | undefined, low: number, h
     ? []
     : [{ field, detail: `must be ${low} to ${high}` }];
 
-const MOST_TOKENS = 1_000_000_000;
+const MAX_TOKENS = 1_000_000_000;
 
 /** 400 with one entry for each number that is out of its range. */
 export const checkNumbers = (given: {
@@ -53,12 +53,12 @@ export const checkNumbers = (given: {
 }): void => {
   const { context_limit, compression_threshold, model_config: call = {} } = given;
   const problems = [
-    ...between("context_limit", context_limit, 1, MOST_TOKENS),
+    ...between("context_limit", context_limit, 1, MAX_TOKENS),
     ...between("compression_threshold", compression_threshold, 0, 100),
-    ...between("model_config.max_output_tokens", call.max_output_tokens, 1, MOST_TOKENS),
+    ...between("model_config.max_output_tokens", call.max_output_tokens, 1, MAX_TOKENS),
     ...between("model_config.temperature", call.temperature, 0, 2),
     ...between("model_config.top_p", call.top_p, 0, 1),
-    ...between("model_config.top_k", call.top_k, 1, MOST_TOKENS),
+    ...between("model_config.top_k", call.top_k, 1, MAX_TOKENS),
     ...between("model_config.presence_penalty", call.presence_penalty, -2, 2),
     ...between("model_config.frequency_penalty", call.frequency_penalty, -2, 2),
   ];

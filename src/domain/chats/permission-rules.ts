@@ -24,7 +24,7 @@ const misspelt = (name: string): string | undefined => {
 const MISSPELT = 2;
 
 /** The rules to store. 400 that names the rule and the field. */
-export const permissionsOf = (given: ChatPermissions | null): ChatPermissions | null => {
+export const toPermissions = (given: ChatPermissions | null): ChatPermissions | null => {
   for (const [index, { tool, command, action }] of (given?.rules ?? []).entries()) {
     const wrong = (field: string, detail: string) =>
       invalid("Invalid permissions.", [{ field: `permissions.rules.${index}.${field}`, detail }]);

@@ -7,7 +7,7 @@ import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chats/
 import type { ChatContext, StoredResource } from "#schema/chats/chat-context.ts";
 import { type MessagePart, presentPart, type ShownPart } from "#schema/chats/chat-part.ts";
 import { shownStatus } from "#schema/chats/chat-status.ts";
-import { permissionModeOf } from "#src/tools/permission-mode.ts";
+import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import { presentDiffStatus } from "./diff-status.ts";
 
 /** Leaves out members that are null or empty text. */
@@ -40,7 +40,7 @@ const presentOne = (
   }),
   ...(context ? { context: presentContext(context) } : {}),
   ...(asked_by === null ? {} : { awaits: asked_by === "propose_plan" ? ("approval" as const) : ("answer" as const) }),
-  permission_mode: permissionModeOf(chat),
+  permission_mode: toPermissionMode(chat),
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
   last_turn_summary: chat.last_turn_summary,

@@ -6,7 +6,7 @@ import { PROMPT_BYTES } from "#schema/chats/chat-config.ts";
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** The cleaned text. 400 when it is still longer than 128 KiB. */
-export const promptOf = (field: string, text: string): string => {
+export const cleanPrompt = (field: string, text: string): string => {
   const clean = text.replaceAll("\r\n", "\n").replaceAll(INVISIBLE, "").trim();
   if (Buffer.byteLength(clean) > PROMPT_BYTES) throw invalidField(field, "must be at most 128 KiB");
   return clean;

@@ -53,7 +53,7 @@ export const isMadeBy = async (
 };
 
 /** The id of the chat that this user makes with this key: always the same (a version 8 UUID). */
-export const chatIdOf = (user_id: string, key: string): string => {
+export const toChatId = (user_id: string, key: string): string => {
   const hex = sha256(`chat ${user_id} ${key}`);
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,6 +1,6 @@
 // Bringing the workspace's files back before a message is edited (rules UN-6 to UN-9): refused while a turn works on them.
 import { readChat, readEdited } from "#actors/chat/storage/read.ts";
-import { aboutOf } from "#actors/chat/turn/offer.ts";
+import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { conflict, notFound } from "#base/errors.ts";
 import { findWrittenAfter } from "#db/chats/messages.ts";
 import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
@@ -24,6 +24,6 @@ export const restoreFiles = async (
   }
   const later = await store.get(findWrittenAfter({ chat: chat.key, after: message_id, skip: CHECKPOINTS_OF_CHAT - 1 }));
   if (later || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
-  const { left_out } = await generations.restoreFiles({ ...aboutOf(chat), chat_id: id }, message_id);
+  const { left_out } = await generations.restoreFiles({ ...toPromptOf(chat), chat_id: id }, message_id);
   return left_out.map((words) => `Not brought back: ${words}.`);
 };

@@ -1,27 +1,27 @@
 // The language of `search:` in lists of chats (facts/chats 4.2): words that must all be there, phrases in double quotes, `or`, and
 // `-word` for what must not be there. Every text is a search; what has no words finds nothing. Used by list.ts alone.
 import type { SearchQuery } from "#base/query.ts";
-import { wordsOf } from "#base/words.ts";
-import { type Alternative, type Matching, matchingOf } from "#db/chats/search.ts";
+import { splitWords } from "#base/words.ts";
+import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts";
 
 /** More words than anybody types; the index takes no endless search. */
 const WORDS_LIMIT = 100;
 const ALONE = ["title", "pr_title", "pr"] as const;
 
 /** The search as the index takes it; undefined when none was asked for. Notes what is wrong with it. */
-export const searchOf = (query: SearchQuery): Matching | undefined => {
+export const toSearch = (query: SearchQuery): Matching | undefined => {
   if (!query.has("search")) return undefined;
   const text = query.text("search")?.trim() ?? "";
   if (text === "") query.refuse("search", "There is nothing to search for.");
-  if (wordsOf(text).length > WORDS_LIMIT) query.refuse("search", `A search has at most ${WORDS_LIMIT} words.`);
+  if (splitWords(text).length > WORDS_LIMIT) query.refuse("search", `A search has at most ${WORDS_LIMIT} words.`);
   for (const key of ALONE) {
     if (query.has(key)) query.refuse("search", `It cannot be combined with ${key}.`);
   }
-  return matchingOf(alternativesOf(text));
+  return toMatching(parseAlternatives(text));
 };
 
 /** `a "b c" -d or e`: either a, the phrase and not d; or e. A quote that is never closed goes to the end. */
-export const alternativesOf = (text: string): Alternative[] => {
+export const parseAlternatives = (text: string): Alternative[] => {
   const alternatives: { wanted: string[]; unwanted: string[] }[] = [{ wanted: [], unwanted: [] }];
   for (const [, minus, phrase, word] of text.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)) {
     if (minus === "" && word?.toLowerCase() === "or") {

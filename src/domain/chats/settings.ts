@@ -26,7 +26,7 @@ import type {
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { effortOf } from "./input.ts";
+import { parseEffort } from "./input.ts";
 
 /** Sets it for all chats. */
 export const setChatSetting = async <K extends keyof ChatSettings>(
@@ -52,7 +52,7 @@ export const setUserChatSetting = async <K extends keyof UserChatSettings>(
   const before = { [name]: await readUserChatSetting(ctx.store, user_id, name) };
   await ctx.store.commit([
     putUserChatSetting(user_id, name, value),
-    entryOf(ctx, user_id, name, before, { [name]: value }),
+    writeAuditEntry(ctx, user_id, name, before, { [name]: value }),
   ]);
 };
 
@@ -81,10 +81,13 @@ export const setCompactionThreshold = async (
   if (threshold_percent !== null && !ctx.models.resolve(model)) throw notFound();
   await ctx.store.commit(
     threshold_percent === null
-      ? [deleteCompactionThreshold(user_id, model), entryOf(ctx, user_id, "compaction_threshold", before, undefined)]
+      ? [
+          deleteCompactionThreshold(user_id, model),
+          writeAuditEntry(ctx, user_id, "compaction_threshold", before, undefined),
+        ]
       : [
           putCompactionThreshold(user_id, model, threshold_percent),
-          entryOf(ctx, user_id, "compaction_threshold", before, { threshold_percent }),
+          writeAuditEntry(ctx, user_id, "compaction_threshold", before, { threshold_percent }),
         ],
   );
 };
@@ -98,7 +101,7 @@ export const setModelOverride = async (
   const { organization_id, user_id, context } = place;
   if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
   const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
-  const effort = mode === "model" ? effortOf(reasoning_effort) : undefined;
+  const effort = mode === "model" ? parseEffort(reasoning_effort) : undefined;
   const after =
     mode === "model" && model
       ? { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) }
@@ -129,7 +132,7 @@ export const setOrganizationModel = async (
     throw forbidden("Only administrators of the organization do this.");
   }
   const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
-  const effort = effortOf(reasoning_effort);
+  const effort = parseEffort(reasoning_effort);
   const after =
     model === undefined ? { mode } : { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) };
   const before = await readOrganizationModel(store, organization_id, context);
@@ -153,7 +156,7 @@ const modelNamed = (models: DomainContext["models"], id: string | undefined): st
   return model.id;
 };
 
-const entryOf = (
+const writeAuditEntry = (
   { clock }: DomainContext,
   user_id: string,
   target: string,

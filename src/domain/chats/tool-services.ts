@@ -18,7 +18,7 @@ import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/to
 import { ToolError } from "#src/tools/tool.ts";
 import { mayCreateChat, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
-import { usableManifest, versionOf } from "../builds/new-build.ts";
+import { loadVersion, usableManifest } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
@@ -32,7 +32,7 @@ import { mustAskIn } from "./starting-permissions.ts";
 
 const PAGE = 10;
 /** How long a tool waits for a workspace. */
-const MOST_MS = 20 * 60_000;
+const MAX_MS = 20 * 60_000;
 const LOOK_MS = 250;
 /** What a provisioner gets to start a dead agent again before the workspace is rebuilt. */
 const RESTART_MS = 15_000;
@@ -97,7 +97,7 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const caller = await this.#caller();
     const { template } = await templateAt(this.#ctx, id, caller);
-    const version = mayUseTemplate(caller, template) ? await versionOf(store, template.active_version_id) : undefined;
+    const version = mayUseTemplate(caller, template) ? await loadVersion(store, template.active_version_id) : undefined;
     if (!version) throw new ToolError("There is no such template.");
     const manifest = usableManifest(version, "invalid");
     return {
@@ -150,7 +150,7 @@ export class ChatToolServices implements ToolServices {
     const asItIs = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
     const isUp = asItIs && (await this.#isBack(workspace, caller, signal));
     if (!isUp) {
-      const rich_parameter_values = valuesOf(parameters);
+      const rich_parameter_values = toParameterValues(parameters);
       await createBuild(this.#ctx, workspace.id, { transition: "start", rich_parameter_values }, caller);
     }
     const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
@@ -220,7 +220,7 @@ export class ChatToolServices implements ToolServices {
     const body = {
       name,
       template_id: input.template_id,
-      rich_parameter_values: valuesOf(input.parameters ?? {}),
+      rich_parameter_values: toParameterValues(input.parameters ?? {}),
       ...(input.preset_id === undefined ? {} : { template_version_preset_id: input.preset_id }),
     };
     try {
@@ -264,7 +264,7 @@ export class ChatToolServices implements ToolServices {
     isThere: (workspace: Workspace) => boolean,
   ): Promise<Workspace> {
     const { clock } = this.#ctx;
-    const end = clock.monotonic() + MOST_MS;
+    const end = clock.monotonic() + MAX_MS;
     for (;;) {
       const workspace = await readWorkspace(this.#ctx, id, caller);
       if (!workspace) throw new ToolError("The workspace is gone.");
@@ -306,7 +306,7 @@ async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-const valuesOf = (parameters: Readonly<Record<string, string>>) =>
+const toParameterValues = (parameters: Readonly<Record<string, string>>) =>
   Object.entries(parameters).map(([name, value]) => ({ name, value }));
 
 const failed = (name: string, status: string): ToolError =>

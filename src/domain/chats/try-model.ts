@@ -2,7 +2,7 @@
 // other call, and belongs to no chat.
 import { conflict, notFound } from "#base/errors.ts";
 import type { TriedModel } from "#schema/chats/model-config.ts";
-import { chatErrorOf } from "#src/llm/failure.ts";
+import { toChatError } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -68,7 +68,7 @@ export const sayHello = async (
   } catch (error) {
     stop.throwIfAborted();
     const failure = signal.aborted ? signal.reason : error;
-    const { kind, message, detail } = chatErrorOf(failure, model, clock.now());
+    const { kind, message, detail } = toChatError(failure, model, clock.now());
     // Where the words already say why, those of the network would only repeat it; and who refuses a key may repeat the key.
     const isSaid =
       detail === undefined || kind === "auth" || (failure instanceof ModelError && failure.reason !== undefined);

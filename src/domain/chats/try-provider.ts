@@ -6,7 +6,7 @@ import { needsBaseUrl } from "#src/llm/adapters.ts";
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { ListProblem, listModels } from "#src/llm/model-list.ts";
 import type { DomainContext } from "../context.ts";
-import { baseUrlOf, keyOf, kindOf } from "./model-input.ts";
+import { parseBaseUrl, parseKey, parseKind } from "./model-input.ts";
 import { sayHello } from "./try-model.ts";
 
 const LIST_MS = 10_000;
@@ -21,7 +21,7 @@ export const tryProvider = async (
   user_id: string,
   stop: AbortSignal,
 ): Promise<TriedProvider> => {
-  const provider = await draftOf(deps, given);
+  const provider = await loadDraft(deps, given);
   let models: string[];
   const late = new AbortController();
   const timer = deps.clock.after(LIST_MS, () => late.abort());
@@ -51,17 +51,17 @@ const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model
 };
 
 /** The provider as it would be stored. A stored key never goes to another place than the one it was given for (rule MO-5). */
-const draftOf = async ({ modelSettings }: Deps, given: TryModelProvider): Promise<ConfiguredProvider> => {
+const loadDraft = async ({ modelSettings }: Deps, given: TryModelProvider): Promise<ConfiguredProvider> => {
   const { providers } = await modelSettings.catalog();
   const wanted = given.provider_id?.toLowerCase();
   const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
   if (wanted !== undefined && !stored) throw notFound();
-  const kind = stored?.provider ?? kindOf(given.provider ?? "");
-  const base_url = baseUrlOf(given.base_url ?? stored?.base_url ?? "", needsBaseUrl(kind));
-  const isSamePlace = stored !== undefined && originOf(base_url) === originOf(stored.base_url);
-  const key = given.api_key === undefined ? (isSamePlace ? stored.key() : "") : keyOf(given.api_key);
+  const kind = stored?.provider ?? parseKind(given.provider ?? "");
+  const base_url = parseBaseUrl(given.base_url ?? stored?.base_url ?? "", needsBaseUrl(kind));
+  const isSamePlace = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);
+  const key = given.api_key === undefined ? (isSamePlace ? stored.key() : "") : parseKey(given.api_key);
   const about = { id: stored?.id ?? uuid(), provider: kind, display_name: stored?.display_name ?? kind, enabled: true };
   return { ...about, base_url, has_api_key: key !== "", key: () => key };
 };
 
-const originOf = (base_url: string): string => (base_url === "" ? "" : new URL(base_url).origin);
+const getOrigin = (base_url: string): string => (base_url === "" ? "" : new URL(base_url).origin);

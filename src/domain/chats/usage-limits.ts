@@ -1,15 +1,15 @@
 // Spend limits: what administrators set, what somebody has left, and the refusal of what would spend more.
-import { exceededBy, spendingOf } from "#actors/chat/spending/limits.ts";
+import { exceededBy, loadSpending } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import {
-  deleteLimitOf,
+  deleteLimit,
   type LimitOwner,
   listLimits,
-  putLimitOf,
+  putLimit,
   putUsageLimit,
-  readLimitOf,
+  readLimit,
   readUsageLimit,
 } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -19,7 +19,7 @@ import { findOrganization } from "#db/users/organizations.ts";
 import { findUser } from "#db/users/users.ts";
 import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { priceOf } from "#src/llm/prices.ts";
+import { findPrice } from "#src/llm/prices.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
@@ -40,7 +40,7 @@ export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Prom
 
 /** What a user may spend, and has spent in the present period. */
 export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
-  const { period, limit, spent, from, to } = await spendingOf(ctx, user_id);
+  const { period, limit, spent, from, to } = await loadSpending(ctx, user_id);
   return {
     is_limited: limit !== null,
     period,
@@ -65,7 +65,7 @@ export const usageLimits = async (
   const { providers, models } = await modelSettings.list();
   const unpriced = models.filter((model) => {
     const provider = providers.find(({ id }) => id === model.provider_id);
-    return model.enabled && provider?.enabled && !priceOf(provider.provider, model.model, model.model_config.cost);
+    return model.enabled && provider?.enabled && !findPrice(provider.provider, model.model, model.model_config.cost);
   });
   const users = (await listLimits(store, "user")).map(async ({ id, micros }) => {
     const user = await store.get(findUser({ id }));
@@ -127,7 +127,7 @@ export const setUsageLimit = async (
 };
 
 /** Sets the limit of one user or group, or takes it away (undefined). 403; 404 for nobody, and for a limit that is not set. */
-export const setLimitOf = async (
+export const setLimit = async (
   { store, clock }: DomainContext,
   caller: UserCaller,
   { owner, named }: { readonly owner: LimitOwner; readonly named: string },
@@ -136,7 +136,7 @@ export const setLimitOf = async (
   checkAdmin(caller);
   const { id, organization_id } =
     owner === "user" ? await userNamed(store, named, caller) : await groupNamed(store, named, caller);
-  const before = await readLimitOf(store, owner, id);
+  const before = await readLimit(store, owner, id);
   if (micros === undefined && before === undefined) throw notFound();
   const limit = (spend_limit_micros: number | undefined) =>
     spend_limit_micros === undefined ? undefined : { spend_limit_micros };
@@ -146,7 +146,7 @@ export const setLimitOf = async (
       ? ({ resource_type: "user_chat_settings" } as const)
       : ({ resource_type: "chat_settings", organization_id } as const);
   await store.commit([
-    micros === undefined ? deleteLimitOf(owner, id) : putLimitOf(owner, id, micros),
+    micros === undefined ? deleteLimit(owner, id) : putLimit(owner, id, micros),
     audited({ ...about, ...whose, before: limit(before), after: limit(micros) }),
   ]);
 };

@@ -5,7 +5,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
 /** What is in force; the defaults while nothing is set. */
-export const overrideOf = async (
+export const loadOverride = async (
   { store }: Pick<DomainContext, "store">,
   organization_id: string,
   user_id: string,
@@ -26,7 +26,7 @@ export const wantedModel = async (
     mode,
     model_config_id,
     reasoning_effort = "",
-  } = await overrideOf(ctx, organization_id, caller.user_id, "root");
+  } = await loadOverride(ctx, organization_id, caller.user_id, "root");
   if (mode !== "model" || model_config_id === undefined || !ctx.models.resolve(model_config_id)) return undefined;
   return { model_config_id, reasoning_effort };
 };

@@ -10,7 +10,7 @@ import {
   endConnectionsAmong,
   endConnectionsBefore,
   endHeldConnections,
-  endHeldConnectionsOf,
+  endHeldConnectionsInPart,
   endReportedConnection,
   insertConnection,
   type NewConnectionRow,
@@ -43,11 +43,11 @@ export type NewConnection = ConnectedBy & {
 export type End = (reason: string, how?: { readonly at: number }) => void;
 
 /** New ones of an agent that are noted in a minute; of more there is one line in the server's log. */
-const MOST_A_MINUTE = 300;
+const MAX_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
 const LONGEST = 1024;
 /** Agents whose pace is known. */
-const MOST_AGENTS = 10_000;
+const MAX_AGENTS = 10_000;
 
 type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
 /** With the part of the workspace. */
@@ -124,7 +124,7 @@ export class ConnectionLogger {
     const but = JSON.stringify([...this.#held]);
     const ending = this.#ending();
     await Promise.all(
-      parts.map((part) => this.#store.commit([endHeldConnectionsOf({ ...ending, part, but })], undefined, part)),
+      parts.map((part) => this.#store.commit([endHeldConnectionsInPart({ ...ending, part, but })], undefined, part)),
     );
   }
 
@@ -159,7 +159,7 @@ export class ConnectionLogger {
     if (!this.#hasRoom(agent_id)) return NOTHING;
     const place = await findAgentById(this.#store, agent_id);
     if (!place) return NOTHING;
-    return { statements: [insertConnection(rowOf(id, at, place, connection))], part: place.part };
+    return { statements: [insertConnection(toRow(id, at, place, connection))], part: place.part };
   }
 
   #write(make: () => Promise<Written>): Promise<void> {
@@ -182,22 +182,22 @@ export class ConnectionLogger {
     const now = this.#clock.monotonic();
     let paced = this.#paces.get(agent_id);
     if (!paced || now - paced.since >= MINUTE_MS) {
-      if (this.#paces.size >= MOST_AGENTS) this.#paces.clear();
+      if (this.#paces.size >= MAX_AGENTS) this.#paces.clear();
       paced = { since: now, count: 0 };
       this.#paces.set(agent_id, paced);
     }
     paced.count += 1;
-    if (paced.count === MOST_A_MINUTE + 1) {
+    if (paced.count === MAX_PER_MINUTE + 1) {
       log("connections").warn("agent {agent_id} has more than {most} new connections a minute: the rest is not noted", {
         agent_id,
-        most: MOST_A_MINUTE,
+        most: MAX_PER_MINUTE,
       });
     }
-    return paced.count <= MOST_A_MINUTE;
+    return paced.count <= MAX_PER_MINUTE;
   }
 }
 
-const rowOf = (id: string, at: number, place: AgentPlace, connection: NewConnection): NewConnectionRow => {
+const toRow = (id: string, at: number, place: AgentPlace, connection: NewConnection): NewConnectionRow => {
   const { type, user_id, ip, user_agent, target = "", connection_id = null, status_code = null } = connection;
   return {
     id,

@@ -34,7 +34,7 @@ export const noteReported = async (ctx: Deps, agent_id: string, report: Reported
   // The server's own terminals are noted by the server, which knows for whom they are.
   if (ctx.dialer.network.isOwn(report.ip)) return;
   const by = whoAt(ctx, agent_id, report.ip);
-  await ctx.connections.reported({ agent_id, connection_id, at, ...by, ...kindOf(report) });
+  await ctx.connections.reported({ agent_id, connection_id, at, ...by, ...toKind(report) });
 };
 
 const whoAt = ({ tailnet }: Deps, agent_id: string, ip: string): ConnectedBy =>
@@ -48,7 +48,7 @@ const TYPES: Readonly<Record<string, ConnectionType>> = {
 };
 
 /** An editor that has no type of its own comes by SSH and says its name; our daemon says `port:8080` of ports. */
-const kindOf = ({ type = "ssh", app_name }: ReportedConnection): { type: ConnectionType; target: string } => {
+const toKind = ({ type = "ssh", app_name }: ReportedConnection): { type: ConnectionType; target: string } => {
   const name = app_name.toLowerCase().replaceAll("-", "_");
   const port = /^port:(\d{1,5})$/.exec(name)?.[1];
   if (port !== undefined) return { type: "port_forwarding", target: port };

@@ -27,7 +27,7 @@ type Rules = Readonly<Record<string, Rule>>;
 const NOWHERE = "";
 
 /** The workspace itself when it is named by its id; one that is not there is nobody's, so that nobody learns which are. */
-const workspaceOf = async (meant: Meant): Promise<access.WorkspaceTarget | undefined> => {
+const resolveWorkspace = async (meant: Meant): Promise<access.WorkspaceTarget | undefined> => {
   const { store, id, owner = NOWHERE, organization = NOWHERE } = meant;
   if (id !== undefined) return store.get(findWorkspace({ id }));
   return { id: NOWHERE, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
@@ -36,7 +36,7 @@ const workspaceOf = async (meant: Meant): Promise<access.WorkspaceTarget | undef
 const onWorkspace =
   (may: (caller: UserCaller, workspace: access.WorkspaceTarget) => boolean): Rule =>
   async (caller, meant) => {
-    const workspace = await workspaceOf(meant);
+    const workspace = await resolveWorkspace(meant);
     return workspace !== undefined && may(caller, workspace);
   };
 

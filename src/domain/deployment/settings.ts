@@ -1,6 +1,6 @@
 // The settings in effect and where each comes from, as `slipway config show` tells them: secrets are never among them (rule DP-3).
 import { shownSettings } from "#base/config/describe.ts";
-import { defaultOf, envOf, flagOf } from "#base/config/setting.ts";
+import { formatDefault, toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import type { DomainContext } from "../context.ts";
@@ -22,10 +22,10 @@ export const deploymentSettings = ({
     return {
       name,
       description: one.help,
-      flag: flagOf(name),
-      env: envOf(name),
+      flag: toFlag(name),
+      env: toVariableName(name),
       yaml: one.file === false ? "" : name,
-      default: defaultOf(one as never),
+      default: formatDefault(one as never),
       value,
       value_source: sources === undefined ? ("" as const) : SOURCES[from as keyof typeof SOURCES],
       value_origin: sources === undefined ? "" : origin,

@@ -279,7 +279,7 @@ export class Links {
     const { access_token, refresh_token, token_extra } = rest;
     const sealed: Sealed = { access_token, refresh_token, token_extra };
     return {
-      sealed_tokens: this.#options.encryption.seal(JSON.stringify(sealed), contextOf(user_id, provider.id)),
+      sealed_tokens: this.#options.encryption.seal(JSON.stringify(sealed), toSealContext(user_id, provider.id)),
       expires_at: expires_in === undefined ? null : now + Math.floor(expires_in * 1000),
       has_refresh_token: refresh_token !== "",
       updated_at: now,
@@ -287,7 +287,7 @@ export class Links {
   }
 
   #openAll({ user_id, provider_id, sealed_tokens }: LinkRow): Sealed {
-    return JSON.parse(this.#options.encryption.open(sealed_tokens, contextOf(user_id, provider_id))) as Sealed;
+    return JSON.parse(this.#options.encryption.open(sealed_tokens, toSealContext(user_id, provider_id))) as Sealed;
   }
 
   #open(row: LinkRow): Live {
@@ -296,4 +296,4 @@ export class Links {
   }
 }
 
-const contextOf = (user_id: string, provider_id: string): string => `external_auth:${user_id}:${provider_id}`;
+const toSealContext = (user_id: string, provider_id: string): string => `external_auth:${user_id}:${provider_id}`;

@@ -1,6 +1,6 @@
 // What those who manage a user may do about second factors: require one, and take all away from who has lost them.
 import { conflict, forbidden, invalid } from "#base/errors.ts";
-import { deleteFactorsOf } from "#db/second-factors.ts";
+import { deleteFactorsByUser } from "#db/second-factors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -46,7 +46,7 @@ export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: 
   await ctx.store.commit([
     isKeyStill({ id: caller.key_id, now: ctx.clock.now() }),
     ...(isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
-    ...deleteFactorsOf(user.id),
+    ...deleteFactorsByUser(user.id),
     factors.audited(user, { action: "delete", before: { kind: "all" }, additional: { reset: "by another" } }),
   ]);
 };

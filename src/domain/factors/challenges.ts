@@ -32,7 +32,7 @@ export class Challenges {
   offer(purpose: string, data: object, life_ms = LIFE_MS): Offered {
     const until = this.#clock.now() + life_ms;
     const state = JSON.stringify({ id: uuid(), until, data });
-    return { challenge: this.#encryption.seal(state, this.#contextOf(purpose)), expires_at: rfc3339(until) };
+    return { challenge: this.#encryption.seal(state, this.#toSealContext(purpose)), expires_at: rfc3339(until) };
   }
 
   /** What is in it; undefined when it was not made here for this purpose, is too old or was used. */
@@ -59,14 +59,14 @@ export class Challenges {
 
   #unsealed<T>(purpose: string, challenge: string): Opened<T> | undefined {
     try {
-      return JSON.parse(this.#encryption.open(challenge, this.#contextOf(purpose))) as Opened<T>;
+      return JSON.parse(this.#encryption.open(challenge, this.#toSealContext(purpose))) as Opened<T>;
     } catch (error) {
       if (error instanceof UnsealError) return undefined;
       throw error;
     }
   }
 
-  #contextOf(purpose: string): string {
+  #toSealContext(purpose: string): string {
     return `challenge:${purpose}:${this.#epoch}`;
   }
 }

@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 
 const FREE = 5;
 const FIRST_MS = 60_000;
-const LONGEST_MS = 3_600_000;
+const MAX_WAIT_MS = 3_600_000;
 const MAX_ACCOUNTS = 10_000;
 
 type Tries = { count: number; until: number };
@@ -29,7 +29,7 @@ export class CodeLimit {
         retry_after,
       });
     }
-    const wait = count + 1 < FREE ? 0 : Math.min(FIRST_MS * 2 ** (count + 1 - FREE), LONGEST_MS);
+    const wait = count + 1 < FREE ? 0 : Math.min(FIRST_MS * 2 ** (count + 1 - FREE), MAX_WAIT_MS);
     this.#tries.delete(user_id);
     this.#tries.set(user_id, { count: Math.min(count + 1, 100), until: now + wait });
     const oldest = this.#tries.size > MAX_ACCOUNTS ? this.#tries.keys().next().value : undefined;

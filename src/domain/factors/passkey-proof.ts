@@ -3,13 +3,13 @@ import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findPasskeyByCredential, listPasskeys, type Passkey, usePasskey } from "#db/users/passkeys.ts";
 import type { PasskeyChallenge } from "#schema/users/passkey.ts";
-import { askToProve, type Party, partyOf, proved } from "#src/authentication/webauthn.ts";
+import { askToProve, type Party, proved, toParty } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import type { Opened } from "./challenges.ts";
 
 /** 400 where browsers would refuse. */
 export const partyAt = ({ accessUrl }: DomainContext): Party => {
-  const party = partyOf(accessUrl);
+  const party = toParty(accessUrl);
   if (party) return party;
   throw new AppError("invalid", "Passkeys need a host name and https.", {
     detail: "Set access_url to an https URL with a name; on one machine, http://localhost will do.",

@@ -3,7 +3,7 @@ import type { Static } from "@sinclair/typebox";
 import { conflict, invalid, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { deleteRecoveryCodesOf } from "#db/second-factors.ts";
+import { deleteRecoveryCodesByUser } from "#db/second-factors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, updatePasskey } from "#db/users/passkeys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -23,7 +23,7 @@ const MOST = 20;
 type Begun = { readonly user_id: string; readonly challenge: string };
 
 /** Oldest first. */
-export const passkeysOf = (ctx: DomainContext, { id }: KnownUser): Promise<Passkey[]> =>
+export const loadPasskeys = (ctx: DomainContext, { id }: KnownUser): Promise<Passkey[]> =>
   ctx.store.all(listPasskeys({ user_id: id }));
 
 /** What the browser is asked to make. 409 when there are too many. */
@@ -33,7 +33,7 @@ export const beginPasskey = async (
   caller: UserCaller,
 ): Promise<PasskeyChallenge> => {
   await mustBeProved(ctx, caller);
-  const known = await passkeysOf(ctx, user);
+  const known = await loadPasskeys(ctx, user);
   if (known.length >= MOST) throw conflict(`There are ${MOST} passkeys already. Delete one first.`);
   const { options, challenge } = await askToRegister(partyAt(ctx), user, known);
   const begun: Begun = { user_id: user.id, challenge };
@@ -112,17 +112,17 @@ export const removePasskey = async (
   const before = await findOwn(ctx, user, id);
   await mustBeProved(ctx, caller);
   const now = ctx.clock.now();
-  const isLast = (await passkeysOf(ctx, user)).length === 1 && !(await ctx.accounts.factors.totp(user.id));
+  const isLast = (await loadPasskeys(ctx, user)).length === 1 && !(await ctx.accounts.factors.totp(user.id));
   await ctx.store.commit([
     isKeyStill({ id: caller.key_id, now }),
     { ...deletePasskey(before.id), expect: 1 },
-    ...(isLast ? [deleteRecoveryCodesOf(user.id)] : []),
+    ...(isLast ? [deleteRecoveryCodesByUser(user.id)] : []),
     passkeyEntry(user, { before }, now),
   ]);
 };
 
 const findOwn = async (ctx: DomainContext, user: KnownUser, id: string): Promise<Passkey> => {
-  const found = isUuid(id) ? (await passkeysOf(ctx, user)).find((one) => one.id === id.toLowerCase()) : undefined;
+  const found = isUuid(id) ? (await loadPasskeys(ctx, user)).find((one) => one.id === id.toLowerCase()) : undefined;
   if (!found) throw notFound();
   return found;
 };

@@ -8,7 +8,7 @@ import type { Store } from "#db/engine/store.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import {
   countRecoveryCodes,
-  deleteRecoveryCodesOf,
+  deleteRecoveryCodesByUser,
   findRecoveryCode,
   findTotpFactor,
   insertRecoveryCodes,
@@ -22,7 +22,7 @@ import { listPasskeys } from "#db/users/passkeys.ts";
 import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/users/second-factor.ts";
 import { newRecoveryCodes, recoveryCodeHash } from "#src/authentication/recovery-codes.ts";
-import { base32, SECRET_BYTES, stepOf } from "#src/authentication/totp.ts";
+import { base32, findStep, SECRET_BYTES } from "#src/authentication/totp.ts";
 import { Challenges } from "./challenges.ts";
 import { CodeLimit } from "./code-limit.ts";
 
@@ -77,7 +77,7 @@ export class SecondFactors {
 
   /** The step of a code made with a secret that is not stored yet. */
   stepOf(secret: string, code: string): number | undefined {
-    return stepOf(secret, plain(code), this.#deps.clock.now());
+    return findStep(secret, plain(code), this.#deps.clock.now());
   }
 
   /** `step`: whose code has proved that the app works. Refused as `constraint` when there is an app already. */
@@ -94,7 +94,7 @@ export class SecondFactors {
   async removeTotp(user: Person): Promise<Statement[]> {
     return [
       removeTotpFactor(user.id),
-      ...((await this.hasPasskeys(user.id)) ? [] : [deleteRecoveryCodesOf(user.id)]),
+      ...((await this.hasPasskeys(user.id)) ? [] : [deleteRecoveryCodesByUser(user.id)]),
       this.audited(user, { action: "delete", before: { kind: "totp" } }),
     ];
   }
@@ -108,7 +108,7 @@ export class SecondFactors {
     return {
       codes,
       statements: [
-        deleteRecoveryCodesOf(user.id),
+        deleteRecoveryCodesByUser(user.id),
         insertRecoveryCodes(rows),
         this.audited(user, { action: "write", before, after }),
       ],

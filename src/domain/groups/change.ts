@@ -48,7 +48,7 @@ export const createGroup = async (
     updated_at: now,
   };
   await store
-    .commit([insertGroup(group), entryOf(group, { action: "create", after: group, now })])
+    .commit([insertGroup(group), writeAuditEntry(group, { action: "create", after: group, now })])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   return { group, organization };
 };
@@ -68,8 +68,8 @@ export const changeGroup = async (
   }
   if (isAll && input.name && input.name !== group.name) throw invalidField("name", "this group cannot be renamed");
   if (!isAll && input.name) checkName(input.name);
-  const added = await idsOf(ctx, "add_users", add_users, caller);
-  const removed = await idsOf(ctx, "remove_users", remove_users, caller);
+  const added = await findIds(ctx, "add_users", add_users, caller);
+  const removed = await findIds(ctx, "remove_users", remove_users, caller);
   const both = added.find((id) => removed.includes(id));
   if (both !== undefined) throw invalidField("remove_users", "names somebody who is to be added");
   const now = ctx.clock.now();
@@ -87,7 +87,7 @@ export const changeGroup = async (
       ...added.map((id) => guardUser({ id })),
       ...addToGroup(added.map((user_id) => ({ group_id: group.id, organization_id: organization.id, user_id }))),
       ...removed.map((user_id) => takeFromGroup({ group_id: group.id, user_id })),
-      entryOf(group, { action: "write", ...(await changeOf(ctx, group, next, added, removed)), now }),
+      writeAuditEntry(group, { action: "write", ...(await describeChange(ctx, group, next, added, removed)), now }),
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") {
@@ -111,7 +111,7 @@ export const removeGroup = async (
   const members = await ctx.store.scan(listGroupMemberIds({ group_id: group.id }));
   await ctx.store.commit([
     ...deleteGroup(group.id),
-    entryOf(group, { action: "delete", before: group, now: ctx.clock.now() }),
+    writeAuditEntry(group, { action: "delete", before: group, now: ctx.clock.now() }),
   ]);
   for (const { user_id } of members) ctx.topics.publish("access_changed", user_id, {});
 };
@@ -128,7 +128,7 @@ const checkName = (name: string): void => {
   if (name.toLowerCase() === EVERYONE.toLowerCase()) throw invalidField("name", "This name is reserved.");
 };
 
-const idsOf = async (
+const findIds = async (
   { store }: DomainContext,
   field: string,
   named: readonly string[],
@@ -144,7 +144,7 @@ const idsOf = async (
 };
 
 /** Members are told by their ids, and only where they change. */
-const changeOf = async (
+const describeChange = async (
   { store }: DomainContext,
   before: GroupRow,
   after: GroupRow,
@@ -158,7 +158,7 @@ const changeOf = async (
   return { before: { ...before, members }, after: { ...after, members: next } };
 };
 
-const entryOf = ({ id, name, avatar_url, organization_id }: GroupRow, change: AuditedChange) =>
+const writeAuditEntry = ({ id, name, avatar_url, organization_id }: GroupRow, change: AuditedChange) =>
   audited({
     ...change,
     resource_type: "group",

@@ -9,7 +9,7 @@ import {
   findGroupByName,
   type GroupRow,
   listGroupMembers,
-  listGroupsOf,
+  listGroupsByOrganization,
 } from "#db/users/groups.ts";
 import { countMembers, listMembers } from "#db/users/members.ts";
 import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
@@ -31,7 +31,7 @@ export const isEveryone = (group: Pick<GroupRow, "id" | "organization_id">): boo
   group.id === group.organization_id;
 
 /** The group of all members as long as nothing of it was set. */
-const everyoneOf = ({ id, created_at }: OrganizationRow): GroupRow => ({
+const makeEveryoneGroup = ({ id, created_at }: OrganizationRow): GroupRow => ({
   id,
   organization_id: id,
   name: EVERYONE,
@@ -47,7 +47,7 @@ export const findGroupFor = async (store: Store, id: string, caller: UserCaller)
   const row = await store.get(findGroup({ id: id.toLowerCase() }));
   const organization = await store.get(findOrganization({ id: row?.organization_id ?? id.toLowerCase() }));
   if (!organization || !maySeeGroups(caller, organization.id)) throw notFound();
-  return { group: row ?? everyoneOf(organization), organization };
+  return { group: row ?? makeEveryoneGroup(organization), organization };
 };
 
 /** By id or name within an organization the caller may see. 404. */
@@ -66,13 +66,13 @@ export const findNamedGroup = async (
 };
 
 /** The groups of an organization: that of all members, then the others by name. */
-export const groupsOf = async (store: Store, organization: OrganizationRow): Promise<GroupRow[]> => {
-  const rows = await store.all(listGroupsOf({ organization_id: organization.id }));
-  const everyone = rows.find(isEveryone) ?? everyoneOf(organization);
+export const listGroups = async (store: Store, organization: OrganizationRow): Promise<GroupRow[]> => {
+  const rows = await store.all(listGroupsByOrganization({ organization_id: organization.id }));
+  const everyone = rows.find(isEveryone) ?? makeEveryoneGroup(organization);
   return [everyone, ...rows.filter((row) => !isEveryone(row))];
 };
 
-const MOST_MEMBERS = 1000;
+const MAX_MEMBERS = 1000;
 
 /** As the caller may see it. */
 export const presentGroup = async (
@@ -80,7 +80,7 @@ export const presentGroup = async (
   { group, organization }: FoundGroup,
   caller: UserCaller,
 ): Promise<Group> => {
-  const { users, count } = await membersOf(store, group, caller, { limit: MOST_MEMBERS, offset: 0 });
+  const { users, count } = await loadMembersPage(store, group, caller, { limit: MAX_MEMBERS, offset: 0 });
   return {
     id: group.id,
     name: group.name,
@@ -97,7 +97,7 @@ export const presentGroup = async (
 };
 
 /** A page of its members by username, and how many there are. Those who may not read members see only themselves. */
-export const membersOf = async (
+export const loadMembersPage = async (
   store: Store,
   group: GroupRow,
   caller: UserCaller,

@@ -1,5 +1,5 @@
 // What somebody's workspaces cost a day in an organization, for themselves and for those who look after members.
-import { quotaOf } from "#actors/workspace/quota.ts";
+import { computeQuota } from "#actors/workspace/quota.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceQuota } from "#schema/users/group.ts";
 import type { DomainContext } from "../context.ts";
@@ -13,6 +13,6 @@ export const findQuota = async (
   caller: UserCaller,
 ): Promise<WorkspaceQuota> => {
   const { user_id } = await findMember(ctx, organization_id, user, caller);
-  const { consumed, budget } = await quotaOf(ctx.store, { organization_id, owner_id: user_id });
+  const { consumed, budget } = await computeQuota(ctx.store, { organization_id, owner_id: user_id });
   return { credits_consumed: consumed, budget };
 };

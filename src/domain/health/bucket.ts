@@ -9,7 +9,7 @@ const WAIT_MS = 3000;
 export const bucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   const name = "uploads";
   // Loaded only here: one server needs none of it.
-  const [{ bucketOf, strangeBucket }, { keptObjects }] = await Promise.all([
+  const [{ makeBucket: bucketOf, strangeBucket }, { keptObjects }] = await Promise.all([
     import("#db/pg/uploads.ts"),
     import("#db/pg/kept-objects.ts"),
   ]);

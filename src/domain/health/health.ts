@@ -12,7 +12,7 @@ import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
 import { presetsKeptReady } from "./prebuilds.ts";
-import { reportOf, type Seen } from "./report.ts";
+import { makeReport, type Seen } from "./report.ts";
 
 const KEPT_MS = 60_000;
 const ANSWER_MS = 5_000;
@@ -51,7 +51,7 @@ export class Health {
       });
     }
     const { dismissed_healthchecks } = await readHealthSettings(this.#deps.store);
-    return reportOf(await this.#seen, new Set(dismissed_healthchecks));
+    return makeReport(await this.#seen, new Set(dismissed_healthchecks));
   }
 
   async #look(): Promise<Seen> {

@@ -1,5 +1,5 @@
 // The check of `slipway doctor` that tries the consumer of lifecycle hooks.
-import { consumerOf } from "#actors/hooks/open.ts";
+import { makeConsumer } from "#actors/hooks/open.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
@@ -8,7 +8,7 @@ import type { Finding } from "./finding.ts";
 /** Asks the consumer of lifecycle hooks, as the server would. */
 export const hookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const name = "hooks";
-  const consumer = consumerOf(config);
+  const consumer = makeConsumer(config);
   if (!consumer) return [];
   if (!config.hook_enabled) return [{ name, status: "warn", detail: "switched off by hook_enabled" }];
   const problem = await probeConsumer(clock, consumer);

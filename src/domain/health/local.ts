@@ -50,7 +50,7 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
     const reached = can("x", [folder, program]);
     const missed = [folder, program].find((path) => !reached.includes(path));
     if (missed !== undefined) return wrong(`${user.name} cannot reach ${missed}`);
-    const read = can("r", secretsOf(config));
+    const read = can("r", listSecrets(config));
     if (read.length > 0) return wrong(`${user.name} can read ${read.join(", ")}: take that right away`);
     return [{ name: title, status: "ok", detail: `${user.name}, who cannot read the server's files` }];
   } catch (error) {
@@ -60,7 +60,7 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
 };
 
 /** Where the server keeps what nobody else may read. */
-const secretsOf = ({ data_dir, config, tls_key_file, backup_dir }: Config): string[] => {
+const listSecrets = ({ data_dir, config, tls_key_file, backup_dir }: Config): string[] => {
   const kept = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
   return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir].filter(
     (path) => path !== undefined,

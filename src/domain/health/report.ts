@@ -20,7 +20,7 @@ export type Seen = {
   readonly workers: readonly { readonly name: string; readonly running: number }[];
 };
 
-export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthReport => {
+export const makeReport = (seen: Seen, dismissed: ReadonlySet<string>): HealthReport => {
   const { access, database, socket, relay, workers } = seen;
   const findings = seen.findings.map(({ name, status, detail }) => ({
     name,
@@ -30,22 +30,22 @@ export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthRepo
   }));
   const sections = {
     access_url: {
-      ...sectionOf(dismissed.has("AccessURL"), access.error),
+      ...makeSection(dismissed.has("AccessURL"), access.error),
       access_url: access.url,
       reachable: access.error === undefined,
       status_code: access.status,
       healthz_response: access.text,
     },
     database: {
-      ...sectionOf(dismissed.has("Database"), database.error, slow(database.ms)),
+      ...makeSection(dismissed.has("Database"), database.error, slow(database.ms)),
       reachable: database.error === undefined,
       threshold_ms: DATABASE_THRESHOLD_MS,
       latency: `${database.ms.toFixed(3)}ms`,
       latency_ms: database.ms,
     },
-    derp: { ...sectionOf(dismissed.has("DERP"), socket.error), ...relay },
-    websocket: { ...sectionOf(dismissed.has("Websocket"), socket.error), code: socket.error === undefined ? 101 : 0 },
-    provisioner_daemons: { ...sectionOf(dismissed.has("ProvisionerDaemons"), undefined), items: [...workers] },
+    derp: { ...makeSection(dismissed.has("DERP"), socket.error), ...relay },
+    websocket: { ...makeSection(dismissed.has("Websocket"), socket.error), code: socket.error === undefined ? 101 : 0 },
+    provisioner_daemons: { ...makeSection(dismissed.has("ProvisionerDaemons"), undefined), items: [...workers] },
   };
   const counting = [...findings, ...Object.values(sections)].filter((one) => !one.dismissed);
   const worst = Math.max(0, ...counting.map((one) => ORDER.indexOf(one.severity)));
@@ -55,7 +55,7 @@ export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthRepo
 
 type Warning = { readonly code: string; readonly message: string };
 
-const sectionOf = (dismissed: boolean, error: string | undefined, warnings: Warning[] = []) => ({
+const makeSection = (dismissed: boolean, error: string | undefined, warnings: Warning[] = []) => ({
   healthy: error === undefined,
   dismissed,
   warnings,

@@ -4,7 +4,7 @@ import { listTemplates } from "#db/templates/templates.ts";
 import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
 import type { BuildInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { edgesOf, type Interval, type Range, stretchesOf } from "./range.ts";
+import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
 
 const NONE: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
 
@@ -23,8 +23,8 @@ export const buildInsights = async (
   interval: Interval,
   templates: readonly string[] | undefined,
 ): Promise<BuildInsights> => {
-  const edges = edgesOf(range, interval);
-  const of = { ...stretchesOf(range, interval), templates };
+  const edges = listEdges(range, interval);
+  const of = { ...toStretches(range, interval), templates };
   const [[all = NONE], stretches, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", of)),
     store.scan(sumBuilds("stretch", of)),

@@ -9,11 +9,11 @@ import {
 } from "#db/chats/spend-figures.ts";
 import type { ChatInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { edgesOf, type Interval, type Range, stretchesOf } from "./range.ts";
+import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
 
 const NOBODY = { users: 0, chats: 0, ...NOTHING_SPENT };
 
-const tokensOf = (sums: SpendFigures): number =>
+const sumTokens = (sums: SpendFigures): number =>
   sums.input_tokens + sums.output_tokens + sums.cache_read_tokens + sums.cache_creation_tokens;
 
 const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
@@ -29,9 +29,9 @@ export const chatInsights = async (
   range: Range,
   interval: Interval,
 ): Promise<ChatInsights> => {
-  const edges = edgesOf(range, interval);
+  const edges = listEdges(range, interval);
   const count = edges.length - 1;
-  const of = stretchesOf(range, interval);
+  const of = toStretches(range, interval);
   const [[all = NOBODY], stretches, cells] = await Promise.all([
     store.scan(sumAllSpend(of)),
     store.scan(sumSpendByStretch(of)),
@@ -42,7 +42,7 @@ export const chatInsights = async (
   for (const { slot, model_config_id, model, display_name, ...sums } of cells) {
     const found = models.get(model_config_id);
     const intervals = found?.intervals ?? Array.from({ length: count }, () => ({ tokens: 0, total_cost_micros: 0 }));
-    intervals[slot] = { tokens: tokensOf(sums), total_cost_micros: sums.total_cost_micros };
+    intervals[slot] = { tokens: sumTokens(sums), total_cost_micros: sums.total_cost_micros };
     models.set(model_config_id, {
       model_config_id,
       model,
@@ -61,7 +61,7 @@ export const chatInsights = async (
         end_time: rfc3339(edges[at + 1] ?? start),
         ...(known.get(at) ?? NOBODY),
       })),
-      models: [...models.values()].sort((a, b) => tokensOf(b) - tokensOf(a)),
+      models: [...models.values()].sort((a, b) => sumTokens(b) - sumTokens(a)),
     },
   };
 };

@@ -1,19 +1,19 @@
 // Distinct users of each of the last sixty days and today: of the deployment, and of one template (facts/platform 6.2).
 import { rfc3339 } from "#base/clock.ts";
 import type { DomainContext } from "../context.ts";
-import { DAY_MS, fixedZone, offsetOf, wrongQuery } from "./zones.ts";
+import { DAY_MS, fixedZone, parseOffset, wrongQuery } from "./zones.ts";
 
 const DAYS = 60;
 
 /** Whole hours from UTC. Clients of the upstream kind may leave the offset out; 400 for others. */
 export const daysFrom = (tz_offset: string | undefined, { compat }: { readonly compat: boolean }): number => {
-  const hours = offsetOf(tz_offset) ?? (compat ? 0 : undefined);
+  const hours = parseOffset(tz_offset) ?? (compat ? 0 : undefined);
   if (hours === undefined) throw wrongQuery("tz_offset", "is required");
   return hours;
 };
 
 /** The answer's text, of all templates or of some. */
-export const dausOf = async (
+export const loadDaus = async (
   ctx: DomainContext,
   { hours, templates }: { hours: number; templates?: string[] },
 ): Promise<Response> => {

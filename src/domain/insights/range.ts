@@ -21,7 +21,7 @@ const TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Z
 
 type Moment = { readonly ms: number; readonly offset: number };
 
-const momentOf = (field: string, text: string | undefined): Moment => {
+const parseMoment = (field: string, text: string | undefined): Moment => {
   if (text === undefined || text === "") throw wrongQuery(field, "is required");
   const [, date, hours, minutes, seconds, fraction = "0", zone = "Z"] = TIME.exec(text) ?? [];
   // A plus that was not escaped has become a blank.
@@ -38,9 +38,9 @@ const momentOf = (field: string, text: string | undefined): Moment => {
 const ofDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DAY_MS) % DAY_MS;
 
 /** `start_time` and `end_time` of a query. */
-export const rangeOf = (query: { start_time?: string; end_time?: string }, now: number): Range => {
-  const start = momentOf("start_time", query.start_time);
-  const end = momentOf("end_time", query.end_time);
+export const parseRange = (query: { start_time?: string; end_time?: string }, now: number): Range => {
+  const start = parseMoment("start_time", query.start_time);
+  const end = parseMoment("end_time", query.end_time);
   if (start.ms > now) throw wrongQuery("start_time", "must not be in the future");
   const nextHour = Math.floor((now + end.offset) / HOUR_MS) * HOUR_MS + HOUR_MS - end.offset;
   if (end.ms > nextHour) throw wrongQuery("end_time", "must not be in the future");
@@ -60,20 +60,20 @@ export const rangeOf = (query: { start_time?: string; end_time?: string }, now: 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The length of a day or a week in milliseconds. */
-const stepOf = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
+const toStep = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
 
 /** A range with the length of its days or weeks, as queries count them. */
-export const stretchesOf = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
+export const toStretches = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
   from,
   to,
-  step: stepOf(interval),
+  step: toStep(interval),
   changed_at: changedAt,
   forward,
 });
 
 /** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
-export const edgesOf = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {
-  const step = stepOf(interval);
+export const listEdges = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {
+  const step = toStep(interval);
   const rest = (to + forward - from) % step;
   if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
     throw wrongQuery("interval", "week needs a range whose last part has at least six days, or ends today");

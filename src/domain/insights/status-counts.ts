@@ -4,13 +4,13 @@ import { rfc3339 } from "#base/clock.ts";
 import { listStatusChanges } from "#db/reports/usage/usage.ts";
 import { USER_STATUSES } from "#schema/users/user.ts";
 import type { DomainContext } from "../context.ts";
-import { fixedZone, HOUR_MS, namedZone, offsetOf, wrongQuery, type Zone } from "./zones.ts";
+import { fixedZone, HOUR_MS, namedZone, parseOffset, wrongQuery, type Zone } from "./zones.ts";
 
 const DAYS = 60;
 
 /** By name with daylight saving, by offset with days of 24 hours, else UTC. 400 for both. */
-export const zoneOf = ({ timezone, tz_offset }: { timezone?: string; tz_offset?: string }): Zone => {
-  const hours = offsetOf(tz_offset);
+export const parseZone = ({ timezone, tz_offset }: { timezone?: string; tz_offset?: string }): Zone => {
+  const hours = parseOffset(tz_offset);
   if (timezone === undefined || timezone === "") return fixedZone(hours ?? 0);
   if (hours !== undefined) throw wrongQuery("tz_offset", "must not be given together with timezone");
   return namedZone(timezone);

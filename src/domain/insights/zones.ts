@@ -12,7 +12,7 @@ export const wrongQuery = (field: string, detail: string) =>
   invalid("A query parameter has an invalid value.", [{ field, detail }]);
 
 /** Whole hours from UTC, -12 to 14. Undefined when there is none. */
-export const offsetOf = (text: string | undefined): number | undefined => {
+export const parseOffset = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const hours = /^-?\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (hours >= -12 && hours <= 14) return hours;
@@ -29,7 +29,7 @@ export const fixedZone = (hours: number): Zone => ({
 
 /** Of an IANA name; 400 for what is none. */
 export const namedZone = (name: string): Zone => {
-  const format = formatOf(name);
+  const format = makeFormat(name);
   const dayOf = (ms: number): number => {
     const parts: Record<string, number> = {};
     for (const { type, value } of format.formatToParts(ms)) parts[type] = Number(value);
@@ -57,7 +57,7 @@ type Moment = { readonly ms: number; readonly offset: number };
 export const changeBetween = (start: Moment, end: Moment): number | undefined => {
   const changes = new Map<number, number>();
   for (const name of Intl.supportedValuesOf("timeZone")) {
-    const offsetAt = offsetsOf(name);
+    const offsetAt = findOffsets(name);
     if (offsetAt(start.ms) !== start.offset || offsetAt(end.ms) !== end.offset) continue;
     let [low, high] = [Math.floor(start.ms / STEP_MS), Math.ceil(end.ms / STEP_MS)];
     while (high - low > 1) {
@@ -73,7 +73,7 @@ export const changeBetween = (start: Moment, end: Moment): number | undefined =>
 };
 
 /** The offset from UTC at any time, in milliseconds. */
-const offsetsOf = (timeZone: string): ((ms: number) => number) => {
+const findOffsets = (timeZone: string): ((ms: number) => number) => {
   const format = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, timeZoneName: "longOffset" });
   return (ms) => {
     const text = format.formatToParts(ms).find(({ type }) => type === "timeZoneName")?.value ?? "";
@@ -82,7 +82,7 @@ const offsetsOf = (timeZone: string): ((ms: number) => number) => {
   };
 };
 
-const formatOf = (timeZone: string): Intl.DateTimeFormat => {
+const makeFormat = (timeZone: string): Intl.DateTimeFormat => {
   try {
     // Offsets such as +02:00 are taken by the runtime, too, but they are no names of zones.
     if (!/^[A-Za-z]/.test(timeZone)) throw new RangeError();

@@ -10,7 +10,7 @@ import { insertMember } from "#db/users/members.ts";
 import { findOrganization } from "#db/users/organizations.ts";
 import { insertUser, isStillOwner, type User } from "#db/users/users.ts";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
-import { partyOf } from "#src/authentication/webauthn.ts";
+import { toParty } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
 import { userMade } from "../users/audit.ts";
@@ -40,7 +40,7 @@ export const invitationFor = async (
 };
 
 /** Returns the inviter with the rights that they have now. 403 when they could not give this any more. */
-const giverOf = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
+const loadInviter = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
   const inviter = await asCaller(store, row.invited_by);
   if (inviter && whyNotGive(inviter, row) === undefined) return inviter;
   throw new AppError("forbidden", "The person who invited you may no longer give what the invitation promises.", {
@@ -51,7 +51,7 @@ const giverOf = async ({ store }: Pick<DomainContext, "store">, row: InvitationR
 /** What the invited person is shown before they decide. */
 export const openInvitation = async (ctx: DomainContext, token: string): Promise<OpenInvitation> => {
   const row = await invitationFor(ctx, token);
-  const inviter = await giverOf(ctx, row);
+  const inviter = await loadInviter(ctx, row);
   const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
   const roles = [
     ...row.roles.map((role) => presentRole(role)),
@@ -65,7 +65,7 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
     roles: roles.map(({ display_name }) => display_name),
     invited_by: inviter.username,
     expires_at: rfc3339(row.expires_at),
-    passkey: partyOf(ctx.accessUrl) !== undefined,
+    passkey: toParty(ctx.accessUrl) !== undefined,
     providers: ctx.oidc.all.map(({ setting, name }) => ({ id: setting.id, name, icon: setting.icon ?? "" })),
   };
 };
@@ -73,13 +73,13 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
 type Newcomer = Pick<User, "id" | "username" | "name" | "login_type" | "password_hash">;
 
 /** The account that an invitation makes, and the batch that makes it: refused as `stale` when the invitation was used meanwhile. */
-export const accountOf = async (
+export const makeAccount = async (
   ctx: DomainContext,
   row: InvitationRow,
   newcomer: Newcomer,
 ): Promise<{ readonly user: User; readonly statements: readonly Statement[] }> => {
   const { store } = ctx;
-  const inviter = await giverOf(ctx, row);
+  const inviter = await loadInviter(ctx, row);
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
   const { organization_id, organization_roles } = row;

@@ -34,7 +34,7 @@ const MAX_PENDING = 1_000;
 /** Expired invitations are shown for so long, so that they can be sent again. */
 const KEPT_MS = 30 * 86_400_000;
 
-const entryOf = (
+const writeAuditEntry = (
   { id, email, organization_id }: InvitationRow,
   change: AuditedChange & Pick<AuditEntry, "additional">,
 ): Statement => audited({ ...change, resource_type: "invitation", resource_id: id, target: email, organization_id });
@@ -43,7 +43,7 @@ const entryOf = (
 export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input: InviteRequest): Promise<Invited> => {
   const { store, clock, mailer } = ctx;
   mustInviteSomewhere(caller);
-  const { organization, gift } = await giftOf(ctx, caller, input);
+  const { organization, gift } = await checkRequest(ctx, caller, input);
   mustBeAbleToGive(caller, gift);
   const now = clock.now();
   const { people, skipped, replaced } = await newcomers(ctx, input.people);
@@ -72,7 +72,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
       deleteOldInvitations({ before: now - KEPT_MS }),
       ...replaced.map(({ id }) => deleteInvitation(id)),
       ...made.map(({ row }) => insertInvitation(row)),
-      ...made.map(({ row }) => entryOf(row, { now, action: "create", after: row })),
+      ...made.map(({ row }) => writeAuditEntry(row, { now, action: "create", after: row })),
     ];
     await store.commit(statements).catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
@@ -96,7 +96,7 @@ const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organ
 };
 
 /** What is asked for, checked. 400 naming the field. */
-const giftOf = async (
+const checkRequest = async (
   { store }: DomainContext,
   caller: UserCaller,
   input: InviteRequest,
@@ -202,7 +202,7 @@ export const resendInvitation = async (
   const row = { ...before, ...patch };
   await ctx.store.commit([
     updateInvitation(row.id, patch, { expect: 1 }),
-    entryOf(row, { now, action: "write", before: before, after: row, additional: { sent: isMailed } }),
+    writeAuditEntry(row, { now, action: "write", before: before, after: row, additional: { sent: isMailed } }),
   ]);
   const outgoing = { row, token, inviter: caller.username };
   if (isMailed) sendLinks(ctx, [outgoing]);
@@ -214,7 +214,7 @@ export const resendInvitation = async (
 export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await findVisible(ctx, caller, id);
   const gone = { ...deleteInvitation(row.id), expect: 1 };
-  const entry = entryOf(row, { now: ctx.clock.now(), action: "delete", before: row });
+  const entry = writeAuditEntry(row, { now: ctx.clock.now(), action: "delete", before: row });
   await ctx.store.commit([gone, entry]).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
     throw notFound();

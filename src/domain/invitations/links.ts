@@ -20,7 +20,7 @@ export const linkTo = ({ accessUrl }: Pick<DomainContext, "accessUrl">, token: s
 
 export type Outgoing = { readonly row: InvitationRow; readonly token: string; readonly inviter: string };
 
-const textOf = (ctx: DomainContext, { row, token, inviter }: Outgoing): string =>
+const formatText = (ctx: DomainContext, { row, token, inviter }: Outgoing): string =>
   [
     `${row.name === "" ? "Hello" : `Hello ${row.name}`},`,
     `${inviter} invited you to ${ctx.accessUrl.host}. Open this link to create your account:`,
@@ -41,7 +41,7 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
   const mail = {
     to,
     subject: `${one.inviter} invited you to ${ctx.accessUrl.host}`,
-    text: textOf(ctx, one),
+    text: formatText(ctx, one),
     id: uuid(),
   };
   const noted = await ctx.mailer.send(mail).then(

@@ -1,8 +1,8 @@
 // Whether members of an organization can make a workspace at all: somebody who invites people is told when they cannot.
-import { listTemplatesOf } from "#db/templates/templates.ts";
+import { listTemplatesByOrganization } from "#db/templates/templates.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
-import { groupAclOf } from "../templates/access-list.ts";
+import { getGroupAcl } from "../templates/access-list.ts";
 
 /** True when at least one template is given to all members and can be started by them. */
 export const hasTemplateForMembers = async (
@@ -10,11 +10,11 @@ export const hasTemplateForMembers = async (
   organization_id: string,
 ): Promise<boolean> => {
   const membersHaveLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, []);
-  const rows = await store.scan(listTemplatesOf({ organization_id }));
+  const rows = await store.scan(listTemplatesByOrganization({ organization_id }));
   return rows.some(
     (template) =>
       template.deprecation_message === "" &&
-      groupAclOf(template)[organization_id] !== undefined &&
+      getGroupAcl(template)[organization_id] !== undefined &&
       (template.provisioner !== LOCAL_PROVISIONER || membersHaveLocal),
   );
 };

@@ -17,24 +17,24 @@ export type McpSecrets = {
 
 type Deps = { readonly encryption: Encryption; readonly links: Links };
 
-const contextOf = (id: string): string => `mcp_server:${id}`;
+const toSealContext = (id: string): string => `mcp_server:${id}`;
 
 /** Empty for no secrets. */
 export const sealSecrets = (encryption: Encryption, id: string, secrets: McpSecrets): string =>
-  Object.keys(secrets).length === 0 ? "" : encryption.seal(JSON.stringify(secrets), contextOf(id));
+  Object.keys(secrets).length === 0 ? "" : encryption.seal(JSON.stringify(secrets), toSealContext(id));
 
 export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpServerRow): McpSecrets =>
-  sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, contextOf(id))) as McpSecrets);
+  sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, toSealContext(id))) as McpSecrets);
 
 /** Under which name people's sign-ins at the server are kept. */
-export const providerIdOf = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
+export const toProviderId = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
 
 /** The server as somewhere to sign in; undefined when one need not. */
 export const oauthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
   const { oauth2, auth_type, display_name, icon } = server;
   if (auth_type !== "oauth2" || !oauth2) return undefined;
   return {
-    id: providerIdOf(server),
+    id: toProviderId(server),
     type: "generic",
     base_url: "",
     client_id: oauth2.client_id,
@@ -63,15 +63,15 @@ export const mcpAccess =
     });
     if (!headers) return undefined;
     const provider = oauthProvider(encryption, server);
-    if (!provider) return targetOf(server, headers);
+    if (!provider) return toTarget(server, headers);
     const renew = async () => {
       const live = await links.renewed(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
-      return live && targetOf(server, bearer(live.access_token));
+      return live && toTarget(server, bearer(live.access_token));
     };
-    return { ...targetOf(server, headers), renew };
+    return { ...toTarget(server, headers), renew };
   };
 
-const targetOf = (
+const toTarget = (
   { id, version, url, transport }: McpServerRow,
   headers: Readonly<Record<string, string>>,
 ): McpTarget => ({

@@ -22,7 +22,7 @@ const RESERVED = new Set([
 ]);
 const HEADERS_BYTES = 16_384;
 
-export const slugOf = (text: string): string => {
+export const parseSlug = (text: string): string => {
   if (SLUG.test(text) && text.length <= 32) return text;
   throw invalidField(
     "slug",
@@ -30,13 +30,13 @@ export const slugOf = (text: string): string => {
   );
 };
 
-const wordOf = <const W extends readonly string[]>(words: W, field: string, text: string): W[number] => {
+const parseWord = <const W extends readonly string[]>(words: W, field: string, text: string): W[number] => {
   const word = words.find((one) => one === text);
   if (word !== undefined) return word;
   throw invalidField(field, `must be one of ${words.join(", ")}`);
 };
 
-const urlOf = (field: string, text: string): string => {
+const parseUrl = (field: string, text: string): string => {
   const wrong = (detail: string): AppError => invalidField(field, detail);
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw wrong("must be an http or https URL");
@@ -45,35 +45,35 @@ const urlOf = (field: string, text: string): string => {
   return url.href;
 };
 
-const headerOf = (field: string, name: string): string => {
+const parseHeader = (field: string, name: string): string => {
   if (HEADER.test(name) && !RESERVED.has(name.toLowerCase())) return name;
   throw invalidField(field, `"${name.slice(0, 64)}" is no header that can be set`);
 };
 
 const isValue = (text: string): boolean => /^[\x20-\x7e]*$/.test(text) && text.trim() === text;
 
-export const headersOf = (given: Readonly<Record<string, string>>): Record<string, string> => {
+export const parseHeaders = (given: Readonly<Record<string, string>>): Record<string, string> => {
   const entries = Object.entries(given).map(([name, value]) => {
     if (!isValue(value))
       throw invalidField("custom_headers", `the value of "${name.slice(0, 64)}" must be printable ASCII`);
-    return [headerOf("custom_headers", name), value] as const;
+    return [parseHeader("custom_headers", name), value] as const;
   });
   if (JSON.stringify(entries).length > HEADERS_BYTES) throw invalidField("custom_headers", "are too long");
   return Object.fromEntries(entries);
 };
 
-export const secretOf = (field: string, text: string): string => {
+export const parseSecret = (field: string, text: string): string => {
   if (isValue(text)) return text;
   throw invalidField(field, "must be printable ASCII without blanks around it");
 };
 
-const oauthOf = ({ client_id, auth_url, token_url, scopes }: McpOAuth): McpOAuth => {
+const parseOAuth = ({ client_id, auth_url, token_url, scopes }: McpOAuth): McpOAuth => {
   if (client_id.trim() === "") throw invalidField("oauth2.client_id", "must not be empty");
   return {
     client_id: client_id.trim(),
     scopes,
-    auth_url: urlOf("oauth2.auth_url", auth_url),
-    token_url: urlOf("oauth2.token_url", token_url),
+    auth_url: parseUrl("oauth2.auth_url", auth_url),
+    token_url: parseUrl("oauth2.token_url", token_url),
   };
 };
 
@@ -96,26 +96,27 @@ type Columns = Pick<
 >;
 
 /** The columns after the change; what is not given stays. */
-export const columnsOf = (before: Columns, given: UpdateMcpServer): Columns => {
+export const toColumns = (before: Columns, given: UpdateMcpServer): Columns => {
   const text = (field: "display_name" | "description", otherwise: string): string => given[field]?.trim() ?? otherwise;
   const after: Columns = {
     display_name: text("display_name", before.display_name) || before.display_name,
     description: text("description", before.description),
-    icon: given.icon === undefined ? before.icon : given.icon === "" ? "" : urlOf("icon", given.icon),
-    url: given.url === undefined ? before.url : urlOf("url", given.url),
-    transport: given.transport === undefined ? before.transport : wordOf(MCP_TRANSPORTS, "transport", given.transport),
-    auth_type: given.auth_type === undefined ? before.auth_type : wordOf(MCP_AUTHS, "auth_type", given.auth_type),
+    icon: given.icon === undefined ? before.icon : given.icon === "" ? "" : parseUrl("icon", given.icon),
+    url: given.url === undefined ? before.url : parseUrl("url", given.url),
+    transport:
+      given.transport === undefined ? before.transport : parseWord(MCP_TRANSPORTS, "transport", given.transport),
+    auth_type: given.auth_type === undefined ? before.auth_type : parseWord(MCP_AUTHS, "auth_type", given.auth_type),
     api_key_header:
       given.api_key_header === undefined
         ? before.api_key_header
-        : headerOf("api_key_header", given.api_key_header || "Authorization"),
-    oauth2: given.oauth2 === undefined ? before.oauth2 : oauthOf(given.oauth2),
+        : parseHeader("api_key_header", given.api_key_header || "Authorization"),
+    oauth2: given.oauth2 === undefined ? before.oauth2 : parseOAuth(given.oauth2),
     tool_allow_list: given.tool_allow_list ?? before.tool_allow_list,
     tool_deny_list: given.tool_deny_list ?? before.tool_deny_list,
     availability:
       given.availability === undefined
         ? before.availability
-        : wordOf(MCP_AVAILABILITIES, "availability", given.availability),
+        : parseWord(MCP_AVAILABILITIES, "availability", given.availability),
     enabled: given.enabled ?? before.enabled,
     model_intent: given.model_intent ?? before.model_intent,
     allow_in_plan_mode: given.allow_in_plan_mode ?? before.allow_in_plan_mode,

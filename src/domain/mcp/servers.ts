@@ -18,8 +18,8 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
-import { type McpSecrets, openSecrets, providerIdOf, sealSecrets } from "./access.ts";
-import { columnsOf, headersOf, secretOf, slugOf } from "./input.ts";
+import { type McpSecrets, openSecrets, sealSecrets, toProviderId } from "./access.ts";
+import { parseHeaders, parseSecret, parseSlug, toColumns } from "./input.ts";
 import { checkReachable } from "./reachable.ts";
 
 const MOST = 200;
@@ -59,8 +59,8 @@ export const addServer = async (
     throw new AppError("conflict", `An organization has at most ${MOST} MCP servers.`);
   }
   const id = uuid();
-  const slug = slugOf(input.slug);
-  const columns = columnsOf({ ...DEFAULTS, display_name: slug }, input);
+  const slug = parseSlug(input.slug);
+  const columns = toColumns({ ...DEFAULTS, display_name: slug }, input);
   await checkReachable(ctx, columns);
   const now = clock.now();
   const row: McpServerRow = {
@@ -73,10 +73,12 @@ export const addServer = async (
     updated_at: now,
     sealed_secrets: sealSecrets(encryption, id, secretsAfter({}, columns.auth_type, input)),
   };
-  await store.commit([insertMcpServer(row), entryOf(row, { action: "create", after: row, now })]).catch((error) => {
-    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    throw new AppError("conflict", "There is an MCP server with this slug.");
-  });
+  await store
+    .commit([insertMcpServer(row), writeAuditEntry(row, { action: "create", after: row, now })])
+    .catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+      throw new AppError("conflict", "There is an MCP server with this slug.");
+    });
   return row;
 };
 
@@ -87,7 +89,7 @@ export const changeServer = async (
   input: UpdateMcpServer,
 ): Promise<McpServerRow> => {
   const { store, clock, encryption } = ctx;
-  const columns = columnsOf(row, input);
+  const columns = toColumns(row, input);
   if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
   const moved = new URL(columns.url).origin !== new URL(row.url).origin;
   const changesAuth = columns.auth_type !== row.auth_type;
@@ -109,8 +111,8 @@ export const changeServer = async (
   await store
     .commit([
       updateMcpServer(id, patch, { expect: 1 }),
-      ...(forgets ? [deleteLinksAt(providerIdOf(row))] : []),
-      entryOf(row, { action: "write", before: row, after, now: changed.updated_at }),
+      ...(forgets ? [deleteLinksAt(toProviderId(row))] : []),
+      writeAuditEntry(row, { action: "write", before: row, after, now: changed.updated_at }),
     ])
     .catch(goneOr);
   return changed;
@@ -118,7 +120,7 @@ export const changeServer = async (
 
 /** With the sign-ins of everybody there. 404 when it is gone by now. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
-  const entry = entryOf(row, { action: "delete", before: row, now: clock.now() });
+  const entry = writeAuditEntry(row, { action: "delete", before: row, now: clock.now() });
   await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
 };
 
@@ -128,7 +130,7 @@ export const signOutOfServer = async (
   row: McpServerRow,
   { user_id }: UserCaller,
 ): Promise<void> => {
-  const before = { user_id, provider_id: providerIdOf(row) };
+  const before = { user_id, provider_id: toProviderId(row) };
   const entry = audited({
     now: clock.now(),
     action: "delete",
@@ -161,7 +163,7 @@ const goneOr = (error: unknown): never => {
   throw error;
 };
 
-const entryOf = ({ id, slug, icon, organization_id }: McpServerRow, change: AuditedChange) =>
+const writeAuditEntry = ({ id, slug, icon, organization_id }: McpServerRow, change: AuditedChange) =>
   audited({
     ...change,
     resource_type: "mcp_server",
@@ -178,18 +180,18 @@ const secretsAfter = (
   { api_key, custom_headers, oauth2_client_secret }: UpdateMcpServer,
 ): McpSecrets => {
   if (auth_type === "api_key") {
-    const key = api_key === undefined ? before.api_key : secretOf("api_key", api_key);
+    const key = api_key === undefined ? before.api_key : parseSecret("api_key", api_key);
     if (!key) throw invalidField("api_key", "is required");
     return { api_key: key };
   }
   if (auth_type === "custom_headers") {
-    return { custom_headers: custom_headers ? headersOf(custom_headers) : (before.custom_headers ?? {}) };
+    return { custom_headers: custom_headers ? parseHeaders(custom_headers) : (before.custom_headers ?? {}) };
   }
   if (auth_type === "oauth2") {
     const secret =
       oauth2_client_secret === undefined
         ? before.client_secret
-        : secretOf("oauth2_client_secret", oauth2_client_secret);
+        : parseSecret("oauth2_client_secret", oauth2_client_secret);
     return secret ? { client_secret: secret } : {};
   }
   return {};

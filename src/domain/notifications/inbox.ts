@@ -46,7 +46,7 @@ export const isWanted = (row: NotificationRow, { read, templates, targets }: Inb
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
 
-export const unreadOf = async ({ store }: Pick<Deps, "store">, user_id: string): Promise<number> =>
+export const loadUnreadCount = async ({ store }: Pick<Deps, "store">, user_id: string): Promise<number> =>
   (await store.get(countUnread({ user_id })))?.count ?? 0;
 
 /** One page, newest first; those older than `before`, an id of the caller's own. 400 for another. */
@@ -78,7 +78,7 @@ export const readInbox = async (
   }
   return {
     notifications: found.slice(0, PAGE).map(presentNotification),
-    unread_count: await unreadOf(ctx, user_id),
+    unread_count: await loadUnreadCount(ctx, user_id),
   };
 };
 
@@ -98,7 +98,7 @@ export const markRead = async (
     });
     ctx.topics.publish("inbox", user_id, {});
   }
-  return { notification: presentNotification({ ...row, read_at }), unread_count: await unreadOf(ctx, user_id) };
+  return { notification: presentNotification({ ...row, read_at }), unread_count: await loadUnreadCount(ctx, user_id) };
 };
 
 export const markAllRead = async (ctx: Deps, user_id: string): Promise<void> => {

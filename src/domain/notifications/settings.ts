@@ -6,7 +6,7 @@ import { listPreferences, putPreference } from "#db/notifications/deliveries.ts"
 import { notified } from "#db/notifications/notifications.ts";
 import { putMethods, putNotifierPaused, readChosenMethods, readNotifierPaused } from "#db/notifications/settings.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { kindOf, NOTICE_KINDS, type NoticeKind } from "#schema/notifications/kinds.ts";
+import { findNoticeKind, NOTICE_KINDS, type NoticeKind } from "#schema/notifications/kinds.ts";
 import type { Method, NotificationPreference, NotificationTemplate } from "#schema/notifications/notification.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayChangeDeployment } from "../access.ts";
@@ -18,7 +18,7 @@ const checkMay = (caller: UserCaller): void => {
   if (!mayChangeDeployment(caller)) throw forbidden("Only an owner sets how people are told.");
 };
 
-const methodOf = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
+const toMethod = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
 
 export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<NotificationTemplate[]> => {
   const chosen = await readChosenMethods(store);
@@ -29,7 +29,7 @@ export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<Notific
     title_template: kind.title,
     body_template: kind.body,
     method: chosen[kind.id] ?? "",
-    default_method: methodOf(kind),
+    default_method: toMethod(kind),
     kind: "system",
     enabled_by_default: true,
   }));
@@ -43,7 +43,7 @@ export const setMethod = async (
   method: Method | "",
 ): Promise<NotificationTemplate> => {
   checkMay(caller);
-  const kind = kindOf(id.toLowerCase());
+  const kind = findNoticeKind(id.toLowerCase());
   if (!kind) throw notFound();
   const { [kind.id]: before = "", ...others } = await readChosenMethods(store);
   if (before !== method) {
@@ -83,7 +83,7 @@ export const setPaused = async (
   topics.publish("notified", "", {});
 };
 
-export const preferencesOf = async (
+export const loadPreferences = async (
   { store }: Pick<Deps, "store">,
   user_id: string,
 ): Promise<NotificationPreference[]> =>
@@ -101,12 +101,12 @@ export const changePreferences = async (
 ): Promise<NotificationPreference[]> => {
   const updated_at = clock.now();
   const writes = Object.entries(map).map(([id, disabled]) => {
-    const kind = kindOf(id.toLowerCase());
+    const kind = findNoticeKind(id.toLowerCase());
     if (!kind) throw invalidField("template_disabled_map", `${id.slice(0, 64)} is no kind of notification`);
     return putPreference({ user_id, template_id: kind.id, disabled, updated_at });
   });
   if (writes.length > 0) await store.commit(writes);
-  return preferencesOf({ store }, user_id);
+  return loadPreferences({ store }, user_id);
 };
 
 /** To the caller alone. */

@@ -17,7 +17,7 @@ import {
 } from "#db/oauth2/apps.ts";
 import { deleteKeysOfApp, listKeysOfApp } from "#db/oauth2/grants.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { type CreateOAuth2App, MOST_REDIRECTS, type UpdateOAuth2App } from "#schema/oauth2/app.ts";
+import { type CreateOAuth2App, MAX_REDIRECTS, type UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -25,8 +25,8 @@ import { scopesNamed } from "../users/api-key.ts";
 import { takenOr } from "../users/taken.ts";
 import { redirectProblem } from "./redirects.ts";
 
-const MOST_APPS = 500;
-const MOST_SECRETS = 10;
+const MAX_APPS = 500;
+const MAX_SECRETS = 10;
 const SHOWN = 6;
 
 /** 403 for everybody but owners. */
@@ -43,8 +43,8 @@ export const findApp = async ({ store }: DomainContext, id: string, caller: User
 };
 
 /** 400 for an address that it may not have. */
-const redirectsOf = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
-  const all = [...new Set([first, ...more])].slice(0, MOST_REDIRECTS + 1);
+const parseRedirects = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
+  const all = [...new Set([first, ...more])].slice(0, MAX_REDIRECTS + 1);
   for (const one of all) {
     const problem = redirectProblem(one, isSelfRegistered);
     if (problem !== undefined) throw invalidField(one === first ? "callback_url" : "redirect_uris", problem);
@@ -52,7 +52,7 @@ const redirectsOf = (first: string, more: readonly string[], isSelfRegistered: b
   return all;
 };
 
-const limitsOf = (scopes: readonly string[] | undefined): string[] =>
+const parseLimits = (scopes: readonly string[] | undefined): string[] =>
   scopes === undefined || scopes.length === 0 ? [] : scopesNamed(undefined, scopes);
 
 const about = ({ id, name, icon }: OAuth2AppRow, now: number) =>
@@ -65,15 +65,15 @@ export const createApp = async ({ store, clock }: DomainContext, input: CreateOA
     id: uuid(),
     name: input.name,
     icon: input.icon ?? "",
-    redirect_uris: redirectsOf(input.callback_url, input.redirect_uris ?? [], false),
-    scopes: limitsOf(input.scopes),
+    redirect_uris: parseRedirects(input.callback_url, input.redirect_uris ?? [], false),
+    scopes: parseLimits(input.scopes),
     auth_method: input.token_endpoint_auth_method ?? "client_secret_basic",
     self_registered: false,
     created_at: now,
     updated_at: now,
   };
   const { count = 0 } = (await store.get(countOAuth2Apps())) ?? {};
-  if (count >= MOST_APPS) throw conflict(`${MOST_APPS} applications are the most.`);
+  if (count >= MAX_APPS) throw conflict(`${MAX_APPS} applications are the most.`);
   await store
     .commit([insertOAuth2App(row), audited({ ...about(row, now), action: "create", after: row })])
     .catch((error) => Promise.reject(takenOr(error, { oauth2_apps_name: "name" })));
@@ -91,8 +91,8 @@ export const changeApp = async (
   const patch = {
     name: input.name ?? before.name,
     icon: input.icon ?? before.icon,
-    redirect_uris: redirectsOf(input.callback_url ?? first, input.redirect_uris ?? more, before.self_registered),
-    scopes: input.scopes === undefined ? before.scopes : limitsOf(input.scopes),
+    redirect_uris: parseRedirects(input.callback_url ?? first, input.redirect_uris ?? more, before.self_registered),
+    scopes: input.scopes === undefined ? before.scopes : parseLimits(input.scopes),
     updated_at: now,
   };
   const after = { ...before, ...patch };
@@ -132,7 +132,7 @@ export const createAppSecret = async (
 ): Promise<{ readonly id: string; readonly text: string }> => {
   if (app.auth_method === "none") throw conflict("This application proves itself without a secret.");
   const known = await store.all(listOAuth2Secrets({ app_id: app.id }));
-  if (known.length >= MOST_SECRETS) throw conflict(`${MOST_SECRETS} secrets are the most.`);
+  if (known.length >= MAX_SECRETS) throw conflict(`${MAX_SECRETS} secrets are the most.`);
   const now = clock.now();
   const { text, row } = newSecret(app.id, now);
   await store.commit([

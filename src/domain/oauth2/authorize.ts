@@ -18,7 +18,7 @@ import { scopesAsked } from "./scopes.ts";
 
 const CODE_SECONDS = 300;
 /** What one person may have granted at a time. */
-const MOST_GRANTS = 100;
+const MAX_GRANTS = 100;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 /** The application, when the answer may go where it asks for. 400: nobody is sent anywhere. */
@@ -85,8 +85,8 @@ export const approve = async (
   const allowed_addresses = await withinOwn(ctx, caller, { scopes, allowed_addresses: [] });
   const user_id = caller.user_id;
   await store.commit([deleteLapsedGrants({ user_id, now })]);
-  if ((await store.all(listGrantIds({ user_id }))).length >= MOST_GRANTS) {
-    throw conflict(`You have granted access ${MOST_GRANTS} times. Revoke what you do not need.`);
+  if ((await store.all(listGrantIds({ user_id }))).length >= MAX_GRANTS) {
+    throw conflict(`You have granted access ${MAX_GRANTS} times. Revoke what you do not need.`);
   }
   const { id, statements, row } = newKey({
     user_id,

@@ -17,7 +17,7 @@ export type Client = {
 };
 
 /** Throws `invalid_client`, in the same words for whatever is wrong. */
-export const clientOf = async (ctx: DomainContext, { client_id, secret }: ClientProof): Promise<Client> => {
+export const findClient = async (ctx: DomainContext, { client_id, secret }: ClientProof): Promise<Client> => {
   const app = isUuid(client_id) ? await ctx.store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
   if (!app) throw refused();
   if (app.auth_method === "none") {

@@ -32,7 +32,7 @@ export const endGrant = async (
 };
 
 /** A grant of this person. 404. */
-export const endGrantOf = async (ctx: DomainContext, user_id: string, key_id: string): Promise<void> => {
+export const endUserGrant = async (ctx: DomainContext, user_id: string, key_id: string): Promise<void> => {
   const grant = await ctx.store.get(findGrant({ key_id }));
   if (!grant || grant.user_id !== user_id) throw notFound();
   await endGrant(ctx, key_id);

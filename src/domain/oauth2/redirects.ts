@@ -50,7 +50,7 @@ export const withParameters = (address: string, values: Readonly<Record<string, 
 };
 
 /** Where that is, for people to read. */
-export const placeOf = (address: string): string => {
+export const formatPlace = (address: string): string => {
   const url = new URL(address);
   if (isLoopback(url)) return `a program on your own machine (${url.host})`;
   return url.protocol === "https:" ? url.host : `the program on your own machine that opens ${url.protocol} links`;

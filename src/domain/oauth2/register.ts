@@ -9,7 +9,7 @@ import {
   type OAuth2AppRow,
 } from "#db/oauth2/apps.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { AUTH_METHODS, type AuthMethod, MOST_REDIRECTS, MOST_SCOPES } from "#schema/oauth2/app.ts";
+import { AUTH_METHODS, type AuthMethod, MAX_REDIRECTS, MAX_SCOPES } from "#schema/oauth2/app.ts";
 import { asIcon, asLine } from "#schema/text.ts";
 import type { DomainContext } from "../context.ts";
 import { newSecret } from "./apps.ts";
@@ -86,8 +86,8 @@ const textsIn = (metadata: Metadata, name: string): string[] | undefined => {
 const redirectsIn = (metadata: Metadata): string[] => {
   const all = [...new Set(textsIn(metadata, "redirect_uris") ?? [])];
   if (all.length === 0) throw new OAuth2Problem("invalid_redirect_uri", "redirect_uris is missing.");
-  if (all.length > MOST_REDIRECTS) {
-    throw new OAuth2Problem("invalid_redirect_uri", `${MOST_REDIRECTS} redirect_uris are the most.`);
+  if (all.length > MAX_REDIRECTS) {
+    throw new OAuth2Problem("invalid_redirect_uri", `${MAX_REDIRECTS} redirect_uris are the most.`);
   }
   for (const one of all) {
     const problem = one.length > 1024 ? "is too long" : redirectProblem(one, true);
@@ -107,7 +107,7 @@ const methodIn = (metadata: Metadata): AuthMethod => {
 const scopesIn = (metadata: Metadata): string[] => {
   const text = textIn(metadata, "scope");
   if (text === undefined || text.trim() === "") return [];
-  if (text.length > MOST_SCOPES * 65) throw refused("scope is too long.");
+  if (text.length > MAX_SCOPES * 65) throw refused("scope is too long.");
   try {
     return scopesAsked(text, []);
   } catch (error) {

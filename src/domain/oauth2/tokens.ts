@@ -38,7 +38,7 @@ const refused = (description = "It does not count, or no longer."): OAuth2Proble
   new OAuth2Problem("invalid_grant", description);
 
 /** The person of a grant. Throws `invalid_grant` for one who may not act now. */
-const personOf = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
+const loadPerson = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user || user.deleted || user.status === "suspended") throw refused();
   return user;
@@ -98,10 +98,10 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri is another than that of the request.");
   if (!isRegistered(grant.redirect_uri, app.redirect_uris))
     throw refused("redirect_uri was taken from the application.");
-  if (!VERIFIER.test(proof.code_verifier) || challengeOf(proof.code_verifier) !== grant.code_challenge) {
+  if (!VERIFIER.test(proof.code_verifier) || toChallenge(proof.code_verifier) !== grant.code_challenge) {
     throw refused("code_verifier does not fit.");
   }
-  const user = await personOf(ctx, grant);
+  const user = await loadPerson(ctx, grant);
   const { tokens, keeps, ...hashes } = secretsFor(grant, user, grant.scopes, now);
   const { key_id } = grant;
   const redeems = redeemGrant({ key_id, now, ...hashes });
@@ -111,7 +111,7 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   return tokens;
 };
 
-const challengeOf = (verifier: string): string => createHash("sha256").update(verifier).digest("base64url");
+const toChallenge = (verifier: string): string => createHash("sha256").update(verifier).digest("base64url");
 
 export type RefreshProof = { readonly refresh_token: string; readonly scope: string | undefined };
 
@@ -125,7 +125,7 @@ export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof:
   if (grant.refresh_hash !== known_hash) return usedTwice(ctx, grant);
   if ((grant.refresh_expires_at ?? 0) <= now) throw refused();
   const scopes = scopesAsked(proof.scope, grant.scopes);
-  const user = await personOf(ctx, grant);
+  const user = await loadPerson(ctx, grant);
   const { tokens, keeps, refresh_hash, refresh_expires_at } = secretsFor(grant, user, scopes, now, family);
   const { key_id } = grant;
   const rotates = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });

@@ -6,7 +6,7 @@ import type { FactorMethod } from "#schema/users/second-factor.ts";
 import type { DomainContext } from "../context.ts";
 import type { Identity, Provider } from "./identity.ts";
 import { mapped } from "./mapping.ts";
-import { personOf } from "./person.ts";
+import { findOrCreatePerson } from "./person.ts";
 
 export type Admitted = {
   readonly user: User;
@@ -23,7 +23,7 @@ export const admitPerson = async (
   identity: Identity,
   invitation?: string,
 ): Promise<Admitted> => {
-  const person = await personOf(ctx, provider, identity, invitation);
+  const person = await findOrCreatePerson(ctx, provider, identity, invitation);
   const { user, statements } = person;
   const changes = [...statements, ...(await mapped(ctx, provider, identity, person))];
   ctx.oidc.logRemarks(provider, identity);

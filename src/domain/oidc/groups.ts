@@ -79,16 +79,16 @@ const unmatchedRemarks = (groups: readonly string[], mapping: readonly string[])
   return [`None of the groups matches the mapping: ${quoted(unmatched)}. The mapping names ${quoted(mapping)}.`];
 };
 
-const unionOf = (lists: readonly (readonly string[] | undefined)[]): string[] => [
+const mergeLists = (lists: readonly (readonly string[] | undefined)[]): string[] => [
   ...new Set(lists.flatMap((list) => list ?? [])),
 ];
 
 /** The roles of the site that these groups give; undefined: the provider does not decide about them. */
-export const rolesOf = ({ roles }: OidcSetting, groups: readonly string[]): string[] | undefined =>
-  roles && unionOf(groups.map((group) => (Object.hasOwn(roles, group) ? roles[group] : undefined))).sort();
+export const findRoles = ({ roles }: OidcSetting, groups: readonly string[]): string[] | undefined =>
+  roles && mergeLists(groups.map((group) => (Object.hasOwn(roles, group) ? roles[group] : undefined))).sort();
 
 /** By organization: the roles there, or null for no member. Organizations that the mapping does not name are left alone. */
-export const membershipsOf = (
+export const findMemberships = (
   { organizations = {} }: OidcSetting,
   groups: readonly string[],
 ): Record<string, string[] | null> => {
@@ -97,7 +97,7 @@ export const membershipsOf = (
   return Object.fromEntries(
     [...named].map((name) => {
       const lists = mine.flatMap((by) => (Object.hasOwn(by, name) ? [by[name]] : []));
-      return [name, lists.length === 0 ? null : unionOf(lists).sort()];
+      return [name, lists.length === 0 ? null : mergeLists(lists).sort()];
     }),
   );
 };

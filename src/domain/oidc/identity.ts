@@ -6,7 +6,7 @@ import { AppError } from "#base/errors.ts";
 import { asLine } from "#schema/text.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
 import { claimAt } from "./claims.ts";
-import { membershipsOf, readGroups, rolesOf } from "./groups.ts";
+import { findMemberships, findRoles, readGroups } from "./groups.ts";
 
 const MAX_NAME_LENGTH = 128;
 
@@ -40,7 +40,7 @@ export const refusedSignIn = (message: string, detail = ""): AppError => new App
 export const toIdentity = (client: Provider, claims: Claims): Identity => {
   const { setting } = client;
   const { groups, remarks } = readGroups(claims, setting);
-  const roles = rolesOf(setting, groups);
+  const roles = findRoles(setting, groups);
   const username = claimAt(claims, setting.username_claim ?? "preferred_username");
   return {
     subject: claims.sub,
@@ -49,7 +49,7 @@ export const toIdentity = (client: Provider, claims: Claims): Identity => {
     username: typeof username === "string" ? username.slice(0, MAX_NAME_LENGTH) : "",
     name: typeof claims.name === "string" ? asLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
     ...(roles ? { roles } : {}),
-    memberships: membershipsOf(setting, groups),
+    memberships: findMemberships(setting, groups),
     remarks,
   };
 };

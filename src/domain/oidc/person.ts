@@ -9,7 +9,7 @@ import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, insertOidcLink, isUnlinkedStill } from "#db/users/oidc-links.ts";
 import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
-import { accountOf } from "../invitations/accept.ts";
+import { makeAccount } from "../invitations/accept.ts";
 import { userMade } from "../users/audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { freeUsername } from "../users/free-username.ts";
@@ -27,7 +27,7 @@ export type Person = {
 };
 
 /** Rejects with 403 in words for people. `token_hash`: of the invitation that they come in with. */
-export const personOf = async (
+export const findOrCreatePerson = async (
   ctx: DomainContext,
   provider: Provider,
   identity: Identity,
@@ -44,7 +44,7 @@ export const personOf = async (
   }
   const known = await store.get(findUserByEmail({ email }));
   if (known) return linked(ctx, provider, identity, known);
-  const invitation = await invitationOf(ctx, provider, identity, token_hash);
+  const invitation = await findInvitation(ctx, provider, identity, token_hash);
   if (invitation) return invited(ctx, provider, identity, invitation);
   if (!sign_up) throw refusedSignIn("You have no account here yet.", "Ask an administrator for an invitation.");
   return signedUp(ctx, provider, identity);
@@ -89,12 +89,12 @@ const linked = async (
     );
   }
   active(user);
-  const statements = [isUnlinkedStill({ user_id: user.id }), ...linkOf(ctx, setting.issuer, identity, user)];
+  const statements = [isUnlinkedStill({ user_id: user.id }), ...writeLink(ctx, setting.issuer, identity, user)];
   return { user, statements };
 };
 
 /** Returns the invitation of the link that they followed, or one of their verified address. Rejects when the link is for another address. */
-const invitationOf = async (
+const findInvitation = async (
   { store, clock }: DomainContext,
   { name }: Provider,
   { email, isVerified }: Identity,
@@ -120,9 +120,9 @@ const invited = async (
   identity: Identity,
   row: InvitationRow,
 ): Promise<Person> => {
-  const { user, statements } = await accountOf(ctx, row, {
+  const { user, statements } = await makeAccount(ctx, row, {
     id: uuid(),
-    username: await freeUsername(ctx.store, namesOf(identity)),
+    username: await freeUsername(ctx.store, listNames(identity)),
     name: identity.name || row.name,
     login_type: "oidc",
     password_hash: "",
@@ -131,14 +131,15 @@ const invited = async (
   return {
     user,
     memberships: [{ organization_id, roles }],
-    statements: [...statements, ...linkOf(ctx, setting.issuer, identity, user)],
+    statements: [...statements, ...writeLink(ctx, setting.issuer, identity, user)],
   };
 };
 
 /** What a username can be made from. */
-const namesOf = ({ username, email }: Identity): string[] => [username, email].map((text) => text.split("@")[0] ?? "");
+const listNames = ({ username, email }: Identity): string[] =>
+  [username, email].map((text) => text.split("@")[0] ?? "");
 
-const linkOf = (
+const writeLink = (
   ctx: DomainContext,
   issuer: string,
   { subject, username, name }: Identity,
@@ -161,7 +162,7 @@ const signedUp = async (
   const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
-  const username = await freeUsername(ctx.store, namesOf(identity));
+  const username = await freeUsername(ctx.store, listNames(identity));
   const user = newUser({
     id: uuid(),
     email,
@@ -180,7 +181,7 @@ const signedUp = async (
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: [], ...at }),
       userMade(user, now),
-      ...linkOf(ctx, issuer, identity, user),
+      ...writeLink(ctx, issuer, identity, user),
       ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: `a sign-in at ${provider}` })),
     ],
   };

@@ -16,10 +16,10 @@ export type KeptTokens = { readonly subject: string; readonly id_token: string; 
 
 type Sealing = Pick<DomainContext, "encryption">;
 
-const contextOf = (key_id: string): string => `oidc_session:${key_id}`;
+const toSealContext = (key_id: string): string => `oidc_session:${key_id}`;
 
 export const openTokens = ({ encryption }: Sealing, { key_id, sealed_tokens }: OidcSession): KeptTokens =>
-  JSON.parse(encryption.open(sealed_tokens, contextOf(key_id))) as KeptTokens;
+  JSON.parse(encryption.open(sealed_tokens, toSealContext(key_id))) as KeptTokens;
 
 /** The columns that keep what the provider gave. */
 export const tokenColumns = (
@@ -33,7 +33,7 @@ export const tokenColumns = (
     ...(refresh_token === undefined ? {} : { refresh_token }),
   };
   return {
-    sealed_tokens: encryption.seal(JSON.stringify(kept), contextOf(key_id)),
+    sealed_tokens: encryption.seal(JSON.stringify(kept), toSealContext(key_id)),
     has_refresh_token: refresh_token !== undefined,
   };
 };
@@ -72,5 +72,5 @@ export const providerSignOut = async (
 };
 
 /** Reads what is kept of a session; it ends with the key. */
-export const oidcSessionOf = (ctx: Pick<DomainContext, "store">, key_id: string): Promise<OidcSession | undefined> =>
+export const loadOidcSession = (ctx: Pick<DomainContext, "store">, key_id: string): Promise<OidcSession | undefined> =>
   ctx.store.get(findOidcSession({ key_id }));

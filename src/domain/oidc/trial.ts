@@ -5,9 +5,9 @@ import { findOrganizationByName } from "#db/users/organizations.ts";
 import type { OidcProvider, OidcTrial } from "#schema/users/oidc.ts";
 import { type Claims, SCOPES } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
-import { membershipsOf, readGroups, rolesOf } from "./groups.ts";
+import { findMemberships, findRoles, readGroups } from "./groups.ts";
 import { type Provider, toIdentity } from "./identity.ts";
-import { personOf } from "./person.ts";
+import { findOrCreatePerson } from "./person.ts";
 import { redirectUri } from "./providers.ts";
 
 const MAX_GROUPS = 200;
@@ -38,17 +38,17 @@ export const tryPerson = async (ctx: DomainContext, provider: Provider, claims: 
     groups: groups.slice(0, MAX_GROUPS),
     group_count: groups.length,
     remarks: [...remarks],
-    roles: rolesOf(setting, groups) ?? null,
+    roles: findRoles(setting, groups) ?? null,
     memberships: await presentMemberships(ctx, setting, groups),
-    ...(await outcomeOf(ctx, provider, claims)),
+    ...(await simulateOutcome(ctx, provider, claims)),
   };
 };
 
 type Outcome = Pick<OidcTrial, "allowed" | "message" | "detail">;
 
-const outcomeOf = async (ctx: DomainContext, provider: Provider, claims: Claims): Promise<Outcome> => {
+const simulateOutcome = async (ctx: DomainContext, provider: Provider, claims: Claims): Promise<Outcome> => {
   try {
-    const { user, memberships } = await personOf(ctx, provider, toIdentity(provider, claims));
+    const { user, memberships } = await findOrCreatePerson(ctx, provider, toIdentity(provider, claims));
     const message = memberships
       ? `Signing in creates the account ${user.username}.`
       : `Signing in opens the account ${user.username}.`;
@@ -65,7 +65,7 @@ const presentMemberships = async (
   groups: readonly string[],
 ): Promise<OidcTrial["memberships"]> =>
   Promise.all(
-    Object.entries(membershipsOf(setting, groups)).map(async ([organization, roles]) => {
+    Object.entries(findMemberships(setting, groups)).map(async ([organization, roles]) => {
       const found = await store.get(findOrganizationByName({ name: organization }));
       return {
         organization,

@@ -2,8 +2,8 @@
 // new identity.
 import { conflict, forbidden } from "#base/errors.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { deleteSessionsOf, isKeyStill } from "#db/users/api-keys.ts";
-import { deleteOidcLinksOf, findAnyOidcLink } from "#db/users/oidc-links.ts";
+import { deleteSessionsByUser, isKeyStill } from "#db/users/api-keys.ts";
+import { deleteOidcLinksByUser, findAnyOidcLink } from "#db/users/oidc-links.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -21,8 +21,8 @@ export const removeOidcLinks = async (ctx: DomainContext, user: KnownUser, calle
   const now = ctx.clock.now();
   await ctx.store.commit([
     isKeyStill({ id: caller.key_id, now }),
-    deleteOidcLinksOf(user_id),
-    deleteSessionsOf({ user_id, except: "" }),
+    deleteOidcLinksByUser(user_id),
+    deleteSessionsByUser({ user_id, except: "" }),
     audited({
       now,
       action: "delete",

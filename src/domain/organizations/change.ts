@@ -5,8 +5,8 @@ import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
-import { deleteGroupsOf } from "#db/users/groups.ts";
-import { endMembershipsOf } from "#db/users/members.ts";
+import { deleteGroupsByOrganization } from "#db/users/groups.ts";
+import { endMembershipsByOrganization } from "#db/users/members.ts";
 import {
   deleteOrganization,
   insertOrganization,
@@ -50,7 +50,7 @@ export const createOrganization = async (
     deleted: false,
   };
   await store
-    .commit([insertOrganization(row), entryOf(row, { action: "create", after: row, now })])
+    .commit([insertOrganization(row), writeAuditEntry(row, { action: "create", after: row, now })])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   return row;
 };
@@ -71,7 +71,7 @@ export const changeOrganization = async (
   await store
     .commit([
       updateOrganization(row.id, patch),
-      entryOf(row, { action: "write", before: row, after: { ...row, ...patch }, now }),
+      writeAuditEntry(row, { action: "write", before: row, after: { ...row, ...patch }, now }),
     ])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   topics.publish("shown_changed", row.id, {});
@@ -90,9 +90,9 @@ export const removeOrganization = async (
   await store
     .commit([
       deleteOrganization({ id: row.id, now }),
-      ...endMembershipsOf(row.id),
-      deleteGroupsOf(row.id),
-      entryOf(row, { action: "delete", before: row, now }),
+      ...endMembershipsByOrganization(row.id),
+      deleteGroupsByOrganization(row.id),
+      writeAuditEntry(row, { action: "delete", before: row, now }),
     ])
     .catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
@@ -130,7 +130,7 @@ const checkName = (name: string | undefined, isDefault: boolean): void => {
   if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
 };
 
-const entryOf = ({ id, name, icon }: OrganizationRow, change: AuditedChange) =>
+const writeAuditEntry = ({ id, name, icon }: OrganizationRow, change: AuditedChange) =>
   audited({
     ...change,
     resource_type: "organization",

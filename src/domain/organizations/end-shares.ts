@@ -4,7 +4,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { findTemplate, listTemplatesGivenTo, setTemplateAccess } from "#db/templates/templates.ts";
 import { listWorkspacesSharedWith } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
-import { groupAclOf } from "../templates/access-list.ts";
+import { getGroupAcl } from "../templates/access-list.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
 type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
@@ -29,7 +29,7 @@ const leaveTemplate = async ({ store, clock, topics }: Deps, id: string, user_id
     const template = await store.get(findTemplate({ id }));
     if (!template || !(user_id in template.user_acl)) return;
     const { [user_id]: _, ...user_acl } = template.user_acl;
-    const group_acl = groupAclOf(template);
+    const group_acl = getGroupAcl(template);
     try {
       await store.commit([setTemplateAccess(template, { user_acl, group_acl, updated_at: clock.now() })]);
       topics.publish("shown_changed", id, {});

@@ -42,7 +42,7 @@ const presentMember = (member: MemberRow, of: UserRow): Member => ({
   updated_at: rfc3339(member.updated_at),
 });
 
-const memberOf = async (store: Store, pair: Pair): Promise<Member> => {
+const loadMember = async (store: Store, pair: Pair): Promise<Member> => {
   const found = await store.get(findMemberWithUser(pair));
   if (!found) throw notFound();
   return presentMember(found.member, found.user);
@@ -57,7 +57,7 @@ export const findMember = async (
 ): Promise<Member> => {
   const found = await anyUserAt(store, user, caller);
   if (found.id !== caller.user_id && !mayReadMembers(caller, organization_id)) throw notFound();
-  return memberOf(store, { organization_id, user_id: found.id });
+  return loadMember(store, { organization_id, user_id: found.id });
 };
 
 /** The page a caller may see: everybody for those who look after members, oneself for the others. */
@@ -99,14 +99,14 @@ export const addMember = async (
     .commit([
       guardUser({ id: found.id }),
       insertMember({ ...pair, roles: [], created_at: now, updated_at: now }),
-      entryOf(pair, found.username, { action: "create", after: { ...pair, username: found.username }, now }),
+      writeAuditEntry(pair, found.username, { action: "create", after: { ...pair, username: found.username }, now }),
     ])
     .catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
       throw conflict("This user is a member already.");
     });
   topics.publish("access_changed", pair.user_id, {});
-  return memberOf(store, pair);
+  return loadMember(store, pair);
 };
 
 /** Removes a member. Their workspaces stay; what was shared with them there ends (rule SH-13). 400 for oneself, 403, 404. */
@@ -121,7 +121,7 @@ export const removeMember = async (
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
   await ctx.store.commit([
     ...endMembership(pair),
-    entryOf(pair, username, { action: "delete", before, now: ctx.clock.now() }),
+    writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
   ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {
@@ -142,10 +142,10 @@ export const setMemberRoles = async (
   const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };
   await ctx.store.commit([
     updateMember({ ...pair, roles, updated_at: now }),
-    entryOf(pair, member.username, { action: "write", ...change, now }),
+    writeAuditEntry(pair, member.username, { action: "write", ...change, now }),
   ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
-  return memberOf(ctx.store, pair);
+  return loadMember(ctx.store, pair);
 };
 
 type MayManage = (caller: UserCaller, organization: string) => boolean;
@@ -161,13 +161,13 @@ const findManaged = async (
   const pair = { organization_id, user_id: found.id };
   const isSelf = found.id === caller.user_id;
   if (!isSelf && !mayReadMembers(caller, organization_id)) throw notFound();
-  const member = await memberOf(store, pair);
+  const member = await loadMember(store, pair);
   if (!may(caller, organization_id)) throw forbidden("You may not manage the members of this organization.");
   if (isSelf) throw invalid("You cannot do this to yourself.");
   return { pair, member };
 };
 
-const entryOf = ({ organization_id, user_id }: Pair, target: string, change: AuditedChange) =>
+const writeAuditEntry = ({ organization_id, user_id }: Pair, target: string, change: AuditedChange) =>
   audited({
     ...change,
     resource_type: "organization_member",

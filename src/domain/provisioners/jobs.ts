@@ -1,7 +1,7 @@
 // Provisioner jobs of an organization, for those who look after its templates (rule PV-30): what runs, what waits and why.
 import { forbidden, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { findJobOf, type ListedJob, listJobsOf } from "#db/workspaces/job-lists.ts";
+import { findJobInOrganization, type ListedJob, listJobsByOrganization } from "#db/workspaces/job-lists.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import { mayManageTemplates } from "../access.ts";
@@ -22,7 +22,7 @@ export const findJobsOrganization = async (ctx: DomainContext, text: string, cal
 export const presentListedJob = ({ job, template, version, workspace }: ListedJob, queue: Queue): ProvisionerJob =>
   presentJob(
     // The values of a dry run are whoever's tried it.
-    { ...job, input: inputOf(job.input) },
+    { ...job, input: toInput(job.input) },
     {
       template_version_name: version?.name ?? "",
       template_name: template?.name ?? "",
@@ -34,7 +34,7 @@ export const presentListedJob = ({ job, template, version, workspace }: ListedJo
     queue,
   );
 
-const inputOf = ({ template_version_id, workspace_build_id }: ListedJob["job"]["input"]) => ({
+const toInput = ({ template_version_id, workspace_build_id }: ListedJob["job"]["input"]) => ({
   ...(template_version_id === undefined ? {} : { template_version_id }),
   ...(workspace_build_id === undefined ? {} : { workspace_build_id }),
 });
@@ -47,7 +47,7 @@ export const listJobs = async (
   organization_id: string,
   { status, initiator, limit }: JobsAsked,
 ): Promise<ProvisionerJob[]> => {
-  const rows = await ctx.store.scan(listJobsOf({ organization_id, initiator, limit: MOST }));
+  const rows = await ctx.store.scan(listJobsByOrganization({ organization_id, initiator, limit: MOST }));
   const shown = rows.map((row) => presentListedJob(row, ctx.jobs));
   return shown.filter((one) => status.length === 0 || status.includes(one.status)).slice(0, limit);
 };
@@ -58,7 +58,7 @@ export const findListedJob = async (
   organization_id: string,
   id: string,
 ): Promise<ListedJob> => {
-  const found = await ctx.store.get(findJobOf({ organization_id, id: id.toLowerCase() }));
+  const found = await ctx.store.get(findJobInOrganization({ organization_id, id: id.toLowerCase() }));
   if (!found) throw notFound();
   return found;
 };

@@ -44,7 +44,7 @@ export const createProvisionerKey = async (
     created_at: clock.now(),
   };
   await store
-    .commit([insertProvisionerKey(row), entryOf(row, "create", { after: row }, row.created_at)])
+    .commit([insertProvisionerKey(row), writeAuditEntry(row, "create", { after: row }, row.created_at)])
     .catch((error) => Promise.reject(takenOr(error, { provisioner_keys_name: "name" })));
   return { id: row.id, name, key: `${prefix}-${secret}` };
 };
@@ -62,11 +62,11 @@ export const findKey = async ({ store }: Pick<DomainContext, "store">, key: KeyN
 export const removeProvisionerKey = async (ctx: DomainContext, key: KeyName): Promise<void> => {
   const { store, clock, workers } = ctx;
   const row = await findKey(ctx, key);
-  await store.commit([deleteProvisionerKey(row.id), entryOf(row, "delete", { before: row }, clock.now())]);
+  await store.commit([deleteProvisionerKey(row.id), writeAuditEntry(row, "delete", { before: row }, clock.now())]);
   workers.closeKey(row.id);
 };
 
-const entryOf = (
+const writeAuditEntry = (
   { id, name, organization_id }: ProvisionerKeyRow,
   action: "create" | "delete",
   change: { before?: ProvisionerKeyRow; after?: ProvisionerKeyRow },

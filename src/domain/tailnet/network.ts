@@ -5,7 +5,7 @@ import { Relay } from "#src/tailnet/relay.ts";
 import { type ChangesDeps, WorkspaceChanges } from "./workspace-changes.ts";
 
 /** Peers that are shown. */
-const MOST_PEERS = 1_000;
+const MAX_PEERS = 1_000;
 
 /** Who is in the network, as people are shown it. */
 export type NetworkView = {
@@ -29,7 +29,7 @@ export class Network {
   /** At this node. A client that is at another one is counted there. */
   get here(): NetworkView {
     const { coordinator, relay } = this;
-    return { peers: coordinator.shown(MOST_PEERS), coordinator: coordinator.counts, relay: relay.counts };
+    return { peers: coordinator.shown(MAX_PEERS), coordinator: coordinator.counts, relay: relay.counts };
   }
 
   /** At all nodes. */
@@ -37,7 +37,7 @@ export class Network {
     const views = [this.here, ...(await this.others())];
     const sum = (of: (view: NetworkView) => number): number => views.reduce((all, view) => all + of(view), 0);
     return {
-      peers: views.flatMap(({ peers }) => peers).slice(0, MOST_PEERS),
+      peers: views.flatMap(({ peers }) => peers).slice(0, MAX_PEERS),
       coordinator: { peers: sum((one) => one.coordinator.peers), tunnels: sum((one) => one.coordinator.tunnels) },
       relay: { clients: sum((one) => one.relay.clients), keys: sum((one) => one.relay.keys) },
     };

@@ -5,7 +5,7 @@ import { findChat } from "#db/chats/chats.ts";
 import { createChat } from "../chats/create.ts";
 import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
-import { requestOf } from "./create.ts";
+import { toRequest } from "./create.ts";
 
 /** What the keeper of tasks does to chats. */
 export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "end"> => ({
@@ -20,7 +20,7 @@ export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "e
       ...(model_config_id === null ? {} : { model_config_id }),
       reasoning_effort,
     };
-    await createChat(ctx, owner, body, requestOf(task.id));
+    await createChat(ctx, owner, body, toRequest(task.id));
   },
   end: async (chat_id) => {
     const chat = await ctx.store.get(findChat({ id: chat_id }));

@@ -11,10 +11,10 @@ import type { Build } from "#schema/workspaces/build.ts";
 import { mayDriveChat } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { admittedPrompt } from "../chats/admitted.ts";
-import { contentOf } from "../chats/input.ts";
+import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
 import { auditTask } from "./audit.ts";
-import { textOf } from "./create.ts";
+import { parsePrompt } from "./create.ts";
 
 const checkOwn = (caller: UserCaller, task: TaskRow): void => {
   if (!mayDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
@@ -28,7 +28,7 @@ export const changePrompt = async (
   input: string,
 ): Promise<void> => {
   checkOwn(caller, task);
-  const prompt = textOf(input);
+  const prompt = parsePrompt(input);
   const now = clock.now();
   const after = { ...task, prompt, updated_at: now };
   const writes = [replacePrompt({ id: task.id, prompt, updated_at: now }), ...auditTask({ before: task, after }, now)];
@@ -46,7 +46,7 @@ export const sendToTask = async (
   input: string,
 ): Promise<void> => {
   checkOwn(caller, task);
-  const content = contentOf([{ type: "text", text: input }]);
+  const content = toContent([{ type: "text", text: input }]);
   const workspace = await ctx.store.get(findWorkspace({ id: task.workspace_id }));
   if (workspace?.status === "stopped" || workspace?.status === "stopping") {
     throw conflict("The task is paused: resume it first.");

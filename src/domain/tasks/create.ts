@@ -9,9 +9,9 @@ import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { CreateTask, Task } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat } from "../access.ts";
-import { modelOf } from "../chats/create.ts";
-import { contentOf, effortOf } from "../chats/input.ts";
-import { chatIdOf } from "../chats/repeat.ts";
+import { chooseModel } from "../chats/create.ts";
+import { parseEffort, toContent } from "../chats/input.ts";
+import { toChatId } from "../chats/repeat.ts";
 import { checkUsageLimit } from "../chats/usage-limits.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
@@ -30,10 +30,10 @@ export const createTask = async (
   const { store, clock } = ctx;
   // Its chat works with the owner's credentials, so nobody else speaks in it (facts/chats 4.1).
   if (owner.id !== caller.user_id) throw forbidden("Each makes their own tasks.");
-  const prompt = textOf(body.input);
-  const model = body.model_config_id === undefined ? null : modelOf(ctx, body.model_config_id);
-  if (model === null) modelOf(ctx, undefined);
-  const reasoning_effort = effortOf(body.reasoning_effort) ?? "";
+  const prompt = parsePrompt(body.input);
+  const model = body.model_config_id === undefined ? null : chooseModel(ctx, body.model_config_id);
+  if (model === null) chooseModel(ctx, undefined);
+  const reasoning_effort = parseEffort(body.reasoning_effort) ?? "";
   await checkUsageLimit(ctx, owner.id);
   const id = uuid();
   const now = clock.now();
@@ -56,7 +56,7 @@ export const createTask = async (
           name,
           display_name: body.display_name?.trim() || titleFor(prompt),
           workspace_id,
-          chat_id: chatIdOf(owner.id, requestOf(id).key),
+          chat_id: toChatId(owner.id, toRequest(id).key),
           prompt,
           model_config_id: model,
           reasoning_effort,
@@ -79,10 +79,10 @@ export const createTask = async (
 };
 
 /** What its chat is asked for by: so that it is made once, however often somebody tries (rule TK-2). */
-export const requestOf = (task_id: string): { readonly key: string; readonly digest: string } => ({
+export const toRequest = (task_id: string): { readonly key: string; readonly digest: string } => ({
   key: `task ${task_id}`,
   digest: "",
 });
 
 /** The text as chats keep it. 400 for blanks alone. */
-export const textOf = (input: string): string => contentOf([{ type: "text", text: input }])[0]?.text ?? "";
+export const parsePrompt = (input: string): string => toContent([{ type: "text", text: input }])[0]?.text ?? "";

@@ -17,17 +17,17 @@ export const taskLogs = async (
   { after, limit }: Cursor,
 ): Promise<TaskLogs> => {
   const chat = await store.get(findChatPlace({ id: task.chat_id }));
-  if (!chat) return snapshotOf(task);
+  if (!chat) return toSnapshotFields(task);
   const range = { chat: chat.key, before: END, revision: END, limit };
   const rows =
     after === undefined
       ? (await store.scan(listNewestMessages({ ...range, after: 0 }))).reverse()
       : await store.scan(listMessages({ ...range, after }));
-  const logs = rows.flatMap(entryOf);
+  const logs = rows.flatMap(toLogEntry);
   return { count: logs.length, logs };
 };
 
-const entryOf = ({ id, role, content, created_at }: MessageRow): TaskLog[] => {
+const toLogEntry = ({ id, role, content, created_at }: MessageRow): TaskLog[] => {
   if (role !== "user" && role !== "assistant") return [];
   const text = content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
   if (text.trim() === "") return [];
@@ -36,7 +36,7 @@ const entryOf = ({ id, role, content, created_at }: MessageRow): TaskLog[] => {
 
 type Left = { readonly id?: unknown; readonly content?: unknown; readonly role?: unknown; readonly time?: unknown };
 
-const snapshotOf = ({ snapshot, created_at }: TaskRow): TaskLogs => {
+const toSnapshotFields = ({ snapshot, created_at }: TaskRow): TaskLogs => {
   if (!snapshot) return { count: 0, logs: [] };
   const logs = snapshot.messages.flatMap((message, index): TaskLog[] => {
     const { id, content, role, time } = (message ?? {}) as Left;

@@ -3,7 +3,7 @@
 import { asLine } from "#schema/text.ts";
 
 const TAIL = 8;
-const LONGEST_TITLE = 64;
+const MAX_TITLE_LENGTH = 64;
 
 /** A name by the rule of workspaces; `salt`: letters and digits that differ from task to task. */
 export const nameFor = (salt: string): string => `task-${salt.toLowerCase().slice(0, TAIL)}`;
@@ -11,5 +11,5 @@ export const nameFor = (salt: string): string => `task-${salt.toLowerCase().slic
 /** The first line of the prompt, as far as it fits. */
 export const titleFor = (prompt: string): string => {
   const line = asLine(prompt.trim().split("\n", 1)[0] ?? "");
-  return line.length <= LONGEST_TITLE ? line : `${line.slice(0, LONGEST_TITLE - 1).trimEnd()}…`;
+  return line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).trimEnd()}…`;
 };

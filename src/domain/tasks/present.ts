@@ -65,8 +65,8 @@ const present = (task: TaskRow, workspace: Workspace, chat: ChatRow | undefined,
     workspace_app_id: nullableUuid(workspace.latest_app_status?.app_id, compat),
     chat_id: nullableUuid(chat?.id, compat),
     initial_prompt: task.prompt,
-    status: statusOf(task, workspace, agent),
-    current_state: stateOf(task, workspace, chat),
+    status: toStatus(task, workspace, agent),
+    current_state: toState(task, workspace, chat),
     created_at: rfc3339(task.created_at),
     updated_at: rfc3339(Math.max(task.updated_at, chat?.updated_at ?? 0)),
   };
@@ -78,7 +78,7 @@ const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
 type Facts = Pick<TaskRow, "delivered_at" | "problem">;
 
 /** What a task is doing (rule TK-4). */
-const statusOf = (
+const toStatus = (
   { delivered_at, problem }: Facts,
   { latest_build }: Workspace,
   agent: WorkspaceAgent | undefined,
@@ -113,7 +113,7 @@ const STATES = {
   error: "failed",
 } as const;
 
-const stateOf = (task: TaskRow, workspace: Workspace, chat: ChatRow | undefined): TaskState | null => {
+const toState = (task: TaskRow, workspace: Workspace, chat: ChatRow | undefined): TaskState | null => {
   const timestamp = rfc3339(chat?.updated_at ?? task.updated_at);
   if (!chat) return task.problem === "" ? null : { timestamp, state: "failed", message: task.problem, uri: "" };
   const status = shownStatus(chat.status);

@@ -31,11 +31,11 @@ export const createVersion = async (
     throw forbidden("Only those who look after templates make template versions.");
   }
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
-  const given = variablesOf(body.user_variable_values ?? []);
+  const given = toVariables(body.user_variable_values ?? []);
   const before = template ? await valuesOfActive(ctx, template.active_version_id) : {};
   const variable_values = { ...before, ...given };
   const id = uuid();
-  const file_id = await fileOf(ctx, caller, body);
+  const file_id = await findUploadedFile(ctx, caller, body);
   if (!mayManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
   ctx.versions.expect(id, partOf(template?.id ?? id));
   await ctx.versions.ask(id, "create", {
@@ -45,7 +45,7 @@ export const createVersion = async (
     name: body.name || randomVersionName(),
     message: body.message ?? "",
     file_id,
-    tags: await tagsOf(ctx, organization.id, file_id, body),
+    tags: await resolveTags(ctx, organization.id, file_id, body),
     sealed_variable_values: sealVariables(ctx.encryption, id, variable_values),
     created_by: caller.user_id,
   });
@@ -67,7 +67,7 @@ const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<voi
 };
 
 /** What a worker must have to take the import. */
-const tagsOf = async (
+const resolveTags = async (
   ctx: DomainContext,
   organization_id: string,
   file_id: string,
@@ -90,7 +90,11 @@ const isTerraform = async ({ store, blobs }: DomainContext, file_id: string, unr
   );
 };
 
-const fileOf = async (ctx: DomainContext, caller: UserCaller, body: CreateTemplateVersion): Promise<string> => {
+const findUploadedFile = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  body: CreateTemplateVersion,
+): Promise<string> => {
   const { file_id, example_id } = body;
   if ((file_id === undefined) === (example_id === undefined)) {
     const detail = "exactly one of file_id and example_id must be given";
@@ -131,7 +135,7 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-const variablesOf = (given: readonly { name: string; value: string }[]): Record<string, string> => {
+const toVariables = (given: readonly { name: string; value: string }[]): Record<string, string> => {
   const values = new Map(given.map(({ name, value }) => [name, value]));
   if (values.size < given.length) throw new AppError("invalid", "A variable is given twice.");
   return Object.fromEntries(values);

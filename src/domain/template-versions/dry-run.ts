@@ -11,9 +11,9 @@ import { buildTags } from "#src/provisioners/external/tags.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
 import { mayCreateWorkspaceFor } from "../access.ts";
 import { presentJob } from "../builds/job.ts";
-import { valuesOf } from "../builds/new-build.ts";
+import { resolveValues } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
-import { manifestOf, mayManageVersion, versionAt } from "./find.ts";
+import { loadManifest, mayManageVersion, versionAt } from "./find.ts";
 
 /** Dry runs one person may have under way: each of them waits for a slot that builds need, too. */
 const AT_ONCE = 10;
@@ -35,7 +35,7 @@ export const createDryRun = async (
       detail: job.error.slice(0, 500),
     });
   }
-  const manifest = await manifestOf(ctx, found);
+  const manifest = await loadManifest(ctx, found);
   const { template_version_preset_id: preset_id, rich_parameter_values: given = [] } = body;
   const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.id, preset_id);
   if (preset_id !== undefined && !preset) {
@@ -43,7 +43,7 @@ export const createDryRun = async (
   }
   const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
   if (!row) throw notFound();
-  const { values: parameters, manifest: asked } = await valuesOf(
+  const { values: parameters, manifest: asked } = await resolveValues(
     ctx,
     { row },
     manifest,

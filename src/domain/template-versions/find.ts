@@ -36,7 +36,7 @@ export const managedVersionAt = async (ctx: DomainContext, id: string, caller: U
 };
 
 /** The parsed template.yaml. 412 while it is being imported, 400 when the import gave none. */
-export const manifestOf = async (ctx: DomainContext, { version, job }: ShownVersion): Promise<Manifest> => {
+export const loadManifest = async (ctx: DomainContext, { version, job }: ShownVersion): Promise<Manifest> => {
   const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
   if (row?.manifest) return JSON.parse(row.manifest) as Manifest;
   if (isActive(job)) throw new AppError("precondition_failed", "The template version is still being imported.");

@@ -8,9 +8,9 @@ import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-p
 import { evaluate } from "#src/provisioners/dynamic.ts";
 import { PlanBroken, ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";
-import { labelOf } from "#src/provisioners/terraform/mapping/address.ts";
+import { toLabel } from "#src/provisioners/terraform/mapping/address.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
-import { filesOf, ownerOf } from "../builds/terraform-work.ts";
+import { loadFiles, loadOwner } from "../builds/terraform-work.ts";
 import type { DomainContext } from "../context.ts";
 
 export type FormDeps = Pick<DomainContext, "store" | "encryption" | "blobs" | "provisioners" | "accessUrl">;
@@ -77,7 +77,7 @@ export const askedFor = async (
     validations: answer.faults.map((one) => {
       const name = parameters.find((parameter) => isAbout(parameter)(one))?.name;
       return {
-        field: name ?? answer.names.get(labelOf(one.address)) ?? (one.address || "rich_parameter_values"),
+        field: name ?? answer.names.get(toLabel(one.address)) ?? (one.address || "rich_parameter_values"),
         detail: `${one.summary} ${one.detail}`.trim().slice(0, 1000),
       };
     }),
@@ -107,7 +107,7 @@ type Answer = FormAnswer & { readonly faulty: readonly ManifestParameter[] };
 const isAbout =
   ({ address = "" }: ManifestParameter) =>
   (one: { readonly address: string }): boolean =>
-    one.address !== "" && (one.address === address || one.address === labelOf(address));
+    one.address !== "" && (one.address === address || one.address === toLabel(address));
 
 /**
  * A plan leaves out what is wrong. The import knows what that is, unless it was not asked there: then a plan without the values that were
@@ -158,7 +158,7 @@ const answerFor = async (
   if (!(provisioner instanceof TerraformProvisioner)) {
     throw new ProvisionError("This server does not run templates of Terraform.");
   }
-  const owner = await ownerOf(deps, user_id, version.organization_id);
+  const owner = await loadOwner(deps, user_id, version.organization_id);
   const asked = { version: await formVersion(deps, version, manifest), owner, inputs };
   return provisioner.forms.answer({ ...asked, access_url: deps.accessUrl.href }, signal);
 };
@@ -168,7 +168,7 @@ const formVersion = async (deps: FormDeps, version: Version, manifest: Manifest)
   const declared = manifest.variables ?? [];
   return {
     id: version.id,
-    ...(await filesOf(deps, version, manifest)),
+    ...(await loadFiles(deps, version, manifest)),
     targets: manifest.terraform?.targets ?? [],
     declared: declared.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" })),
     variables,

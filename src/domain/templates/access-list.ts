@@ -11,7 +11,7 @@ import { type Acl, WORKSPACE_ROLES, type WorkspaceRole } from "#schema/workspace
 import { mayManageTemplate, mayReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { checkGroups, type RoleChanges, readRoleChanges } from "../groups/acl.ts";
-import { groupsOf, presentGroup } from "../groups/find.ts";
+import { listGroups, presentGroup } from "../groups/find.ts";
 import { getOrganization } from "../organizations/find.ts";
 import { presentUser } from "../users/present.ts";
 
@@ -20,7 +20,7 @@ const ACL_LIMIT = 500;
 const TRIES = 5;
 
 /** The groups' part as it counts: until it is set, all members of the organization may use the template. */
-export const groupAclOf = ({ organization_id, group_acl }: TemplateRow): Acl =>
+export const getGroupAcl = ({ organization_id, group_acl }: TemplateRow): Acl =>
   group_acl ?? { [organization_id]: "use" };
 
 /** 403 for those who may not change it. */
@@ -38,8 +38,8 @@ export const presentAccess = async (
   const { store } = ctx;
   const organization = await getOrganization(store, template.organization_id);
   const users = await store.all(listUsersByIds({ ids: JSON.stringify(Object.keys(template.user_acl)) }));
-  const roles = groupAclOf(template);
-  const groups = (await groupsOf(store, organization)).filter(({ id }) => id in roles);
+  const roles = getGroupAcl(template);
+  const groups = (await listGroups(store, organization)).filter(({ id }) => id in roles);
   return {
     users: users.map((user) => ({
       ...shown(user, organization.id),
@@ -69,7 +69,7 @@ export const presentAvailable = async (
   return {
     users: members.map(({ user }) => shown(user, organization.id)),
     groups: await Promise.all(
-      (await groupsOf(store, organization)).map((group) => presentGroup(store, { group, organization }, caller)),
+      (await listGroups(store, organization)).map((group) => presentGroup(store, { group, organization }, caller)),
     ),
   };
 };
@@ -105,7 +105,7 @@ const tryChange = async (
   user_perms: RoleChanges<WorkspaceRole>,
   group_perms: RoleChanges<WorkspaceRole>,
 ): Promise<boolean> => {
-  const before = { user_acl: template.user_acl, group_acl: groupAclOf(template) };
+  const before = { user_acl: template.user_acl, group_acl: getGroupAcl(template) };
   const after = { user_acl: merged(before.user_acl, user_perms), group_acl: merged(before.group_acl, group_perms) };
   if (Object.keys(after.user_acl).length + Object.keys(after.group_acl).length > ACL_LIMIT) {
     throw invalid(`A template can be given to at most ${ACL_LIMIT} users and groups.`);

@@ -11,9 +11,9 @@ import { notified } from "#db/notifications/notifications.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { templates } from "#db/schema/templates.ts";
 import {
-  countWorkspacesOf,
+  countWorkspacesByTemplate,
   deleteTemplate,
-  listWorkspaceOwnersOf,
+  listWorkspaceOwnersByTemplate,
   type TemplateRow,
   updateTemplate,
 } from "#db/templates/templates.ts";
@@ -101,7 +101,7 @@ const deprecationNotices = async (
   const values = { template: display_name || name, message };
   const about = { now, kind: "template_deprecated", values, targets: [id], icon, path: `/templates/${id}` } as const;
   const dedupe = `deprecated:${id}:${sha256(message).slice(0, 16)}`;
-  return (await store.all(listWorkspaceOwnersOf({ id })))
+  return (await store.all(listWorkspaceOwnersByTemplate({ id })))
     .filter(({ owner_id }) => owner_id !== PREBUILDS_USER_ID)
     .map(({ owner_id }) => notified({ ...about, user_id: owner_id, dedupe }));
 };
@@ -149,7 +149,7 @@ export const removeTemplate = async (ctx: DomainContext, template: TemplateRow):
     await ctx.store.commit([deleteTemplate({ id, now }), templateEntry(template, "delete", { before: template }, now)]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
-    const { count = 0 } = (await ctx.store.get(countWorkspacesOf({ id }))) ?? {};
+    const { count = 0 } = (await ctx.store.get(countWorkspacesByTemplate({ id }))) ?? {};
     if (count === 0) throw notFound();
     throw new AppError("invalid", "The template still has workspaces.", {
       detail: `Delete its ${count} workspace${count === 1 ? "" : "s"} first.`,

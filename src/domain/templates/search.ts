@@ -13,7 +13,7 @@ export const searchTemplates = async (
   q: string,
   organization_id?: string,
 ): Promise<ShownTemplate[]> => {
-  const matches = matcherOf(q, caller);
+  const matches = makeMatcher(q, caller);
   const seesLocal = (template: TemplateRow): boolean =>
     mayHaveLocal(ctx.config, caller.roles) || mayManageTemplate(caller, template);
   const rows = await ctx.store.scan(listTemplates());
@@ -26,7 +26,7 @@ export const searchTemplates = async (
   );
 };
 
-const matcherOf = (q: string, caller: UserCaller): ((row: ShownTemplate) => boolean) => {
+const makeMatcher = (q: string, caller: UserCaller): ((row: ShownTemplate) => boolean) => {
   const query = new SearchQuery(q);
   const name = query.text("name");
   const exact = query.text("exact_name");

@@ -96,7 +96,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
     let id = uuid();
     while (!deps.parts.has(partOf(id))) id = uuid();
     const job_id = uuid();
-    const ended = endOf(deps, job_id);
+    const ended = waitForJob(deps, job_id);
     versions.expect(id, partOf(id));
     await versions.ask(id, "create", {
       job_id,
@@ -118,7 +118,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
   await store.commit([insertSetting({ key: madeKey(name), value: "1" })]);
 };
 
-const endOf = ({ topics }: Deps, job_id: string): Promise<void> =>
+const waitForJob = ({ topics }: Deps, job_id: string): Promise<void> =>
   new Promise((resolve) => {
     const leave = topics.subscribe("job", job_id, ({ done }) => {
       if (!done) return;

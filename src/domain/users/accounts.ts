@@ -7,7 +7,7 @@ import { SecondFactors } from "../factors/second-factors.ts";
 import { Guesses } from "./guesses.ts";
 import { type HashCost, Passwords } from "./passwords.ts";
 import { SetupLink } from "./setup-link.ts";
-import { networkOf, Throttle } from "./throttle.ts";
+import { Throttle, toNetwork } from "./throttle.ts";
 
 /** Sign-ins and password changes of one address for one account in a minute (facts/platform 3.1). */
 const TRIES = 60;
@@ -69,7 +69,7 @@ export class Accounts {
   /** Counts what may be a guess at a password, before any work. Throws 429 when there were too many (rules ID-5, ID-19). */
   countGuess({ address, account: sent, isKnown }: Guesser): Guess {
     const account = sent.toLowerCase();
-    const network = networkOf(address);
+    const network = toNetwork(address);
     const counted = isKnown ? `${account} ${network}` : account;
     this.#wrong.count(network);
     try {

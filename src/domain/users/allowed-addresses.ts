@@ -4,7 +4,7 @@ import { networks as kind } from "#base/config/kinds.ts";
 import { invalidField } from "#base/errors.ts";
 
 /** The networks as they are kept. Throws 400 for one that is none. */
-export const networksOf = (given: readonly string[]): string[] =>
+export const parseNetworks = (given: readonly string[]): string[] =>
   given.map((one) => {
     const parsed = /[\s,]/.test(one) ? undefined : kind.parse(one)?.[0];
     if (parsed === undefined) throw invalidField("allowed_addresses", `"${one}" is not ${EXAMPLE}.`);
@@ -17,26 +17,28 @@ const EXAMPLE = "an IP address or a network such as 10.0.0.0/8";
 export const isAllowedFrom = (networks: readonly string[], address: string): boolean => {
   if (networks.length === 0) return true;
   const version = isIP(address);
-  return version !== 0 && listOf(networks).check(address, version === 6 ? "ipv6" : "ipv4");
+  return version !== 0 && makeBlockList(networks).check(address, version === 6 ? "ipv6" : "ipv4");
 };
 
 /** Whether all of `inner` lie in `outer`. */
 export const areWithin = (inner: readonly string[], outer: readonly string[]): boolean =>
   outer.length === 0 ||
-  (inner.length > 0 && inner.every((one) => outer.some((network) => holds(network, ...sizeOf(one)))));
+  (inner.length > 0 && inner.every((one) => outer.some((network) => holds(network, ...splitNetwork(one)))));
 
 const holds = (network: string, base: string, bits: number): boolean =>
-  sizeOf(network)[1] <= bits && isIP(network.split("/")[0] ?? "") === isIP(base) && isAllowedFrom([network], base);
+  splitNetwork(network)[1] <= bits &&
+  isIP(network.split("/")[0] ?? "") === isIP(base) &&
+  isAllowedFrom([network], base);
 
-const sizeOf = (network: string): [base: string, bits: number] => {
+const splitNetwork = (network: string): [base: string, bits: number] => {
   const [base = "", bits] = network.split("/");
   return [base, bits === undefined ? (isIP(base) === 6 ? 128 : 32) : Number(bits)];
 };
 
-const listOf = (networks: readonly string[]): BlockList => {
+const makeBlockList = (networks: readonly string[]): BlockList => {
   const list = new BlockList();
   for (const network of networks) {
-    const [base, bits] = sizeOf(network);
+    const [base, bits] = splitNetwork(network);
     list.addSubnet(base, bits, isIP(base) === 6 ? "ipv6" : "ipv4");
   }
   return list;

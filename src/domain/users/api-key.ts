@@ -5,17 +5,17 @@ import { type ApiKey as ApiKeyRow, findKey } from "#db/users/api-keys.ts";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { allows, scopeNamed } from "#schema/users/scopes.ts";
-import { mayManageKeysOf } from "../access.ts";
+import { mayManageKeys } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { areWithin, networksOf } from "./allowed-addresses.ts";
+import { areWithin, parseNetworks } from "./allowed-addresses.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { GRANTED, scopesOf } from "./keys.ts";
+import { GRANTED, listScopes } from "./keys.ts";
 
 /** The user whose keys the path speaks of: 404 when not visible, 403 when the caller may not handle them. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
-  if (!mayManageKeysOf(caller, user.id) || user.id === PREBUILDS_USER_ID) {
+  if (!mayManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
     throw forbidden("You may not handle this user's keys.");
   }
   return user;
@@ -35,8 +35,8 @@ export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   username,
   token_name: key.token_name,
   login_type: key.login_type,
-  scope: scopesOf(key).length === 1 ? (scopesOf(key)[0] as string) : key.scope,
-  scopes: [...scopesOf(key)],
+  scope: listScopes(key).length === 1 ? (listScopes(key)[0] as string) : key.scope,
+  scopes: [...listScopes(key)],
   allowed_addresses: key.allowed_addresses,
   lifetime_seconds: key.lifetime_seconds,
   created_at: rfc3339(key.created_at),
@@ -70,7 +70,7 @@ export const withinOwn = async (
   const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
   if (ownKey?.login_type === GRANTED) throw forbidden("What an application was granted makes no other keys.");
   const own = ownKey?.allowed_addresses ?? [];
-  const networks = networksOf(wanted.allowed_addresses);
+  const networks = parseNetworks(wanted.allowed_addresses);
   if (networks.length === 0) return own;
   if (!areWithin(networks, own)) throw forbidden("The key of this request counts from fewer addresses.");
   return networks;

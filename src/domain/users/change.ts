@@ -3,16 +3,16 @@
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
-import { deleteAddressesOf } from "#db/known-addresses.ts";
-import { deleteSubscriptionsOf } from "#db/notifications/deliveries.ts";
-import { deleteNotificationsOf } from "#db/notifications/notifications.ts";
-import { deleteFactorsOf } from "#db/second-factors.ts";
-import { deleteKeysOf } from "#db/users/api-keys.ts";
-import { deleteLinksOf } from "#db/users/external-auth.ts";
+import { deleteAddressesByUser } from "#db/known-addresses.ts";
+import { deleteSubscriptionsByUser } from "#db/notifications/deliveries.ts";
+import { deleteNotificationsByUser } from "#db/notifications/notifications.ts";
+import { deleteFactorsByUser } from "#db/second-factors.ts";
+import { deleteKeysByUser } from "#db/users/api-keys.ts";
+import { deleteLinksByUser } from "#db/users/external-auth.ts";
 import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
-import { deleteOidcLinksOf } from "#db/users/oidc-links.ts";
-import { deleteUserSecretsOf } from "#db/users/secrets.ts";
-import { deleteUserSkillsOf } from "#db/users/skills.ts";
+import { deleteOidcLinksByUser } from "#db/users/oidc-links.ts";
+import { deleteSecretsByUser } from "#db/users/secrets.ts";
+import { deleteSkillsByUser } from "#db/users/skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
@@ -40,16 +40,16 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
     .commit([
       ...(isOwner(caller) ? [isStillOwner({ id: caller.user_id })] : []),
       deleteUser({ id: user.id, now }),
-      deleteKeysOf({ user_id: user.id, except: "" }),
-      deleteAddressesOf(user.id),
+      deleteKeysByUser({ user_id: user.id, except: "" }),
+      deleteAddressesByUser(user.id),
       deleteGitSshKey(user.id),
-      ...deleteFactorsOf(user.id),
-      deleteOidcLinksOf(user.id),
-      deleteLinksOf(user.id),
-      deleteUserSkillsOf(user.id),
-      deleteUserSecretsOf(user.id),
-      deleteNotificationsOf(user.id),
-      deleteSubscriptionsOf(user.id),
+      ...deleteFactorsByUser(user.id),
+      deleteOidcLinksByUser(user.id),
+      deleteLinksByUser(user.id),
+      deleteSkillsByUser(user.id),
+      deleteSecretsByUser(user.id),
+      deleteNotificationsByUser(user.id),
+      deleteSubscriptionsByUser(user.id),
       userDeleted(user, now),
     ])
     .catch((error) => {

@@ -25,7 +25,7 @@ export const createUser = async (
 ): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
   if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
   checkUsername(input.username);
-  const { login_type, email } = signInOf(input);
+  const { login_type, email } = toSignIn(input);
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
   if (login_type !== "password" && input.password) {
     throw invalidField("password", "A password goes only with login_type password.");
@@ -64,7 +64,7 @@ export const createUser = async (
 
 type SignIn = { readonly login_type: User["login_type"]; readonly email: string };
 
-const signInOf = ({
+const toSignIn = ({
   login_type: given = "",
   service_account,
   email = "",

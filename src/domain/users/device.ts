@@ -32,7 +32,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 const PROGRAM = /^([A-Za-z][\w .+-]{0,40})\/v?(\d[\w.]{0,15})/;
 
 /** `user_agent` as it was sent. */
-export const deviceOf = (user_agent: string): Device => {
+export const parseDevice = (user_agent: string): Device => {
   const os = SYSTEMS.find(([pattern]) => pattern.test(user_agent))?.[1] ?? "";
   for (const [pattern, name] of user_agent.startsWith("Mozilla/") ? BROWSERS : []) {
     const version = pattern.exec(user_agent)?.[1];

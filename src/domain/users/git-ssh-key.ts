@@ -18,7 +18,7 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
   if (known) return known;
   const made = newPair(deps, user_id);
   // Of several who make the first pair at once, one does; the others are refused and take that one.
-  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, entryOf(made)];
+  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, writeAuditEntry(made)];
   await deps.store.commit(rows).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
   });
@@ -29,17 +29,17 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
 
 /** The private half, in the form that ssh reads. */
 export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_key }: GitSshKeyRow): string =>
-  encryption.open(sealed_private_key, contextOf(user_id));
+  encryption.open(sealed_private_key, toSealContext(user_id));
 
 /** A new pair; the one before is gone. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const made = newPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));
-  await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(made), entryOf(made, before)]);
+  await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(made), writeAuditEntry(made, before)]);
   return readGitSshKey(deps, user_id);
 };
 
-const contextOf = (user_id: string): string => `git_ssh_key:${user_id}`;
+const toSealContext = (user_id: string): string => `git_ssh_key:${user_id}`;
 
 const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => {
   const { public_key, private_key } = makeSshKeyPair();
@@ -47,13 +47,13 @@ const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => 
   return {
     user_id,
     public_key,
-    sealed_private_key: encryption.seal(private_key, contextOf(user_id)),
+    sealed_private_key: encryption.seal(private_key, toSealContext(user_id)),
     created_at: now,
     updated_at: now,
   };
 };
 
-const entryOf = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
+const writeAuditEntry = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
   audited({
     now: made.updated_at,
     action: before ? "write" : "create",

@@ -2,14 +2,21 @@
 import type { Static } from "@sinclair/typebox";
 import { conflict, invalidField } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
-import { type ApiKey, deleteKey, deleteSessionsOf, isKeyStill, listSessions, updateKey } from "#db/users/api-keys.ts";
+import {
+  type ApiKey,
+  deleteKey,
+  deleteSessionsByUser,
+  isKeyStill,
+  listSessions,
+  updateKey,
+} from "#db/users/api-keys.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { scopesNamed, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
-import { GRANTED, LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "./keys.ts";
+import { GRANTED, LOGIN_SECONDS, listScopes, newKey, scopeColumns } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
 import type { Seen } from "./sign-in.ts";
 import { takenOr } from "./taken.ts";
@@ -72,7 +79,7 @@ export const changeToken = async (
 ): Promise<ApiKey> => {
   if (key.workspace_id !== null)
     throw conflict("A key for one workspace cannot be changed. Delete it and create another.");
-  const scopes = input.scopes === undefined ? scopesOf(key) : scopesNamed(undefined, input.scopes);
+  const scopes = input.scopes === undefined ? listScopes(key) : scopesNamed(undefined, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
   const allowed_addresses = await withinOwn(ctx, caller, wanted);
   const now = ctx.clock.now();
@@ -116,6 +123,6 @@ export const endOtherSessions = async (
   const keys = await store.all(listSessions({ user_id: id, now }));
   const ended = keys.filter((key) => key.id !== caller.key_id);
   const entries = ended.map((key) => keyChanged(key, { before: key }, now));
-  await store.commit([deleteSessionsOf({ user_id: id, except: caller.key_id }), ...entries]);
+  await store.commit([deleteSessionsByUser({ user_id: id, except: caller.key_id }), ...entries]);
   for (const key of ended) topics.publish("key_gone", key.id, {});
 };

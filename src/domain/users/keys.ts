@@ -36,7 +36,7 @@ export type NewKey = {
 };
 
 /** What a key may be used for. */
-export const scopesOf = ({ scope, scopes }: Pick<ApiKey, "scope" | "scopes">): readonly string[] =>
+export const listScopes = ({ scope, scopes }: Pick<ApiKey, "scope" | "scopes">): readonly string[] =>
   scopes.length > 0 ? scopes : [scope];
 
 /** How scopes are kept: one of the two that have always been alone, so that an older server refuses all others. */

@@ -3,7 +3,7 @@
 import type { Statement } from "#db/engine/sql.ts";
 import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
 import type { DomainContext } from "../context.ts";
-import { networkOf } from "./throttle.ts";
+import { toNetwork } from "./throttle.ts";
 
 const KNOWN_MS = 90 * 86_400_000;
 
@@ -14,11 +14,11 @@ export const isKnownAddress = async (
   address: string,
 ): Promise<boolean> => {
   const since = clock.now() - KNOWN_MS;
-  return (await store.get(findKnownAddress({ email, network: networkOf(address), since }))) !== undefined;
+  return (await store.get(findKnownAddress({ email, network: toNetwork(address), since }))) !== undefined;
 };
 
 /** For the batch of every sign-in, by whatever means. */
 export const rememberedAddress = (user_id: string, address: string, now: number): Statement[] => [
-  rememberAddress({ user_id, network: networkOf(address), last_used: now }),
+  rememberAddress({ user_id, network: toNetwork(address), last_used: now }),
   forgetAddresses({ user_id, since: now - KNOWN_MS }),
 ];

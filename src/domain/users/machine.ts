@@ -8,8 +8,8 @@ import { type OriginOf, withOrigin } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { deleteFactorsOf } from "#db/second-factors.ts";
-import { type ApiKey, deleteKey, deleteKeysOf, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
+import { deleteFactorsByUser } from "#db/second-factors.ts";
+import { type ApiKey, deleteKey, deleteKeysByUser, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
 import { insertMember } from "#db/users/members.ts";
 import { type ListedUser, searchUsers } from "#db/users/search.ts";
 import { findUser, findUserByEmail, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
@@ -120,7 +120,7 @@ export class MachineAccounts {
     const now = this.#clock.now();
     await this.#store.commit([
       updateUser(user.id, { password_hash, updated_at: now }),
-      deleteKeysOf({ user_id: user.id, except: "" }),
+      deleteKeysByUser({ user_id: user.id, except: "" }),
       atMachine(() => userChanged(user, { password_hash }, now)),
     ]);
     return user;
@@ -132,7 +132,7 @@ export class MachineAccounts {
     const { id: resource_id, username: target } = user;
     const about = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
     await this.#store.commit([
-      ...deleteFactorsOf(user.id),
+      ...deleteFactorsByUser(user.id),
       atMachine(() => audited({ ...about, action: "delete", before: { kind: "all" } })),
     ]);
     return user;

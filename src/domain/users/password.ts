@@ -1,6 +1,6 @@
 // A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
 import { forbidden, invalidField } from "#base/errors.ts";
-import { deleteKeysOf } from "#db/users/api-keys.ts";
+import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayResetPassword } from "../access.ts";
@@ -41,7 +41,7 @@ export const setPassword = async (
     // Whoever may do this to people without a role only, may not when one was given meanwhile.
     ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
     updateUser(user.id, { password_hash, updated_at: now }),
-    deleteKeysOf({ user_id: user.id, except }),
+    deleteKeysByUser({ user_id: user.id, except }),
     userChanged(user, { password_hash }, now),
   ]);
   ctx.topics.publish("key_gone", user.id, { except });

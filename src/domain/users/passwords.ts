@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { type Asker, HashQueue } from "./hash-queue.ts";
 import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
-import { guessesOf } from "./strength.ts";
+import { estimateGuesses } from "./strength.ts";
 
 /** What one hash costs whoever makes or checks it; `memoryCost` is in KiB. */
 export type HashCost = { readonly algorithm: "argon2id"; readonly memoryCost: number; readonly timeCost: number };
@@ -19,7 +19,7 @@ const NOBODYS =
 const AT_ONCE = 2;
 const WAITING = 512;
 /** Whoever has waited for so long has gone, or will come back. */
-const LONGEST_WAIT_MS = 25_000;
+const MAX_WAIT_MS = 25_000;
 
 /** Whoever is at the machine, or signed in and allowed to set passwords. */
 const TRUSTED: Asker = { keys: [], isKnown: true };
@@ -36,7 +36,7 @@ export class Passwords {
   constructor(clock: Clock, cost: HashCost = RECOMMENDED) {
     this.#clock = clock;
     this.#cost = cost;
-    this.#queue = new HashQueue(clock, WAITING, LONGEST_WAIT_MS);
+    this.#queue = new HashQueue(clock, WAITING, MAX_WAIT_MS);
   }
 
   /** Those who wait now. */
@@ -62,7 +62,7 @@ export class Passwords {
   async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED): Promise<string> {
     const problem = shapeProblem(password, owner);
     if (problem) return problem;
-    return strengthProblem(password, await this.#turn(asker, () => guessesOf(this.#clock, password)));
+    return strengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
   }
 
   /** Throws 400 for a new password that will not do. */

@@ -35,7 +35,8 @@ const TAKEN = {
 } as const;
 
 type Deps = Pick<DomainContext, "store" | "encryption">;
-const contextOf = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): string => `user_secret:${user_id}:${id}`;
+const toSealContext = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): string =>
+  `user_secret:${user_id}:${id}`;
 
 /** Whose secrets the path speaks of. 404 for a person one cannot see, 403 for another. */
 export const findSecretOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
@@ -66,10 +67,14 @@ export const createSecret = async (
   const now = clock.now();
   const id = uuid();
   const { name, description = "", env_name = "", file_path = "", value } = input;
-  const sealed_value = encryption.seal(value, contextOf({ user_id, id }));
+  const sealed_value = encryption.seal(value, toSealContext({ user_id, id }));
   const places = { name, description, env_name, file_path };
   const row: UserSecretRow = { id, user_id, ...places, sealed_value, created_at: now, updated_at: now };
-  const rows = [guardUser({ id: user_id }), insertUserSecret(row, MOST), entryOf("create", { after: row }, now)];
+  const rows = [
+    guardUser({ id: user_id }),
+    insertUserSecret(row, MOST),
+    writeAuditEntry("create", { after: row }, now),
+  ];
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} secrets are the most.`);
     throw takenOr(error, TAKEN);
@@ -90,9 +95,9 @@ export const changeSecret = async (
   if (given.description !== undefined) after.description = given.description;
   if (given.env_name !== undefined) after.env_name = given.env_name;
   if (given.file_path !== undefined) after.file_path = given.file_path;
-  if (value !== undefined) after.sealed_value = encryption.seal(value, contextOf(before));
+  if (value !== undefined) after.sealed_value = encryption.seal(value, toSealContext(before));
   const { id: _id, user_id: _user, created_at: _made, ...patch } = after;
-  const writes = [updateUserSecret(before.id, patch, { expect: 1 }), entryOf("write", { before, after }, now)];
+  const writes = [updateUserSecret(before.id, patch, { expect: 1 }), writeAuditEntry("write", { before, after }, now)];
   await store.commit(writes).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
     throw takenOr(error, TAKEN);
@@ -104,7 +109,7 @@ export const changeSecret = async (
 /** 404 when it is gone by now. */
 export const removeSecret = async ({ store, clock, topics }: DomainContext, row: UserSecretRow): Promise<void> => {
   const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
-  await store.commit([gone, entryOf("delete", { before: row }, clock.now())]).catch((error) => {
+  await store.commit([gone, writeAuditEntry("delete", { before: row }, clock.now())]).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
   topics.publish("secrets_changed", row.user_id, {});
@@ -119,7 +124,7 @@ export type OpenSecret = Pick<UserSecretRow, "env_name" | "file_path"> & { reado
 export const openSecrets = async ({ store, encryption }: Deps, user_id: string): Promise<OpenSecret[]> =>
   (await store.all(listUserSecrets({ user_id }))).flatMap((row) => {
     try {
-      const value = encryption.open(row.sealed_value, contextOf(row));
+      const value = encryption.open(row.sealed_value, toSealContext(row));
       return [{ env_name: row.env_name, file_path: row.file_path, value }];
     } catch (error) {
       log("users").error("the secret {name} of {user_id} cannot be opened: {error}", {
@@ -153,7 +158,7 @@ const pathProblem = (path: string): string | undefined => {
 
 type Change = { readonly before?: UserSecretRow; readonly after?: UserSecretRow };
 
-const entryOf = (action: "create" | "write" | "delete", { before, after }: Change, now: number): Statement => {
+const writeAuditEntry = (action: "create" | "write" | "delete", { before, after }: Change, now: number): Statement => {
   const row = after ?? before;
   if (!row) throw new AppError("internal", "An entry is of something.");
   return audited({

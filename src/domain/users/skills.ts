@@ -49,7 +49,11 @@ export const createSkill = async (
 ): Promise<UserSkillRow> => {
   const now = clock.now();
   const row: UserSkillRow = { id: uuid(), user_id, ...checked(input), created_at: now, updated_at: now };
-  const rows = [guardUser({ id: user_id }), insertUserSkill(row, MOST), entryOf(row, "create", { after: row }, now)];
+  const rows = [
+    guardUser({ id: user_id }),
+    insertUserSkill(row, MOST),
+    writeAuditEntry(row, "create", { after: row }, now),
+  ];
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} skills are the most.`);
     throw takenOr(error, { user_skills: "name" });
@@ -69,7 +73,7 @@ export const changeSkill = async (
   await store
     .commit([
       updateUserSkill(before.id, { name, description, content, updated_at }, { expect: 1 }),
-      entryOf(after, "write", { before, after }, now),
+      writeAuditEntry(after, "write", { before, after }, now),
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") throw notFound();
@@ -81,7 +85,7 @@ export const changeSkill = async (
 /** 404 when it is gone by now. */
 export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkillRow): Promise<void> => {
   const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
-  await store.commit([gone, entryOf(row, "delete", { before: row }, clock.now())]).catch((error) => {
+  await store.commit([gone, writeAuditEntry(row, "delete", { before: row }, clock.now())]).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
 };
@@ -100,7 +104,12 @@ const checked = <S extends UpdateUserSkill>(given: S): S => {
 type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
 
 /** The text itself is nobody else's. */
-const entryOf = (row: UserSkillRow, action: "create" | "write" | "delete", { before, after }: Change, now: number) =>
+const writeAuditEntry = (
+  row: UserSkillRow,
+  action: "create" | "write" | "delete",
+  { before, after }: Change,
+  now: number,
+) =>
   audited({
     now,
     action,

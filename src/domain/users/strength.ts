@@ -14,7 +14,7 @@ let last = 0;
 const waiting = new Map<number, Waiting>();
 
 /** The power of ten of the guesses it takes. */
-export const guessesOf = async (clock: Clock, password: string): Promise<number> => {
+export const estimateGuesses = async (clock: Clock, password: string): Promise<number> => {
   idle?.cancel();
   worker ??= start();
   const id = ++last;

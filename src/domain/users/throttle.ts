@@ -62,7 +62,7 @@ export class Throttle {
 }
 
 /** Who has an IPv6 address has 2^64 of them: the network stands for all. Other addresses stand for themselves. */
-export const networkOf = (address: string): string => {
+export const toNetwork = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
   const groups = head === "" ? [] : head.split(":");

@@ -7,7 +7,7 @@ import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/tem
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../access.ts";
-import { type KnownVersion, newBuild, usableManifest, versionOf } from "../builds/new-build.ts";
+import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
@@ -105,11 +105,11 @@ const templateFor = async (
   if (body.template_id !== undefined) {
     const template = await store.get(findTemplate({ id: body.template_id.toLowerCase() }));
     if (!template || !mayUseTemplate(caller, template)) throw unknown("template_id");
-    const version = await versionOf(store, template.active_version_id);
+    const version = await loadVersion(store, template.active_version_id);
     if (!version) throw unknown("template_id");
     return { template, version };
   }
-  const version = await versionOf(store, body.template_version_id ?? "");
+  const version = await loadVersion(store, body.template_version_id ?? "");
   if (!version || !mayReadTemplates(caller, version.row.organization_id)) throw unknown("template_version_id");
   if (version.row.template_id === null) {
     throw invalidField("template_version_id", "belongs to no template");

@@ -11,9 +11,9 @@ import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { agentView } from "../agents/present.ts";
 import { presentBuild } from "../builds/present.ts";
-import { resourcesOf } from "../builds/resources.ts";
+import { loadResources } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
-import { type Subjects, sharedWith, subjectsOf } from "./shared-with.ts";
+import { loadSubjects, type Subjects, sharedWith } from "./shared-with.ts";
 
 /** The workspace whole; undefined when there is none. Whether the caller may see it has been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
@@ -32,8 +32,8 @@ export const presentWorkspaces = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(agentView(ctx, viewer, store), jobs);
-  const subjects = await subjectsOf(
+  const resources = await loadResources(agentView(ctx, viewer, store), jobs);
+  const subjects = await loadSubjects(
     store,
     views.map(({ workspace }) => workspace),
   );
@@ -76,7 +76,7 @@ const presentWorkspace = (
     deleting_at: rfc3339OrAbsent(workspace.deleting_at),
     dormant_at: rfc3339OrAbsent(workspace.dormant_at),
     next_start_at: rfc3339OrAbsent(workspace.next_start_at),
-    health: healthOf(agents),
+    health: toHealth(agents),
     automatic_updates: workspace.automatic_updates,
     allow_renames: config.allow_workspace_renames,
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
@@ -87,7 +87,7 @@ const presentWorkspace = (
 };
 
 /** Healthy when every agent without a parent is (facts/platform 2.4). */
-const healthOf = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
+const toHealth = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
   const failing = agents.filter((agent) => isTop(agent) && !agent.health.healthy).map(({ id }) => id);
   return { healthy: failing.length === 0, failing_agents: failing };
 };

@@ -24,7 +24,7 @@ export const findQuietOwner = async (
   return user;
 };
 
-export const quietHoursOf = (
+export const toQuietHours = (
   { quiet_hours_schedule }: Pick<KnownUser, "quiet_hours_schedule">,
   now: number,
 ): QuietHours => {
@@ -56,5 +56,5 @@ export const setQuietHours = async (ctx: DomainContext, user: KnownUser, schedul
       userChanged(user, { quiet_hours_schedule }, now),
     ]);
   }
-  return quietHoursOf({ quiet_hours_schedule }, now);
+  return toQuietHours({ quiet_hours_schedule }, now);
 };

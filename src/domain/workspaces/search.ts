@@ -15,7 +15,7 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
   const hasAgent = search.choices("has-agent", AGENT_STATUSES);
   const shared_with_user = search.text("shared_with_user");
   const filter: WorkspaceFilter = {
-    scope: scopeOf(caller),
+    scope: toScope(caller),
     now,
     silence_ms: INACTIVE_MS,
     ids: ids.length > 0 ? ids : undefined,
@@ -36,19 +36,19 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
     shared_with_group: search.text("shared_with_group"),
     has_ai_task: search.flag("has-ai-task"),
     has_external_agent: search.flag("has_external_agent"),
-    parameters: search.list("param").map(parameterOf),
+    parameters: search.list("param").map(parseParameter),
   };
   search.end("Invalid workspace search query.");
   return filter;
 };
 
-const parameterOf = (text: string): { name: string; value?: string } => {
+const parseParameter = (text: string): { name: string; value?: string } => {
   const at = text.indexOf("=");
   return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) };
 };
 
 /** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
-export const scopeOf = (caller: UserCaller): Scope => {
+export const toScope = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";
   const member_of = Object.keys(caller.organizations);

@@ -12,7 +12,7 @@ export type People = ReadonlyMap<string, MinimalUser>;
 const NOBODY: People = new Map();
 
 /** Everybody whom one of these lists names. */
-export const peopleOf = async (store: Pick<Store, "all">, acls: readonly Acl[]): Promise<People> => {
+export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]): Promise<People> => {
   const ids = new Set(acls.flatMap((acl) => Object.keys(acl)));
   if (ids.size === 0) return NOBODY;
   const users = await store.all(listMinimalUsers({ ids: JSON.stringify([...ids]) }));
@@ -25,8 +25,8 @@ export type Subjects = { readonly people: People; readonly groups: GroupsById };
 type Shared = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
 
 /** Everybody and every group that these workspaces are shared with. */
-export const subjectsOf = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
-  people: await peopleOf(
+export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
+  people: await loadPeople(
     store,
     workspaces.map(({ user_acl }) => user_acl),
   ),

@@ -7,7 +7,7 @@ import type { AgentSummary, WorkspaceSummary } from "#schema/workspaces/workspac
 const time = (value: unknown): string => rfc3339(Number(value));
 const timeOrAbsent = (value: unknown): string | undefined => rfc3339OrAbsent(value as number | null);
 
-const agentOf = (agent: SummaryAgent, now: number): AgentSummary => {
+const toAgent = (agent: SummaryAgent, now: number): AgentSummary => {
   const status = agentStatus(agent, now);
   const { id, name, lifecycle_state } = agent;
   return { id, name, status, lifecycle_state, healthy: agentHealth(status, lifecycle_state).healthy };
@@ -16,7 +16,7 @@ const agentOf = (agent: SummaryAgent, now: number): AgentSummary => {
 /** `now` in milliseconds since 1970 decides about the status of agents; favourites are the owner's own affair. */
 export const presentSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
   const agents = JSON.parse(row.agents as string) as SummaryAgent[];
-  const shown = agents.map((agent) => agentOf(agent, now));
+  const shown = agents.map((agent) => toAgent(agent, now));
   const { created_at, build_created_at, last_used_at, deadline, max_deadline, error, ...plain } = row;
   return {
     ...(plain as unknown as WorkspaceSummary),

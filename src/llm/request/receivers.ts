@@ -25,7 +25,7 @@ export type Receiver = {
 };
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const callOf = ({ digest }: { readonly digest: string }): string => `call_${digest.slice(0, 24)}`;
+const makeCallId = ({ digest }: { readonly digest: string }): string => `call_${digest.slice(0, 24)}`;
 
 /** Anthropic Messages: `^[a-zA-Z0-9_-]+$` for ids. The number of tools is not limited. */
 const ANTHROPIC: Receiver = {
@@ -43,7 +43,7 @@ const ANTHROPIC: Receiver = {
 /** OpenAI chat completions: ids of at most 40 characters, at most 128 tools. Servers behind other names take the same. */
 const CHAT: Receiver = {
   callId: /^[a-zA-Z0-9_-]{1,40}$/,
-  makeCallId: callOf,
+  makeCallId: makeCallId,
   toolName: NAME,
   maxTools: 128,
   userAfterTool: true,
@@ -87,7 +87,7 @@ const VARIANTS: readonly { readonly of: RegExp; readonly receiver: Receiver }[] 
 type Server = { readonly useResponses: boolean; readonly base_url: string; readonly model: string };
 
 /** Returns what the server of this model accepts. */
-export const receiverOf = (kind: ProviderKind, { useResponses, base_url, model }: Server): Receiver => {
+export const getReceiver = (kind: ProviderKind, { useResponses, base_url, model }: Server): Receiver => {
   if (kind === "anthropic") return ANTHROPIC;
   if (kind === "google") return GOOGLE;
   if (kind === "openai" && useResponses) return RESPONSES;

@@ -8,10 +8,10 @@ import { withCacheMarks } from "../cache-marks.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "../configured-model.ts";
 import type { Manner } from "../fallbacks.ts";
 import type { ModelRequest } from "../model.ts";
-import { promptOf } from "../prompt.ts";
+import { buildPrompt } from "../prompt.ts";
 import { providerTools, withoutOurs } from "../provider-tools.ts";
 import { messagesFor } from "./messages.ts";
-import { MISTRAL, type Receiver, receiverOf } from "./receivers.ts";
+import { getReceiver, MISTRAL, type Receiver } from "./receivers.ts";
 import { type RequestTools, toolsFor } from "./tools.ts";
 
 type Call = {
@@ -46,7 +46,7 @@ export const formRequest = async (
     reserved: run.map(({ name }) => name),
   });
   const offered = [...offer.offered.map((one) => ({ type: "function" as const, ...one })), ...run];
-  const prompt = messagesFor(await promptOf(messages, attachments, { ...manner, kind }), {
+  const prompt = messagesFor(await buildPrompt(messages, attachments, { ...manner, kind }), {
     receiver,
     nameOf: (name) => offer.nameOf(name),
     argsOf: (name, args) => offer.argsOf(name, args),
@@ -54,14 +54,14 @@ export const formRequest = async (
     hasSystem: !unsupported.has("system_role"),
   });
   const effort = unsupported.has("reasoning_effort") ? undefined : effortFor(reasoning_effort, wanted.reasoning);
-  const settings = settingsOf(wanted, unsupported);
+  const settings = toSettings(wanted, unsupported);
   const options: LanguageModelV4CallOptions = {
     prompt: withCacheMarks(kind, prompt),
     abortSignal,
     ...(offered.length > 0 ? { tools: offered as NonNullable<LanguageModelV4CallOptions["tools"]> } : {}),
     ...Object.fromEntries(settings.map(({ option, value }) => [option, value])),
     ...(effort === undefined ? {} : { reasoning: effort }),
-    providerOptions: optionsOf(kind, own, unsupported) as NonNullable<LanguageModelV4CallOptions["providerOptions"]>,
+    providerOptions: toOptions(kind, own, unsupported) as NonNullable<LanguageModelV4CallOptions["providerOptions"]>,
   };
   const sent = new Set<ModelFeature>([
     ...settings.map(({ feature }) => feature),
@@ -85,7 +85,7 @@ const ALWAYS = [
 const receiverFor = ({ config, provider }: Call, unsupported: ReadonlySet<ModelFeature>): Receiver => {
   const { base_url, provider: kind } = provider;
   const useResponses = usesResponses(config);
-  const receiver = receiverOf(kind, { useResponses, base_url, model: config.model });
+  const receiver = getReceiver(kind, { useResponses, base_url, model: config.model });
   const { callId, makeCallId } = unsupported.has("long_tool_call_ids") ? MISTRAL : receiver;
   return {
     ...receiver,
@@ -107,7 +107,7 @@ const SETTINGS = [
   { feature: "frequency_penalty", option: "frequencyPenalty" },
 ] as const;
 
-const settingsOf = (wanted: ConfiguredModel["model_config"], unsupported: ReadonlySet<ModelFeature>) =>
+const toSettings = (wanted: ConfiguredModel["model_config"], unsupported: ReadonlySet<ModelFeature>) =>
   SETTINGS.flatMap(({ feature, option }) => {
     const value = wanted[feature];
     return value === undefined || unsupported.has(feature) ? [] : [{ feature, option, value }];
@@ -116,7 +116,7 @@ const settingsOf = (wanted: ConfiguredModel["model_config"], unsupported: Readon
 const PARALLEL = ["parallel_tool_calls", "parallelToolCalls", "disableParallelToolUse"];
 
 /** What only this provider knows. Nothing is left behind at OpenAI: the history is ours. */
-const optionsOf = (
+const toOptions = (
   kind: string,
   own: Readonly<Record<string, unknown>> = {},
   unsupported: ReadonlySet<ModelFeature>,

@@ -123,14 +123,14 @@ const mostRelevant = (
 ): ReadonlySet<ToolDefinition> => {
   if (tools.length <= limit) return new Set(tools);
   const called = new Set(messages.flatMap(({ content }) => content.flatMap(({ tool_name }) => tool_name ?? [])));
-  const words = wordsOf(
+  const words = toWordSet(
     messages
       .filter(({ role }) => role === "user")
       .slice(-3)
       .flatMap(({ content }) => content.map(({ text = "" }) => text))
       .join(" "),
   );
-  const shared = (text: string): number => [...wordsOf(text)].filter((word) => words.has(word)).length;
+  const shared = (text: string): number => [...toWordSet(text)].filter((word) => words.has(word)).length;
   const scored = tools.map((tool) => {
     if (tool.server === undefined) return { tool, score: 2_000 };
     const score = (called.has(tool.name) ? 1_000 : 0) + 3 * shared(tool.name) + shared(tool.description);
@@ -140,5 +140,5 @@ const mostRelevant = (
   return new Set(best.map(({ tool }) => tool));
 };
 
-const wordsOf = (text: unknown): ReadonlySet<string> =>
+const toWordSet = (text: unknown): ReadonlySet<string> =>
   new Set((typeof text === "string" ? text : "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []);

@@ -32,7 +32,7 @@ export const wantedContainers = ({ manifest, agents }: ProvisionRequest): Wanted
     return [];
   });
 
-export const labelsOf = ({ workspace, owner, build_id }: ProvisionRequest): Record<string, string> => ({
+export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Record<string, string> => ({
   [WORKSPACE_LABEL]: workspace.id,
   "slipway.workspace": workspace.name,
   "slipway.owner": owner.username,
@@ -58,7 +58,7 @@ export type Surroundings = {
 };
 
 /** Processes and threads of one container: enough for builds, too few to stop the machine. */
-const MOST_PROCESSES = 16_384;
+const MAX_PROCESSES = 16_384;
 
 /** The body of `POST /containers/create`. Holds the agent's token. */
 export const containerBody = (
@@ -79,7 +79,7 @@ export const containerBody = (
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     Labels: {
       ...docker.labels,
-      ...labelsOf(request),
+      ...makeLabels(request),
       "slipway.resource": resource.name,
       "slipway.run": run,
       [GRACE_LABEL]: String(stop_grace),
@@ -99,10 +99,10 @@ export const containerBody = (
         ReadOnly: read_only,
       })),
       NetworkMode: network,
-      PidsLimit: MOST_PROCESSES,
+      PidsLimit: MAX_PROCESSES,
       // With raw sockets a container could speak in the name of others in its network.
       CapDrop: ["NET_RAW"],
-      ...(memory ? { Memory: bytesOf(memory) } : {}),
+      ...(memory ? { Memory: parseBytes(memory) } : {}),
       ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: nanoCpus(cpus) }),
     },
     // Where there are several containers, each is found by its resource's name.
@@ -111,7 +111,7 @@ export const containerBody = (
 };
 
 /** `512m`, `4g`; a number alone is bytes. */
-export const bytesOf = (text: string): number => {
+export const parseBytes = (text: string): number => {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text.trim()) ?? [];
   if (number === undefined) throw new ProvisionError(`${text} is no amount of memory such as 512m or 4g.`);
   return Math.round(Number(number) * 1024 ** ["", "k", "m", "g", "t"].indexOf(unit.toLowerCase()));

@@ -10,7 +10,7 @@ import {
   containerBody,
   containerName,
   GRACE_LABEL,
-  labelsOf,
+  makeLabels,
   STOP_GRACE,
   volumeName,
   type Wanted,
@@ -67,9 +67,9 @@ export class DockerProvisioner implements Provisioner {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
     await engine.connect(signal);
-    const old = await containersOf(work);
+    const old = await listContainers(work);
     if (request.claimed) return this.#keep(work, old);
-    for (const container of old) await this.#step(work, "stop", nameOf(container), () => remove(work, container));
+    for (const container of old) await this.#step(work, "stop", getName(container), () => remove(work, container));
     if (request.transition === "delete") await this.#removeVolumes(work);
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.transition !== "start") return { state: null };
@@ -78,7 +78,7 @@ export class DockerProvisioner implements Provisioner {
     try {
       const all = wantedContainers(request);
       const network = networkFor(request, all.length);
-      if (all.some(({ docker }) => !docker.network)) await provideNetwork(engine, network, labelsOf(request), signal);
+      if (all.some(({ docker }) => !docker.network)) await provideNetwork(engine, network, makeLabels(request), signal);
       const containers: string[] = [];
       for (const wanted of all) containers.push(await this.#start(work, wanted, network));
       return { state: JSON.stringify({ containers }) };
@@ -147,7 +147,7 @@ export class DockerProvisioner implements Provisioner {
     );
     if (program) checkArchitecture(program, architecture, docker.image);
     for (const { name } of docker.volumes ?? []) {
-      const body = { Name: volumeName(request, name), Labels: labelsOf(request) };
+      const body = { Name: volumeName(request, name), Labels: makeLabels(request) };
       await step("volume", () => engine.json("create a volume", "POST", "/volumes/create", { body, signal }));
     }
     const body = containerBody(request, wanted, {
@@ -185,7 +185,7 @@ export class DockerProvisioner implements Provisioner {
       } catch (error) {
         if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
         // What has the name is ours, of a build that ended in the middle, or is just going away.
-        const holder = (await containersOf(work)).find((old) => nameOf(old) === name);
+        const holder = (await listContainers(work)).find((old) => getName(old) === name);
         if (holder) await remove(work, holder);
         else if (left < NAME_TRIES) throw error;
         await pause(this.#options.clock, NAME_WAIT_MS);
@@ -197,7 +197,7 @@ export class DockerProvisioner implements Provisioner {
   async #cleanUp(work: Work): Promise<void> {
     const calm = { ...work, signal: new AbortController().signal };
     try {
-      for (const container of await containersOf(calm, `slipway.run=${work.run}`)) await force(calm, container.Id);
+      for (const container of await listContainers(calm, `slipway.run=${work.run}`)) await force(calm, container.Id);
       await removeNetworks(calm.engine, ofWorkspace(work.request.workspace.id), calm.signal);
     } catch (error) {
       const { id } = work.request.workspace;
@@ -236,18 +236,18 @@ export class DockerProvisioner implements Provisioner {
 const ofWorkspace = (id: string, ...labels: string[]): string =>
   JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`, ...labels] });
 
-const containersOf = async ({ engine, request, signal }: Work, ...labels: string[]): Promise<readonly Found[]> => {
+const listContainers = async ({ engine, request, signal }: Work, ...labels: string[]): Promise<readonly Found[]> => {
   const query = { all: "true", filters: ofWorkspace(request.workspace.id, ...labels) };
   return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
 
-const nameOf = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
+const getName = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 
 /** Lets it end by itself first. A container that is gone already is as good as removed. */
 const remove = async (work: Work, container: Found): Promise<void> => {
   const { engine, report, signal, stage } = work;
   const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
-  report.log("info", stage, `Stopping the container ${nameOf(container)}.`);
+  report.log("info", stage, `Stopping the container ${getName(container)}.`);
   await engine.json("stop the container", "POST", `/containers/${container.Id}/stop`, {
     query: { t: String(grace) },
     signal,

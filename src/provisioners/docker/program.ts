@@ -13,15 +13,15 @@ const MUSL = /ld-musl-[a-z0-9_]+\.so/;
 const HEAD = 4096;
 
 /** `linux-amd64`, `linux-musl-arm64` of a Linux program; of a script what this process itself runs on. Undefined for all else. */
-export const systemOf = (file: string): string | undefined => {
-  const head = headOf(file, HEAD);
+export const readSystem = (file: string): string | undefined => {
+  const head = readHead(file, HEAD);
   if (head.startsWith("#!")) return `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   if (!head.startsWith("\x7fELF")) return undefined;
   const machine = MACHINES[head.charCodeAt(18) | (head.charCodeAt(19) << 8)];
   return machine && `linux${MUSL.test(head) ? "-musl" : ""}-${machine}`;
 };
 
-const headOf = (file: string, length: number): string => {
+const readHead = (file: string, length: number): string => {
   const bytes = Buffer.alloc(length);
   const handle = openSync(file, "r");
   try {
@@ -41,7 +41,7 @@ export const findProgram = (setting: string | undefined): Program => {
   }
   let header: string;
   try {
-    header = headOf(file, 20);
+    header = readHead(file, 20);
   } catch (error) {
     throw new ProvisionError(`The daemon for containers cannot be read: ${(error as Error).message}`);
   }

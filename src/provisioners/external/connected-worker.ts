@@ -12,7 +12,7 @@ import {
 import type { ImportRequest } from "../terraform/import.ts";
 import { STATE_LIMIT } from "../terraform/session.ts";
 import { FOUND_LIMIT } from "./found.ts";
-import { type JobSource, Left, pieceOf, sourceOf, withoutFiles } from "./pieces.ts";
+import { findPiece, type JobSource, Left, toSource, withoutFiles } from "./pieces.ts";
 import { JOB_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 
@@ -99,7 +99,7 @@ export class ConnectedWorker {
     type: "job" | "plan" = "job",
   ): Promise<Outcome> {
     const message: Handed = { type, provisioner, request: withoutFiles(request) };
-    return this.#hand(message, sourceOf(request), report, STATE_LIMIT);
+    return this.#hand(message, toSource(request), report, STATE_LIMIT);
   }
 
   /** Lets it find out what a template describes; the state of a good outcome is a text of `foundText`. */
@@ -162,7 +162,7 @@ export class ConnectedWorker {
         return;
       case "fetch": {
         const { job_id, file, offset } = message;
-        const piece = pieceOf(job.source, file, offset);
+        const piece = findPiece(job.source, file, offset);
         if (piece) this.#send({ type: "piece", job_id, file, offset, ...piece });
         else this.#link.close("a file was asked for that the job does not have");
         return;

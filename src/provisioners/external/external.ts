@@ -14,10 +14,10 @@ import {
   WorkerLost,
 } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
-import { serialOf, thingsIn } from "../terraform/session.ts";
+import { parseSerial, thingsIn } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
 import { foundIn } from "./found.ts";
-import { innerState, placeOf, stateAt } from "./place.ts";
+import { findPlace, innerState, stateAt } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
 /** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
@@ -28,7 +28,7 @@ const TERRAFORM_CANCEL_MS = 180_000;
 const TERRAFORM = "terraform";
 
 /** With what a worker is to do it; undefined when the template does not say. */
-const kindOf = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
+const toKind = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
   manifest.provisioner === TERRAFORM ? TERRAFORM : manifest.external?.provisioner;
 
 export class ExternalProvisioner implements Provisioner {
@@ -49,7 +49,7 @@ export class ExternalProvisioner implements Provisioner {
       if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE);
       return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };
     }
-    const place = worker.facts.places[provisioner] ?? placeOf(request.state);
+    const place = worker.facts.places[provisioner] ?? findPlace(request.state);
     return { state: stateAt(place, outcome.state, request.transition === "delete") };
   }
 
@@ -67,7 +67,7 @@ export class ExternalProvisioner implements Provisioner {
 
   /** The worker that did it needs no copy of its own. */
   forget(request: ProvisionRequest): void {
-    const provisioner = kindOf(request);
+    const provisioner = toKind(request);
     if (provisioner) this.#workers.holderOf(request.job_id)?.forget(request, provisioner);
   }
 
@@ -82,7 +82,7 @@ export class ExternalProvisioner implements Provisioner {
     report: Report,
     signal: AbortSignal,
   ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Done }> {
-    const provisioner = kindOf(request);
+    const provisioner = toKind(request);
     if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
     const worker = this.#holder(request.job_id);
     const asked: ProvisionRequest =
@@ -138,7 +138,7 @@ const NO_STATE = "The worker has not said what the build has left, so the state 
 /** Whether it is a state that may take the place of the one that the build began with. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
   if (state === null || state === before) return state === before;
-  const [old, now] = [before === null ? undefined : serialOf(before), serialOf(state)];
+  const [old, now] = [before === null ? undefined : parseSerial(before), parseSerial(state)];
   return now !== undefined && (old === undefined || (old.lineage === now.lineage && old.serial <= now.serial));
 };
 

@@ -32,11 +32,11 @@ export type JobSource = {
   readonly state?: string | null;
 };
 
-export const sourceOf = ({ terraform, state }: ProvisionRequest): JobSource =>
+export const toSource = ({ terraform, state }: ProvisionRequest): JobSource =>
   terraform ? { archive: terraform.archive.path, cache: terraform.cache?.path, state } : {};
 
 /** One piece of a file of the job in base64; undefined for a file that it does not have. */
-export const pieceOf = (source: JobSource, file: JobFile, offset: number): Piece | undefined => {
+export const findPiece = (source: JobSource, file: JobFile, offset: number): Piece | undefined => {
   if (file === "state") {
     if (typeof source.state !== "string") return undefined;
     const bytes = Buffer.from(source.state);

@@ -14,7 +14,7 @@ const read = (state: string | null): Left => {
 };
 
 /** Where the workspace lives; undefined while it lives nowhere. */
-export const placeOf = (state: string | null): string | undefined => read(state).place;
+export const findPlace = (state: string | null): string | undefined => read(state).place;
 
 /** What the provisioner itself has left. */
 export const innerState = (state: string | null): string | null => read(state).inner;

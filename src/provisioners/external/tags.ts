@@ -1,7 +1,7 @@
 // Tags: which worker may take which job. A job asks for all of its tags; the reserved ones name the organization, the provisioner
 // and, once a workspace lives somewhere, the place. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { placeOf } from "./place.ts";
+import { findPlace } from "./place.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 
@@ -53,7 +53,7 @@ export const wishesIn = ({
 
 /** The same once it is known what the build before has left: its workspace stays where it is. */
 export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
-  const place = tags.provisioner === undefined ? undefined : placeOf(left);
+  const place = tags.provisioner === undefined ? undefined : findPlace(left);
   return place === undefined ? { ...tags } : { ...tags, place };
 };
 

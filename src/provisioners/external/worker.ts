@@ -205,7 +205,7 @@ class Connection {
   ): Promise<void> {
     const { job_id } = asked;
     const request = await files.complete(asked);
-    const report = this.#reportOf(job_id, signal);
+    const report = this.#makeReport(job_id, signal);
     const { state, made }: Provisioned =
       type === "plan"
         ? { state: null, made: await provisioner.plan?.(request, report, signal) }
@@ -229,7 +229,7 @@ class Connection {
     const archive = await files.archive(asked.archive);
     const source = await readTerraformSource(archive);
     if (!source) throw new ProvisionError("The upload is no template of Terraform.");
-    return provisioner.importTemplate({ ...asked, archive }, source, this.#reportOf(asked.job_id, signal), signal);
+    return provisioner.importTemplate({ ...asked, archive }, source, this.#makeReport(asked.job_id, signal), signal);
   }
 
   /** In pieces, before the end that says they count. */
@@ -272,7 +272,7 @@ class Connection {
     });
   }
 
-  #reportOf(job_id: string, signal: AbortSignal): BuildReport {
+  #makeReport(job_id: string, signal: AbortSignal): BuildReport {
     const limit = new OutputLimit();
     let timings = 0;
     return {

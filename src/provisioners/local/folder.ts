@@ -59,7 +59,7 @@ export class WorkspaceFolder {
   }
 
   get exists(): boolean {
-    return kindOf(this.path) !== undefined;
+    return readKind(this.path) !== undefined;
   }
 
   /** The daemon that was started last; undefined when none is known or the record cannot be read. */
@@ -89,7 +89,7 @@ export class WorkspaceFolder {
   remove(): void {
     if (!this.exists) return;
     this.#check();
-    if (kindOf(this.home) === "directory") emptyAsItsUser(this.home);
+    if (readKind(this.home) === "directory") emptyAsItsUser(this.home);
     try {
       rmSync(this.path, { recursive: true, force: true });
     } catch {
@@ -100,14 +100,14 @@ export class WorkspaceFolder {
   }
 
   #check(): void {
-    if (kindOf(this.path) !== "directory") throw new Error(`${this.path} is not a folder`);
+    if (readKind(this.path) !== "directory") throw new Error(`${this.path} is not a folder`);
     if (realpathSync(this.path) !== join(realpathSync(this.#root), this.path.slice(this.#root.length + 1))) {
       throw new Error(`${this.path} leads out of the data directory`);
     }
   }
 }
 
-const kindOf = (path: string): "directory" | "other" | undefined => {
+const readKind = (path: string): "directory" | "other" | undefined => {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (!stat) return undefined;
   return stat.isDirectory() ? "directory" : "other";

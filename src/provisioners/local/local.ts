@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
-import { isAlive, markOf, processesAtHome, send } from "./process-table.ts";
+import { findMark, isAlive, processesAtHome, send } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
 import { type LocalUser, LocalUserError, localUser } from "./user.ts";
 
@@ -66,7 +66,7 @@ export class LocalProvisioner implements Provisioner {
     const step = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
       signal.throwIfAborted();
       const started_at = this.#options.clock.now();
-      report.log("info", stageOf(transition), words);
+      report.log("info", toStage(transition), words);
       await work();
       const ended_at = this.#options.clock.now();
       report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
@@ -179,7 +179,7 @@ export class LocalProvisioner implements Provisioner {
         detached: true,
       });
       child.unref();
-      const mark = markOf(child.pid);
+      const mark = findMark(child.pid);
       if (!mark) throw new ProvisionError(`The workspace's daemon ended at once; ${folder.logFile} may say why.`);
       folder.remember({ ...mark, token });
     } catch (error) {
@@ -240,7 +240,7 @@ export class LocalProvisioner implements Provisioner {
   }
 }
 
-const stageOf = (transition: ProvisionRequest["transition"]): string =>
+const toStage = (transition: ProvisionRequest["transition"]): string =>
   ({ start: "Starting", stop: "Stopping", delete: "Deleting" })[transition];
 
 /** This program as it runs now: the compiled binary, or the runtime with the source. */

@@ -14,7 +14,7 @@ const quiet = <T>(read: () => T): T | undefined => {
 };
 
 /** The mark of a living process; undefined when there is none, or only what it left to its parent to collect. */
-export const markOf = (pid: number): ProcessMark | undefined => {
+export const findMark = (pid: number): ProcessMark | undefined => {
   const seen = look(pid);
   return seen && !seen.hasEnded ? seen.mark : undefined;
 };
@@ -39,7 +39,7 @@ const look = (pid: number): { readonly mark: ProcessMark; readonly hasEnded: boo
 };
 
 /** True while the very process of the mark lives. */
-export const isAlive = (mark: ProcessMark): boolean => markOf(mark.pid)?.started === mark.started;
+export const isAlive = (mark: ProcessMark): boolean => findMark(mark.pid)?.started === mark.started;
 
 /**
  * Processes whose environment has this HOME: everything a workspace has started and not disguised, whatever session it put itself
@@ -52,7 +52,7 @@ export const processesAtHome = (home: string): ProcessMark[] => {
     if (!/^\d+$/.test(name)) continue;
     const environment = quiet(() => readFileSync(`/proc/${name}/environ`, "latin1"));
     if (!environment || !`\0${environment}\0`.includes(Buffer.from(wanted).toString("latin1"))) continue;
-    const mark = markOf(Number(name));
+    const mark = findMark(Number(name));
     if (mark) found.push(mark);
   }
   return found;

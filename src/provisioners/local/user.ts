@@ -10,14 +10,14 @@ export class LocalUserError extends Error {
   override readonly name = "LocalUserError";
 }
 
-const lineOf = (text: string, name: string): string | undefined =>
+const findLine = (text: string, name: string): string | undefined =>
   text.split("\n").find((line) => line.startsWith(`${name}:`));
 
 /** The line of the user in the form of passwd(5): from the file, else from the system's other sources. */
 const passwdLine = (name: string): string | undefined => {
-  const known = lineOf(readFileSync("/etc/passwd", "utf8"), name);
+  const known = findLine(readFileSync("/etc/passwd", "utf8"), name);
   if (known !== undefined || !Bun.which("getent")) return known;
-  return lineOf(Bun.spawnSync(["getent", "passwd", name], { env: {} }).stdout.toString(), name);
+  return findLine(Bun.spawnSync(["getent", "passwd", name], { env: {} }).stdout.toString(), name);
 };
 
 /** The user of this name. Throws `LocalUserError` when there is none, when it is root, and when this process is not root. */

@@ -10,7 +10,7 @@ const STARTED = 10;
 /** What one step of niceness takes from the weight of a process (sched(7)). */
 const STEP = 1.25;
 /** Looks in a row for the session of a command that has just been started. */
-const MOST_LOOKS = 50;
+const MAX_LOOKS = 50;
 const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
@@ -24,7 +24,7 @@ export const DETACHED = setsid === null;
 const running = new Set<Behind>();
 
 /** For each of so many commands at once: up to four weigh together about what one does alone; further nobody can give way. */
-export const nicenessOf = (count: number): number =>
+export const getNiceness = (count: number): number =>
   Math.min(LAST, ALONE + Math.round(Math.log(Math.max(1, count)) / Math.log(STEP)));
 
 /** One command for as long as it runs. */
@@ -42,7 +42,7 @@ export class Behind {
 
   /** Its session weighs what it should, or cannot be made to. */
   get isPut(): boolean {
-    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MOST_LOOKS;
+    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MAX_LOOKS;
   }
 
   /** Words in front of the command. */
@@ -50,7 +50,7 @@ export class Behind {
     const session = setsid === null ? [] : [setsid];
     return nice === null || !this.#givesWay
       ? session
-      : [...session, nice, "-n", `${command === "apply" ? STARTED : nicenessOf(running.size)}`];
+      : [...session, nice, "-n", `${command === "apply" ? STARTED : getNiceness(running.size)}`];
   }
 
   /**
@@ -65,7 +65,7 @@ export class Behind {
     if (!this.#leads) this.#leads = leadsSession(pid);
     if (!this.#leads) return;
     if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
-    const niceness = nicenessOf(running.size);
+    const niceness = getNiceness(running.size);
     if (niceness !== this.#niceness && putSession(pid, niceness)) this.#niceness = niceness;
   }
 

@@ -87,7 +87,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   if (state !== null && state !== request.state) {
     report.log("warn", STAGES.init, "A run that was cut short has left a newer state; the build goes on from that.");
   }
-  const secrets = secretsOf(request, work);
+  const secrets = listSecrets(request, work);
   mask.add(...secrets, ...(state === null ? [] : secretsInState(state)));
   // Before init, which then also installs what only the state still needs (facts/terraform 1.9).
   if (state !== null) await session.keepState(state);
@@ -111,7 +111,7 @@ export const planOnly = async (
   run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
 ): Promise<Made> => {
   const { request, work, engine, mask } = run;
-  mask.add(...secretsOf(request, work));
+  mask.add(...listSecrets(request, work));
   await unpack(run, work);
   await engine.init(STAGES.init);
   await engine.plan(STAGES.plan, buildVariables(request, work, initScript));
@@ -168,7 +168,7 @@ const appliedWith = (env: Readonly<Record<string, string>>): Record<string, stri
   );
 
 /** Of the owner and of the template's author. */
-const secretsOf = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
+const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
   const sensitive = (manifest.variables ?? []).filter((one) => one.sensitive).map(({ name }) => variables[name] ?? "");
   const owned = [secrets.session_token, secrets.ssh_private_key, ...Object.values(secrets.accounts)];
   return [...owned, ...sensitive].filter((secret) => secret !== "");

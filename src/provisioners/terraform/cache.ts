@@ -51,7 +51,7 @@ const namesIn = async (folder: string): Promise<string[]> => (await readdir(fold
 const READ_LIMIT = 1024 * 1024;
 
 /** Which secrets of the owner the template and its modules speak of, anywhere in their files (facts/terraform 2.1). */
-export const needsOf = async ({ work }: Session): Promise<string[]> => {
+export const listNeeds = async ({ work }: Session): Promise<string[]> => {
   const names = [...(await namesIn(work)).filter((name) => name !== ".terraform"), MODULES];
   const found = new Set<string>();
   for (const name of names) {

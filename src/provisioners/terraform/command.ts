@@ -15,7 +15,7 @@ import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { isAlive, markOf, markOfChild, type ProcessMark } from "../local/process-table.ts";
+import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
 import { Behind, DETACHED } from "./behind.ts";
 import { processorMsOfGroup } from "./processor-time.ts";
 import { endStrays } from "./strays.ts";
@@ -124,7 +124,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       if (stop.isAsked) await output.cut();
     }
     if (!refused) await read(true);
-    const killedBy = child.signalCode?.toString() ?? signalOf(child.exitCode ?? 1);
+    const killedBy = child.signalCode?.toString() ?? toSignal(child.exitCode ?? 1);
     await stop.ended(noted, killedBy !== undefined || (child.exitCode ?? 1) > FAILED);
     if (refused) throw refused.error;
     return {
@@ -202,7 +202,7 @@ class Stop {
 const FAILED = 1;
 
 /** A shell around the program says so by its code. */
-const signalOf = (code: number): string | undefined =>
+const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
 /** In words, for whoever reads why a build has failed. */
@@ -250,13 +250,13 @@ class Output {
   }
 
   text(): string {
-    return textOf(this.#out.fd, this.#outFrom);
+    return formatFailure(this.#out.fd, this.#outFrom);
   }
 
   /** The end of it. */
   get errors(): string {
     const { size } = fstatSync(this.#err.fd);
-    return textOf(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
+    return formatFailure(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
   }
 }
 
@@ -293,7 +293,7 @@ class Growing {
   }
 }
 
-const textOf = (file: number, from: number): string => {
+const formatFailure = (file: number, from: number): string => {
   const parts: Uint8Array[] = [];
   for (let at = from; at < from + OUTPUT_LIMIT; ) {
     const buffer = new Uint8Array(CHUNK);
@@ -331,7 +331,7 @@ const processesWorkingIn = (folder: string): ProcessMark[] => {
       try {
         const isIt = /(?:^|\/)(?:terraform|tofu)[^/]*$/.test(readlinkSync(`/proc/${name}/exe`));
         const isHere = isIt && `${readlinkSync(`/proc/${name}/cwd`)}/`.startsWith(inside);
-        return (isHere ? markOf(Number(name)) : undefined) ?? [];
+        return (isHere ? findMark(Number(name)) : undefined) ?? [];
       } catch {
         return [];
       }

@@ -37,11 +37,11 @@ export const isDynamic = (module: ConfiguredModule | undefined): boolean =>
   askedIn(module).some(
     ({ address, expressions, whole }) =>
       // What a module is given may come from anywhere.
-      (address.startsWith("module.") && referencesIn({ expressions, ...countsOf(whole) }).length > 0) ||
-      referencesIn({ expressions, ...countsOf(whole) }).some((name) => !name.startsWith("var.")),
+      (address.startsWith("module.") && referencesIn({ expressions, ...toCounts(whole) }).length > 0) ||
+      referencesIn({ expressions, ...toCounts(whole) }).some((name) => !name.startsWith("var.")),
   );
 
-const countsOf = ({ count_expression, for_each_expression }: Values): Values => ({
+const toCounts = ({ count_expression, for_each_expression }: Values): Values => ({
   count_expression,
   for_each_expression,
 });

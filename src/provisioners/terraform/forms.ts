@@ -11,7 +11,7 @@ import { parameterVariables, plainVariables, quiet } from "./environment.ts";
 import { initScript } from "./init-script.ts";
 import { parameterIn } from "./manifest.ts";
 import { instancesOfPlan, type PlanDocument } from "./mapping/document.ts";
-import { parametersOf, tagsOf } from "./mapping/questions.ts";
+import { toParameters, toTags } from "./mapping/questions.ts";
 import { Mask } from "./mask.ts";
 import { type Diagnostic, Progress } from "./progress.ts";
 import { Session } from "./session.ts";
@@ -210,7 +210,7 @@ export class Forms {
         detail: mask.hide(one.detail),
       }));
       const names = parameterNames(document.configuration?.root_module);
-      return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults, names };
+      return { parameters: toParameters(instances).map(parameterIn), tags: toTags(instances), faults, names };
     } finally {
       this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
       await rm(folder, { recursive: true, force: true });

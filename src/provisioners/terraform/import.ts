@@ -3,7 +3,7 @@
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { patternHere } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { needsOf, type Packed, packCache } from "./cache.ts";
+import { listNeeds, type Packed, packCache } from "./cache.ts";
 import { formTargets, isDynamic, parameterNames } from "./dependence.ts";
 import type { Engine } from "./engine.ts";
 import { plainVariables } from "./environment.ts";
@@ -60,7 +60,7 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])
     report.log("warn", STAGES.start, words);
   checkAccounts(start.mapped, input.accounts);
-  const manifest = await manifestOf(input, start, stop.mapped);
+  const manifest = await loadManifest(input, start, stop.mapped);
   if (JSON.stringify(manifest).length > MANIFEST_LIMIT)
     throw new ProvisionError(`What the template describes has more than ${MANIFEST_LIMIT} characters.`);
   return { manifest, cache };
@@ -93,7 +93,7 @@ const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]):
 const isOnlyReadByGo = ({ validation }: ManifestParameter): boolean =>
   validation?.regex !== undefined && patternHere(validation.regex) === undefined;
 
-const manifestOf = async (
+const loadManifest = async (
   { program, source, session }: ImportInput,
   { plan, mapped: start }: Half,
   stop: MappedPlan,
@@ -115,7 +115,7 @@ const manifestOf = async (
       version: program.version,
       is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(isOnlyReadByGo),
       has_external_agent: start.has_external_agent,
-      needs: await needsOf(session),
+      needs: await listNeeds(session),
       names: [...parameterNames(plan.configuration?.root_module).values()],
       targets: formTargets(plan.configuration?.root_module),
       workspace_tags: start.tags,

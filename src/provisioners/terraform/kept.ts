@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
 import type { KeptBuild } from "../provisioner.ts";
-import { Session, serialOf } from "./session.ts";
+import { parseSerial, Session } from "./session.ts";
 
 export class KeptBuilds {
   readonly #root: string;
@@ -36,7 +36,7 @@ export class KeptBuilds {
   /** Resolves when its folder is gone; a run that is under way keeps it. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
     if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
-    const gone = this.#sessionOf(workspace_id)
+    const gone = this.#getSession(workspace_id)
       .remove()
       .catch((error) => log("terraform").error("the folder of a build cannot be removed: {error}", { error }))
       .finally(() => this.#going.delete(workspace_id));
@@ -48,7 +48,7 @@ export class KeptBuilds {
   async list(): Promise<KeptBuild[]> {
     const found: KeptBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {
-      const session = this.#sessionOf(workspace_id);
+      const session = this.#getSession(workspace_id);
       if (!this.#busy.has(workspace_id)) await this.#ended(session.folder);
       if (this.#busy.has(workspace_id)) continue;
       const kept = await keptIn(session, workspace_id);
@@ -61,19 +61,19 @@ export class KeptBuilds {
   /** Those that are as they were when they were listed. */
   async drop(stored: readonly KeptBuild[]): Promise<void> {
     for (const { workspace_id, lineage, serial } of stored) {
-      const now = await keptIn(this.#sessionOf(workspace_id), workspace_id);
+      const now = await keptIn(this.#getSession(workspace_id), workspace_id);
       if (now?.lineage === lineage && now.serial === serial) await this.remove(workspace_id);
     }
   }
 
-  #sessionOf(workspace_id: string): Session {
+  #getSession(workspace_id: string): Session {
     return new Session(join(this.#root, workspace_id));
   }
 }
 
 const keptIn = async (session: Session, workspace_id: string): Promise<KeptBuild | undefined> => {
   const text = await session.state().catch(() => undefined);
-  const known = text === undefined ? undefined : serialOf(text);
+  const known = text === undefined ? undefined : parseSerial(text);
   if (!known || !Number.isSafeInteger(known.serial) || known.serial < 0 || known.lineage.length > 256) return undefined;
   return { workspace_id, lineage: known.lineage, serial: known.serial };
 };

@@ -81,10 +81,10 @@ const appIn = (app: MappedApp): ManifestApp => {
 };
 
 const scriptIn = (script: MappedScript): Full =>
-  lean({ ...script, timeout: script.timeout || undefined, cron: cronOf(script) });
+  lean({ ...script, timeout: script.timeout || undefined, cron: toCron(script) });
 
 /** Five fields in a template are the seconds and what follows, without the days of the week (facts/terraform 3.13). */
-const cronOf = ({ cron, display_name }: MappedScript): string => {
+const toCron = ({ cron, display_name }: MappedScript): string => {
   if (cron === "") return "";
   const six = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
   const problem = scriptCronProblem(six);

@@ -1,6 +1,6 @@
 // Takes secrets out of texts before anybody sees them, as they are and as programs write them. Every line of a text is a secret of its own,
 // because logs come in lines (rule TF-11).
-import { spellingsOf } from "#base/secrets/spellings.ts";
+import { listSpellings } from "#base/secrets/spellings.ts";
 
 /** Shorter ones would hide ordinary words. */
 const SHORTEST = 6;
@@ -23,7 +23,7 @@ export class Mask {
       this.#known.add(secret);
       const lines = secret.split(/\r?\n/).map((line) => line.trim());
       for (const one of new Set([secret.trim(), ...lines])) {
-        if (one.length >= SHORTEST) for (const spelling of spellingsOf(one)) this.#look(spelling);
+        if (one.length >= SHORTEST) for (const spelling of listSpellings(one)) this.#look(spelling);
       }
     }
   }

@@ -13,14 +13,14 @@ export const processorMsOfGroup = (group: number): number | undefined => {
   let ticks = 0;
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    const fields = statOf(name);
+    const fields = readStat(name);
     if (Number(fields[GROUP]) === group) for (const at of TIMES) ticks += Number(fields[at] ?? 0);
   }
   return ticks * TICK_MS;
 };
 
 /** Empty for a process that has ended meanwhile. */
-const statOf = (pid: string): string[] => {
+const readStat = (pid: string): string[] => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
     return text.slice(text.lastIndexOf(")") + 2).split(" ");

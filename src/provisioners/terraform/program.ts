@@ -6,7 +6,7 @@ export type Program = { readonly path: string; readonly name: "terraform" | "tof
 /** The oldest that prints what is read here (facts/terraform 1.5). */
 const OLDEST = [1, 1, 0];
 /** Milliseconds for `version`. */
-const LIMIT_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 export type ProgramOptions = {
   readonly setting: string | undefined;
@@ -29,7 +29,7 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
   }
   // It is started in other folders.
   const path = resolve(found);
-  const asked = await versionOf(path, env.PATH ?? "");
+  const asked = await readVersion(path, env.PATH ?? "");
   if (asked === undefined) return `${path} does not say which version it is.`;
   const numbers = asked.split(/[.-]/).slice(0, 3).map(Number);
   const tooOld = OLDEST.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
@@ -37,14 +37,14 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
   return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: asked };
 };
 
-const versionOf = async (path: string, PATH: string): Promise<string | undefined> => {
+const readVersion = async (path: string, PATH: string): Promise<string | undefined> => {
   try {
     const child = Bun.spawn([path, "version", "-json"], {
       env: { PATH, CHECKPOINT_DISABLE: "1" },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "ignore",
-      timeout: LIMIT_MS,
+      timeout: TIMEOUT_MS,
     });
     const { terraform_version } = (await new Response(child.stdout).json()) as { terraform_version?: unknown };
     return typeof terraform_version === "string" ? terraform_version : undefined;

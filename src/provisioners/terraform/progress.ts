@@ -11,13 +11,13 @@ export type Diagnostic = {
 };
 
 /** Errors kept for the job's own message. */
-const MOST_ERRORS = 20;
+const MAX_ERRORS = 20;
 /** How a program of Go begins to tell that it has crashed; what follows is for its makers. */
 const CRASH = /^(?:panic|fatal error|SIG[A-Z]+): /;
 /** It was told to end by SIGINT or SIGTERM. */
 const INTERRUPT = "Interrupt received.";
 /** Operations under way: more than a template has. */
-const MOST_OPEN = 10_000;
+const MAX_OPEN = 10_000;
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
   trace: "trace",
@@ -100,7 +100,7 @@ export class Progress {
     if (summary === "Resource targeting is in effect") return;
     const level = severity === "warning" ? "warn" : "error";
     const about = address ?? snippet?.context?.replace(/^data "([^"]+)" "([^"]+)"$/, "data.$1.$2") ?? "";
-    if (level === "error" && this.errors.length < MOST_ERRORS) {
+    if (level === "error" && this.errors.length < MAX_ERRORS) {
       this.errors.push({ severity, summary, detail, address: about });
     }
     this.#say(level, stage, `${level === "warn" ? "Warning" : "Error"}: ${summary}`);
@@ -120,7 +120,7 @@ export class Progress {
     const key = `${kind} ${resource}`;
     const now = at === undefined ? this.#now() : Date.parse(at) || this.#now();
     if (phase === "start") {
-      if (this.#open.size < MOST_OPEN) this.#open.set(key, now);
+      if (this.#open.size < MAX_OPEN) this.#open.set(key, now);
       return;
     }
     const started_at = this.#open.get(key);

@@ -1,6 +1,6 @@
 // A state that somebody brings along instead of what a build has left: whether Terraform could go on from it, and whether it may take the
 // place of the one that is there. Both as `terraform state push` sees it. Pure.
-import { isBare, serialOf, thingsIn } from "./session.ts";
+import { isBare, parseSerial, thingsIn } from "./session.ts";
 
 /** The form that Terraform has written since 0.12, and OpenTofu from its beginning: all others are read here by nobody. */
 const VERSION = 4;
@@ -33,7 +33,7 @@ export const replaceProblem = (before: string | null, text: string): string | un
     const [first = "what is encrypted", ...more] = thingsIn(before);
     return `What is stored holds ${first}${more.length > 0 ? ` and ${more.length} more` : ""}, which nothing would ever remove after an empty state.`;
   }
-  const [old, now] = [before === null ? undefined : serialOf(before), serialOf(text)];
+  const [old, now] = [before === null ? undefined : parseSerial(before), parseSerial(text)];
   if (!old || !now || before === text) return undefined;
   if (old.lineage !== now.lineage)
     return `The state has the lineage ${now.lineage}, and what is stored has ${old.lineage}: it is another workspace's.`;

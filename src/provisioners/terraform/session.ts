@@ -162,9 +162,9 @@ const stateIn = async (file: string): Promise<string | undefined> => {
 export type Serial = { readonly lineage: string; readonly serial: number };
 
 /** Whether Terraform could go on from it. */
-export const isState = (text: string): boolean => serialOf(text) !== undefined;
+export const isState = (text: string): boolean => parseSerial(text) !== undefined;
 
-export const serialOf = (state: string): Serial | undefined => {
+export const parseSerial = (state: string): Serial | undefined => {
   try {
     const { lineage, serial } = JSON.parse(state) as Partial<Serial>;
     return typeof lineage === "string" && typeof serial === "number" ? { lineage, serial } : undefined;
@@ -178,10 +178,10 @@ export const serialOf = (state: string): Serial | undefined => {
  * have died before it was); else what is stored.
  */
 export const newerState = (stored: string | null, left: string | undefined): string | null => {
-  const ours = left === undefined ? undefined : serialOf(left);
+  const ours = left === undefined ? undefined : parseSerial(left);
   if (left === undefined || !ours) return stored;
   if (stored === null) return left;
-  const theirs = serialOf(stored);
+  const theirs = parseSerial(stored);
   return theirs && theirs.lineage === ours.lineage && ours.serial > theirs.serial ? left : stored;
 };
 

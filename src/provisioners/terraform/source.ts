@@ -36,7 +36,7 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
     const read = async (fits: (name: string) => boolean): Promise<TemplateFile[]> => {
       const files: TemplateFile[] = [];
       for (const { entry, name } of atTop) {
-        if (fits(name)) files.push({ name, text: textOf(await entry.read(FILE_LIMIT), name) });
+        if (fits(name)) files.push({ name, text: decodeText(await entry.read(FILE_LIMIT), name) });
       }
       return files;
     };
@@ -51,7 +51,7 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
     };
   });
 
-const textOf = (bytes: Uint8Array, name: string): string => {
+const decodeText = (bytes: Uint8Array, name: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

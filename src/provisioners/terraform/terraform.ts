@@ -76,7 +76,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
-    const session = this.#sessionOf(request.workspace.id);
+    const session = this.#getSession(request.workspace.id);
     failpoint("build_claimed");
     return this.#kept.during(request.workspace.id, async () => {
       // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
@@ -163,7 +163,7 @@ export class TerraformProvisioner implements Provisioner {
         // That of a build may hold the only copy of a state; a form's is prepared for later questions.
         if (kind === "builds") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
-        const gone = kind === "imports" || isOld ? [folder] : await this.#runsOf(folder);
+        const gone = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
         // Whoever asked begins anew: neither makes anything.
         if (gone.length > 0) await endRunning(folder, clock, 0);
         for (const one of gone) await rm(one, { recursive: true, force: true });
@@ -173,7 +173,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   /** Questions of a form that a server before this one did not answer. */
-  async #runsOf(folder: string): Promise<string[]> {
+  async #listRuns(folder: string): Promise<string[]> {
     return (await namesIn(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
   }
 
@@ -202,7 +202,7 @@ export class TerraformProvisioner implements Provisioner {
     return { step: STEP_MS, grace: GRACE_MS, apply: this.#options.applyLimit, ...this.#options.limits };
   }
 
-  #sessionOf(workspace_id: string): Session {
+  #getSession(workspace_id: string): Session {
     return new Session(join(this.#builds, workspace_id));
   }
 

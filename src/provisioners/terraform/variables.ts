@@ -23,7 +23,7 @@ export const declaredVariables = (files: readonly TemplateFile[]): DeclaredVaria
 export const namesGivenIn = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
-      name.endsWith(".json") ? Object.keys(objectIn(text)) : attributesOf(text, 0, text.length).map(({ key }) => key),
+      name.endsWith(".json") ? Object.keys(objectIn(text)) : findAttributes(text, 0, text.length).map(({ key }) => key),
     ),
   );
 
@@ -61,8 +61,8 @@ const fromJson = (json: string): DeclaredVariable[] => {
 };
 
 const fromHcl = (text: string): DeclaredVariable[] =>
-  blocksOf(text).map(({ name, from, to }) => {
-    const attributes = new Map(attributesOf(text, from, to).map(({ key, value }) => [key, value]));
+  findBlocks(text).map(({ name, from, to }) => {
+    const attributes = new Map(findAttributes(text, from, to).map(({ key, value }) => [key, value]));
     const given = attributes.get("default");
     return {
       name,
@@ -74,7 +74,7 @@ const fromHcl = (text: string): DeclaredVariable[] =>
   });
 
 /** The bodies of top-level `variable "x" {` blocks. */
-const blocksOf = (text: string): { name: string; from: number; to: number }[] => {
+const findBlocks = (text: string): { name: string; from: number; to: number }[] => {
   const found: { name: string; from: number; to: number }[] = [];
   for (let at = 0; at < text.length; ) {
     const [head, name] = /^variable\s+"?([A-Za-z_][\w-]*)"?\s*\{/.exec(text.slice(at, at + 512)) ?? [];
@@ -89,7 +89,7 @@ const blocksOf = (text: string): { name: string; from: number; to: number }[] =>
 };
 
 /** `key = expression` at the top of what lies between; nested blocks are passed over. */
-const attributesOf = (text: string, from: number, to: number): { key: string; value: string }[] => {
+const findAttributes = (text: string, from: number, to: number): { key: string; value: string }[] => {
   const found: { key: string; value: string }[] = [];
   for (let at = from; at < to; ) {
     const [head, key] = /^([A-Za-z_][\w-]*)\s*=(?!=)[ \t]*/.exec(text.slice(at, at + 256)) ?? [];

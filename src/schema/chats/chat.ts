@@ -26,7 +26,7 @@ const Awaits = named(
 const Labels = t.Record(t.String(), t.String());
 
 /** `children` are chats themselves, one level deep. */
-const chatOf = <C extends TSchema>(children: C) =>
+const chatSchema = <C extends TSchema>(children: C) =>
   t.Object({
     id: uuid(),
     organization_id: uuid(),
@@ -66,9 +66,9 @@ const chatOf = <C extends TSchema>(children: C) =>
     last_error: absent(ChatError),
   });
 
-const ChildChat = named("ChildChat", chatOf(t.Array(t.Unknown(), { maxItems: 0, description: "Always empty." })));
+const ChildChat = named("ChildChat", chatSchema(t.Array(t.Unknown(), { maxItems: 0, description: "Always empty." })));
 export type ChildChat = Static<typeof ChildChat>;
-export const Chat = named("Chat", chatOf(t.Array(ChildChat, { description: "The sub-chats of a root chat." })));
+export const Chat = named("Chat", chatSchema(t.Array(ChildChat, { description: "The sub-chats of a root chat." })));
 export type Chat = Static<typeof Chat>;
 
 export const ChatMessage = namedObject("ChatMessage", {

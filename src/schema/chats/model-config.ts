@@ -53,7 +53,7 @@ export const CallConfig = named(
 export type CallConfig = Static<typeof CallConfig>;
 
 /** The efforts a chat can ask for: up to the model's maximum. */
-export const effortsOf = ({ reasoning }: CallConfig): Effort[] =>
+export const allowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
   reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
 
 const fields = {

@@ -138,7 +138,7 @@ export const NOTICE_KINDS = {
 
 export type NoticeName = keyof typeof NOTICE_KINDS;
 
-export const kindOf = (template_id: string): NoticeKind | undefined =>
+export const findNoticeKind = (template_id: string): NoticeKind | undefined =>
   Object.values<NoticeKind>(NOTICE_KINDS).find(({ id }) => id === template_id);
 
 /** What a text that others have chosen may bring along at most. */

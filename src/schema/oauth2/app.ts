@@ -11,8 +11,8 @@ export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"
 export type AuthMethod = (typeof AUTH_METHODS)[number];
 
 /** As many addresses, and scopes, as an application may have. */
-export const MOST_REDIRECTS = 10;
-export const MOST_SCOPES = 64;
+export const MAX_REDIRECTS = 10;
+export const MAX_SCOPES = 64;
 
 export const OAuth2App = namedObject("OAuth2ProviderApp", {
   id: uuid("Its `client_id`."),
@@ -34,9 +34,9 @@ const address = t.String({
   maxLength: 1024,
   description: "https, http on this machine (`http://127.0.0.1`, any port), or a scheme of one's own.",
 });
-const redirect_uris = t.Array(address, { maxItems: MOST_REDIRECTS, description: "More of them." });
+const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "More of them." });
 const scopes = t.Array(t.String({ maxLength: 64 }), {
-  maxItems: MOST_SCOPES,
+  maxItems: MAX_SCOPES,
   description: "The most that it may ask for, by the names of `GET /auth/scopes`; empty: anything.",
 });
 const icon = iconText({ maxLength: 8_192 });

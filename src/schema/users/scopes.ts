@@ -70,14 +70,14 @@ export const scopeNamed = (name: string): string | undefined => {
 export const allows = (scopes: readonly string[], needed: string): boolean => {
   if (scopes.includes("all") || scopes.includes(needed)) return true;
   if (needed === "all") return false;
-  const parts = GROUPS[needed] ?? (needed.endsWith(":*") ? everyActionOf(needed) : undefined);
+  const parts = GROUPS[needed] ?? (needed.endsWith(":*") ? listActions(needed) : undefined);
   if (parts) return parts.every((part) => allows(scopes, part));
   if (needed === "workspace:application_connect" && scopes.includes("application_connect")) return true;
   const [resource = ""] = needed.split(":");
   return scopes.some((scope) => scope === `${resource}:*` || GROUPS[scope]?.some((part) => allows([part], needed)));
 };
 
-const everyActionOf = (wildcard: string): string[] => {
+const listActions = (wildcard: string): string[] => {
   const resource = wildcard.slice(0, -2) as keyof typeof ACTIONS;
   return (ACTIONS[resource] ?? []).map((action) => `${resource}:${action}`);
 };

@@ -58,14 +58,14 @@ export const FoundDevcontainer = namedObject("FoundDevcontainer", {
 });
 export type FoundDevcontainer = Static<typeof FoundDevcontainer>;
 
-const listingOf = <D extends typeof Devcontainer | typeof FoundDevcontainer>(devcontainer: D) =>
+const containerListSchema = <D extends typeof Devcontainer | typeof FoundDevcontainer>(devcontainer: D) =>
   t.Object({
     containers: t.Array(Container, { description: "Newest first; stopped ones, too." }),
     devcontainers: t.Array(devcontainer, { description: "By workspace folder." }),
     warnings: t.Array(t.String(), { description: "For people." }),
   });
 
-export const ContainerListing = named("ContainerListing", listingOf(Devcontainer));
+export const ContainerListing = named("ContainerListing", containerListSchema(Devcontainer));
 export type ContainerListing = Static<typeof ContainerListing>;
-export const FoundContainers = listingOf(FoundDevcontainer);
+export const FoundContainers = containerListSchema(FoundDevcontainer);
 export type FoundContainers = Static<typeof FoundContainers>;

@@ -7,7 +7,7 @@ export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
 export const PREBUILDS_USERNAME = "prebuilds";
 
 /** How many workspaces a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0 = never. */
-export const prebuildsOf = (
+export const resolvePrebuilds = (
   { prebuilds }: ManifestPreset,
   now?: number,
 ): { instances: number; ttl_ms: number; is_scheduled: boolean } => {
@@ -21,6 +21,6 @@ export const prebuildsOf = (
 
 /** Whether it keeps any ready, at least at some hours. */
 export const hasPrebuilds = (preset: ManifestPreset): boolean => {
-  const { instances, is_scheduled } = prebuildsOf(preset);
+  const { instances, is_scheduled } = resolvePrebuilds(preset);
   return instances > 0 || is_scheduled;
 };

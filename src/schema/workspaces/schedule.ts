@@ -6,12 +6,12 @@ import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const MINUTE = 60_000;
-const LONGEST_TTL = 30 * 24 * 60 * MINUTE;
+const MAX_TTL = 30 * 24 * 60 * MINUTE;
 
 /** Why this cannot be a time to live, in milliseconds; undefined when it can. */
 export const ttlProblem = (ttl: number): string | undefined => {
   if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
-  return ttl > LONGEST_TTL ? "must be at most 30 days" : undefined;
+  return ttl > MAX_TTL ? "must be at most 30 days" : undefined;
 };
 
 /** Whole minutes; null when nothing or 0 is given. */

@@ -34,7 +34,7 @@ export class Packet {
   }
 
   /** True when it goes from and to the same addresses as the other one. */
-  hasEndsOf(other: Packet): boolean {
+  hasSameEnds(other: Packet): boolean {
     const [a, b] = [this.#whole, other.#whole];
     for (let i = 8; i < IP6_HEAD; i += 1) if (a[i] !== b[i]) return false;
     return true;
@@ -74,11 +74,11 @@ export const writeHead = (into: Uint8Array, protocol: number, { source, target }
 /** The Internet checksum over a whole packet's pseudo head and payload (RFC 8200 8.1); 0 when the one inside is right. */
 export const checksum = (packet: Uint8Array): number => {
   const even = packet.byteOffset % 2 === 0 ? packet : packet.slice();
-  return checksumOf(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
+  return computeChecksum(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
 };
 
 /** The same of a packet whose words have a view already. */
-export const checksumOf = (packet: Uint8Array, words: Uint16Array): number => {
+export const computeChecksum = (packet: Uint8Array, words: Uint16Array): number => {
   const end = packet.byteLength;
   let sum = swapped(end - IP6_HEAD + (packet[6] as number));
   // The sum is the same in either byte order, so whole words are added as this machine reads them.

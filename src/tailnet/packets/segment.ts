@@ -1,7 +1,7 @@
 // TCP segments (RFC 9293 3.1) with the options that matter here: maximum segment size, window scale, selective acknowledgement (RFC 2018), and one
 // of ours by which two peers of this code agree on segments that fill a packet of the relay; others skip it, as they do any they do not know.
 // Checksums of what comes in are not looked at: WireGuard has authenticated every byte. [TL-22]
-import { checksumOf, IP6_HEAD, MAX_PACKET, PROTOCOL, writeHead } from "./ip6.ts";
+import { computeChecksum, IP6_HEAD, MAX_PACKET, PROTOCOL, writeHead } from "./ip6.ts";
 
 export const FLAG = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16 } as const;
 const HEAD = 20;
@@ -144,7 +144,7 @@ export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
   if (syn) writeSyn(view, syn);
   else if (options > 0) writeBlocks(view, blocks);
   if (data) packet.set(data, IP6_HEAD + HEAD + options);
-  view.setUint16(IP6_HEAD + 16, checksumOf(packet, placeWords));
+  view.setUint16(IP6_HEAD + 16, computeChecksum(packet, placeWords));
   return packet;
 };
 

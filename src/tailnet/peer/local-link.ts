@@ -23,12 +23,12 @@ export class LocalLink implements Link, RelayMember {
   constructor(options: LocalLinkOptions) {
     this.#o = options;
     this.key = options.key.public;
-    this.address = hexOf(this.key);
+    this.address = toHex(this.key);
     options.relay.register(this);
   }
 
   send(to: Uint8Array, packet: Uint8Array): void {
-    if (!this.#o.relay.deliver(this, hexOf(to), packet)) this.dropped += 1;
+    if (!this.#o.relay.deliver(this, toHex(to), packet)) this.dropped += 1;
   }
 
   receive(from: Uint8Array, packet: Uint8Array): void {
@@ -44,4 +44,4 @@ export class LocalLink implements Link, RelayMember {
   }
 }
 
-const hexOf = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");
+const toHex = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");

@@ -23,7 +23,7 @@ import { CookieIssuer, MacKeys } from "../wireguard/macs.ts";
 import { equal } from "../wireguard/primitives.ts";
 import { Tai64n } from "../wireguard/stamps.ts";
 import { discoverySender } from "./disco.ts";
-import { agentAddressBytes, type KnownPeer, nodeOf, peerOf } from "./node.ts";
+import { agentAddressBytes, type KnownPeer, toNode, toPeer } from "./node.ts";
 import type { Link } from "./relay-link.ts";
 import { type AcceptFrom, Remote, type RemoteHost } from "./remote.ts";
 
@@ -134,7 +134,7 @@ export class NetworkPeer {
     try {
       await call.send({
         updateSelf: {
-          node: nodeOf(
+          node: toNode(
             { key: this.key.public, disco: this.#disco.public, addresses: this.#o.addresses },
             this.#o.clock,
           ),
@@ -222,9 +222,9 @@ export class NetworkPeer {
   }
 
   #learn(id: string, node: Node): void {
-    const known = peerOf(node);
+    const known = toPeer(node);
     if (!known) return;
-    const holder = this.#byKey.get(nameOf(known.key));
+    const holder = this.#byKey.get(toHex(known.key));
     // Whoever claims another's key could only end what it has; one that was lost may come back under another id.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
@@ -233,7 +233,7 @@ export class NetworkPeer {
     else if (this.#byId.size < this.#most || this.#forgetLost()) {
       const remote = new Remote(id, known, this.#host);
       this.#byId.set(id, remote);
-      this.#byKey.set(nameOf(known.key), remote);
+      this.#byKey.set(toHex(known.key), remote);
     } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#most, id });
   }
 
@@ -252,7 +252,7 @@ export class NetworkPeer {
     this.#ready.delete(id);
     if (!remote) return;
     this.#byId.delete(id);
-    this.#byKey.delete(nameOf(remote.key));
+    this.#byKey.delete(toHex(remote.key));
     if (this.#latest === remote) this.#latest = undefined;
     remote.close(reason);
   }
@@ -275,7 +275,7 @@ export class NetworkPeer {
   }
 
   #receive(from: Uint8Array, packet: Uint8Array): void {
-    const remote = this.#latest && equal(from, this.#latest.key) ? this.#latest : this.#byKey.get(nameOf(from));
+    const remote = this.#latest && equal(from, this.#latest.key) ? this.#latest : this.#byKey.get(toHex(from));
     if (!remote) return;
     this.#latest = remote;
     const sender = discoverySender(packet);
@@ -309,4 +309,4 @@ export class NetworkPeer {
   }
 }
 
-const nameOf = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");
+const toHex = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");

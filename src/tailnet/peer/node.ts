@@ -22,7 +22,7 @@ export type OwnNode = {
 };
 
 /** As the coordinator gets it. */
-export const nodeOf = (own: OwnNode, clock: Clock): MessageInitShape<typeof NodeSchema> => {
+export const toNode = (own: OwnNode, clock: Clock): MessageInitShape<typeof NodeSchema> => {
   const prefixes = own.addresses.map((address) => `${addressText(address)}/128`);
   const now = clock.now();
   return {
@@ -45,7 +45,7 @@ export type KnownPeer = {
 };
 
 /** What matters of another's node; undefined when it cannot be reached: no key, or no relay. */
-export const peerOf = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
+export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
   const isKey = key.byteLength === KEY_HEAD.byteLength + KEY_BYTES && KEY_HEAD.every((byte, i) => key[i] === byte);
   if (!isKey || preferredDerp === 0) return undefined;
   const addresses = allowedIps.slice(0, MAX_ADDRESSES).map(singleAddress);

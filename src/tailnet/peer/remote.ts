@@ -121,7 +121,7 @@ export class Remote {
   }
 
   #isLetIn(packet: Packet): boolean {
-    if (this.#letIn && packet.hasEndsOf(this.#letIn)) return true;
+    if (this.#letIn && packet.hasSameEnds(this.#letIn)) return true;
     if (!this.#addresses.has(addressKey(packet.source)) || !this.#host.isOwn(addressKey(packet.target))) return false;
     this.#letIn = packet.endsOnly();
     return true;

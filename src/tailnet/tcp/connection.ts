@@ -2,7 +2,7 @@
 // sender's. Neither urgent data nor time stamps. [TL-23]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
-import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { type Duplex, readChunks } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { type Connected, encodeSegment, FLAG, type Segment } from "../packets/segment.ts";
@@ -144,7 +144,7 @@ export class TcpConnection implements Duplex {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return chunksOf(this);
+    return readChunks(this);
   }
 
   /** A segment of the peer. */

@@ -93,7 +93,7 @@ export class TcpStack {
     if (this.#open >= MAX_CONNECTIONS) throw new WireError("too_large", "There are too many connections to this peer.");
     const connection = this.#add({
       ...ends,
-      sourcePort: this.#freePort(keyOf(port, ends.source, ends.target)),
+      sourcePort: this.#freePort(toConnectionKey(port, ends.source, ends.target)),
       targetPort: port,
     });
     const late = this.#o.clock.after(OPENING_MS, () => connection.abandon("The peer does not answer."));
@@ -138,7 +138,7 @@ export class TcpStack {
   }
 
   #add(ends: Connected): TcpConnection {
-    const key = keyOf(ends.targetPort, ends.source, ends.target);
+    const key = toConnectionKey(ends.targetPort, ends.source, ends.target);
     const entry: Entry = {
       connection: new TcpConnection(ends, this.#host, (failure) => this.#end(ends, key, entry, failure)),
       isOver: false,
@@ -171,8 +171,8 @@ export class TcpStack {
 
   #find(packet: Packet, ours: number, theirs: number): Entry | undefined {
     const latest = this.#latest;
-    if (latest?.ours === ours && latest.theirs === theirs && packet.hasEndsOf(latest.ends)) return latest.entry;
-    const entry = this.#of(ours, keyOf(theirs, packet.target, packet.source));
+    if (latest?.ours === ours && latest.theirs === theirs && packet.hasSameEnds(latest.ends)) return latest.entry;
+    const entry = this.#of(ours, toConnectionKey(theirs, packet.target, packet.source));
     this.#latest = entry && { ends: packet.endsOnly(), ours, theirs, entry };
     return entry;
   }
@@ -206,5 +206,5 @@ export class TcpStack {
 }
 
 /** One string for both addresses and the peer's port. */
-const keyOf = (theirPort: number, ours: Uint8Array, theirs: Uint8Array): string =>
+const toConnectionKey = (theirPort: number, ours: Uint8Array, theirs: Uint8Array): string =>
   `${theirPort}|${addressKey(ours)}${addressKey(theirs)}`;

@@ -2,7 +2,7 @@
 // respond, read the response. The pre-shared key is zero. Anything that does not open or makes no sense is undefined. [TL-19]
 import { agree, KEY_BYTES, type KeyPair, keyPair } from "../box.ts";
 import { hasMac1, type MacKeys, writeMacs } from "./macs.ts";
-import { INITIATION, part, RESPONSE, TYPE, viewOf } from "./messages.ts";
+import { INITIATION, part, RESPONSE, TYPE, toView } from "./messages.ts";
 import { EMPTY, equal, hash, kdf, openField, sealField, utf8 } from "./primitives.ts";
 
 const CHAIN = hash(utf8("Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s"));
@@ -63,7 +63,7 @@ export const initiate = (
 ): { message: Uint8Array; pending: Pending } | undefined => {
   const ephemeral = keyPair();
   const message = new Uint8Array(INITIATION.bytes);
-  const view = viewOf(message);
+  const view = toView(message);
   view.setUint32(0, TYPE.initiation, true);
   view.setUint32(INITIATION.sender, local, true);
   message.set(ephemeral.public, INITIATION.ephemeral);
@@ -94,7 +94,7 @@ export const readInitiation = (own: KeyPair, message: Uint8Array): Offer | undef
   const sealedStamp = part(message, INITIATION.stamp, STAMP_BYTES);
   const stamp = second && openField(second[1], sealedStamp, step.hash);
   if (!stamp) return undefined;
-  const remote = viewOf(message).getUint32(INITIATION.sender, true);
+  const remote = toView(message).getUint32(INITIATION.sender, true);
   return { peer, stamp, remote, ephemeral, chain: second[0], hash: hash(step.hash, sealedStamp) };
 };
 
@@ -105,7 +105,7 @@ export const respond = (
 ): { message: Uint8Array; keys: SessionKeys } | undefined => {
   const ephemeral = keyPair();
   const message = new Uint8Array(RESPONSE.bytes);
-  const view = viewOf(message);
+  const view = toView(message);
   view.setUint32(0, TYPE.response, true);
   view.setUint32(RESPONSE.sender, local, true);
   view.setUint32(RESPONSE.receiver, remote, true);
@@ -128,7 +128,7 @@ export const readResponse = (
   message: Uint8Array,
   keys: MacKeys,
 ): SessionKeys | undefined => {
-  const view = viewOf(message);
+  const view = toView(message);
   if (view.getUint32(RESPONSE.receiver, true) !== pending.local || !hasMac1(message, RESPONSE.mac1, keys))
     return undefined;
   const theirs = part(message, RESPONSE.ephemeral, KEY_BYTES);

@@ -2,7 +2,7 @@
 // writes to, mac2 that it can receive at the address it writes from. A responder under load answers only messages with a mac2. [TL-20]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
-import { COOKIE, part, TYPE, viewOf } from "./messages.ts";
+import { COOKIE, part, TYPE, toView } from "./messages.ts";
 import { equal, HASH_BYTES, hash, MAC_BYTES, mac, openCookie, sealCookie, utf8 } from "./primitives.ts";
 
 const LABEL_MAC1 = utf8("mac1----");
@@ -53,10 +53,10 @@ export class CookieIssuer {
   /** The answer to a message without a mac2: a cookie that only its sender can open. */
   reply(message: Uint8Array, at: number, address: Uint8Array): Uint8Array {
     const out = new Uint8Array(COOKIE.bytes);
-    const view = viewOf(out);
+    const view = toView(out);
     view.setUint32(0, TYPE.cookie, true);
     // Both kinds of handshake message name their sender in the same place.
-    view.setUint32(COOKIE.receiver, viewOf(message).getUint32(4, true), true);
+    view.setUint32(COOKIE.receiver, toView(message).getUint32(4, true), true);
     const nonce = secretBytes(COOKIE.sealed - COOKIE.nonce);
     out.set(nonce, COOKIE.nonce);
     const mac1 = message.subarray(at, at + MAC_BYTES);

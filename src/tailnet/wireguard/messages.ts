@@ -8,7 +8,7 @@ export const COOKIE = { bytes: 64, receiver: 4, nonce: 8, sealed: 32 } as const;
 export const DATA = { receiver: 4, counter: 8, body: 16 } as const;
 
 /** The type of a message, by its first four bytes and its length; undefined for anything else. */
-export const typeOf = (message: Uint8Array): number | undefined => {
+export const findMessageType = (message: Uint8Array): number | undefined => {
   const { byteLength: length } = message;
   if (length < 32 || message[1] !== 0 || message[2] !== 0 || message[3] !== 0) return undefined;
   const type = message[0] as number;
@@ -19,7 +19,7 @@ export const typeOf = (message: Uint8Array): number | undefined => {
   return wanted === length ? type : undefined;
 };
 
-export const viewOf = (message: Uint8Array): DataView =>
+export const toView = (message: Uint8Array): DataView =>
   new DataView(message.buffer, message.byteOffset, message.byteLength);
 
 /** A part of a message, the caller's own. */

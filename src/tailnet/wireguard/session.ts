@@ -1,7 +1,7 @@
 // One pair of keys for data and what it has done: seals packets with growing counters, opens each counter once. [TL-19]
 import { openSealed, seal } from "../aead/aead.ts";
 import type { SessionKeys } from "./handshake.ts";
-import { DATA, TYPE, viewOf } from "./messages.ts";
+import { DATA, TYPE, toView } from "./messages.ts";
 import { ReplayWindow } from "./replay.ts";
 
 /** Far below the number of packets at which keys wear out, and within what a number counts exactly. */
@@ -14,7 +14,7 @@ export class Session {
   readonly born: number;
   readonly #keys: SessionKeys;
   readonly #head = new Uint8Array(DATA.body);
-  readonly #view = viewOf(this.#head);
+  readonly #view = toView(this.#head);
   readonly #window = new ReplayWindow();
   #counter = 0;
 
@@ -44,7 +44,7 @@ export class Session {
 
   /** The packet in a data message, with its padding; undefined when it was forged, or has come already. */
   open(message: Uint8Array): Uint8Array | undefined {
-    const view = viewOf(message);
+    const view = toView(message);
     const counter = view.getUint32(DATA.counter, true) + view.getUint32(DATA.counter + 4, true) * 2 ** 32;
     if (counter >= LAST_COUNTER || !this.#window.isFresh(counter)) return undefined;
     const plain = openSealed(this.#keys.receive, counter, message.subarray(DATA.body));

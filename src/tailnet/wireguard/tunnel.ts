@@ -5,7 +5,7 @@ import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
 import { initiate, type Pending, readInitiation, readResponse, respond, type SessionKeys } from "./handshake.ts";
 import { type CookieIssuer, CookieJar, hasMac1, MacKeys } from "./macs.ts";
-import { COOKIE, DATA, INITIATION, TYPE, typeOf, viewOf } from "./messages.ts";
+import { COOKIE, DATA, findMessageType, INITIATION, TYPE, toView } from "./messages.ts";
 import { EMPTY, equal } from "./primitives.ts";
 import { Session } from "./session.ts";
 import { freshIndex, type Tai64n } from "./stamps.ts";
@@ -92,7 +92,7 @@ export class Tunnel {
 
   /** A message of the peer; what makes no sense is let go. */
   push(message: Uint8Array): void {
-    const type = typeOf(message);
+    const type = findMessageType(message);
     if (type === TYPE.data) this.#takeData(message);
     else if (type === TYPE.initiation) this.#answer(message);
     else if (type === TYPE.response) this.#finish(message);
@@ -169,7 +169,7 @@ export class Tunnel {
   }
 
   #takeData(message: Uint8Array): void {
-    const index = viewOf(message).getUint32(DATA.receiver, true);
+    const index = toView(message).getUint32(DATA.receiver, true);
     const session = this.#named(index);
     const now = this.#clock.monotonic();
     if (!session || now - session.born >= REJECT_AFTER_MS) return;
@@ -194,7 +194,7 @@ export class Tunnel {
 
   #takeCookie(message: Uint8Array): void {
     const trying = this.#trying;
-    if (trying && viewOf(message).getUint32(COOKIE.receiver, true) === trying.local)
+    if (trying && toView(message).getUint32(COOKIE.receiver, true) === trying.local)
       this.#jar.take(message, trying.mac1);
   }
 

@@ -6,7 +6,7 @@ import description from "./attach-file.txt" with { type: "text" };
 
 /** Bytes of one file, as for uploads. */
 export const ATTACHED_LIMIT = 10_485_760;
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 /** Control characters, and those that turn the direction of text around. */
 const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
@@ -27,8 +27,8 @@ export const attachFile = tool({
     if (bytes.byteLength === 0) throw new ToolError("The file is empty.");
     const last = (given ?? path).split("/").at(-1) ?? "";
     const name = last.replaceAll(HIDDEN, "").trim();
-    if (name === "" || Buffer.byteLength(name) > LONGEST_NAME) {
-      throw new ToolError(`The file needs a name of at most ${LONGEST_NAME} bytes: say one with name.`);
+    if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH) {
+      throw new ToolError(`The file needs a name of at most ${MAX_NAME_LENGTH} bytes: say one with name.`);
     }
     const { file_id, media_type } = await services.attachFile(name, bytes);
     return { ok: true, path, file_id, name, media_type, size: bytes.byteLength };

@@ -5,7 +5,7 @@ import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
 import { ToolError, tool } from "../tool.ts";
 import description from "./read-file.txt" with { type: "text" };
 
-const MOST_LINES = 2_000;
+const MAX_LINES = 2_000;
 
 export const readFile = tool({
   name: "read_file",
@@ -15,11 +15,11 @@ export const readFile = tool({
     {
       path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
       offset: t.Optional(t.Integer({ minimum: 1, description: "The first line, counted from 1." })),
-      limit: t.Optional(t.Integer({ minimum: 1, description: `How many lines; ${MOST_LINES} by default.` })),
+      limit: t.Optional(t.Integer({ minimum: 1, description: `How many lines; ${MAX_LINES} by default.` })),
     },
     { additionalProperties: false },
   ),
-  async run({ agent }, { path, offset = 1, limit = MOST_LINES }, signal) {
+  async run({ agent }, { path, offset = 1, limit = MAX_LINES }, signal) {
     const query = new URLSearchParams({ path, offset: String(offset), limit: String(limit) });
     const read = await agent.call<FileLines>({
       method: "GET",

@@ -2,7 +2,7 @@
 // time goes on and can be looked at later, one whose turn is interrupted is ended with all it has started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
-import { durationOf, unitNote } from "../duration.ts";
+import { parseDuration, unitNote } from "../duration.ts";
 import type { ToolResult } from "../result.ts";
 import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
@@ -10,7 +10,7 @@ import { endProcess, followProcess, startProcess } from "./processes.ts";
 import { whyItMayWrite } from "./read-only-commands.ts";
 
 const TIMEOUT_MS = 10_000;
-const MOST_MS = 4 * 3_600_000;
+const MAX_MS = 4 * 3_600_000;
 
 // Nobody sits at the terminal: nothing may page, colour, edit or ask.
 const ENVIRONMENT = {
@@ -42,8 +42,8 @@ export const execute = tool({
   ),
   async run(context, args, signal) {
     const { agent, run_id } = context;
-    const timeout_ms = durationOf(args.timeout, TIMEOUT_MS, MOST_MS);
-    const { command, background } = foregroundOf(args.command, args.run_in_background);
+    const timeout_ms = parseDuration(args.timeout, TIMEOUT_MS, MAX_MS);
+    const { command, background } = parseForeground(args.command, args.run_in_background);
     const begun = context.clock.monotonic();
     try {
       const place = args.workdir === undefined ? {} : { directory: args.workdir };
@@ -54,7 +54,7 @@ export const execute = tool({
       const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
       const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("timeout", args.timeout) };
       const wall_duration_ms = took(process) ?? Math.round(context.clock.monotonic() - begun);
-      return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...noteOf(context.again) };
+      return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...makeNote(context.again) };
     } catch (error) {
       if (signal.reason === INTERRUPTED) await endProcess(context, run_id);
       throw error;
@@ -89,7 +89,7 @@ const verdict = ({ id, running, exit_code }: ProcessInfo, { background, timeout_
 const RUNS_ON = "It runs in the background: look with process_output, end it with process_signal.";
 
 /** A last `&` means the background; `&&` does not. */
-const foregroundOf = (command: string, asked = false): { command: string; background: boolean } => {
+const parseForeground = (command: string, asked = false): { command: string; background: boolean } => {
   const trimmed = command.trimEnd();
   const trails = /[^&\\>|]&$/.test(trimmed);
   return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: asked };
@@ -98,5 +98,5 @@ const foregroundOf = (command: string, asked = false): { command: string; backgr
 const took = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
   ended_at === null ? undefined : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
 
-const noteOf = (again: boolean): ToolResult =>
+const makeNote = (again: boolean): ToolResult =>
   again ? { note: "The server was restarted meanwhile; the command was not run twice." } : {};

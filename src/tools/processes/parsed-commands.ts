@@ -5,7 +5,7 @@ import { type Command, forEachChild, parse, type SyntaxNode, type Word } from "u
 /** Longer texts are not looked into, since the worst ones cost the square of their length; more commands are not listed. */
 const LONGEST = 6_000;
 const MOST = 100;
-const LONGEST_WORD = 200;
+const MAX_WORD_LENGTH = 200;
 
 /** What a word may be made of when it is known before it is run. */
 const PLAIN: ReadonlySet<string> = new Set(["Literal", "SingleQuoted", "AnsiCQuoted"]);
@@ -22,7 +22,7 @@ export const parsedCommands = (command: unknown): string[][] | undefined => {
     const first = args.flatMap((one) => (one.type === "Word" && !one.text.startsWith("-") ? [one] : []))[0];
     const argument = first && (isKnown(first) ? first.value : first.text);
     if (program === "") return [];
-    return [[program, ...(argument ? [argument] : [])].map((one) => one.slice(0, LONGEST_WORD))];
+    return [[program, ...(argument ? [argument] : [])].map((one) => one.slice(0, MAX_WORD_LENGTH))];
   });
   return found.length > 0 ? found.slice(0, MOST) : undefined;
 };

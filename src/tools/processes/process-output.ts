@@ -1,12 +1,12 @@
 // The tool `process_output`: what a program in the background has printed, and whether it has ended (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { durationOf, unitNote } from "../duration.ts";
+import { parseDuration, unitNote } from "../duration.ts";
 import { tool } from "../tool.ts";
 import description from "./process-output.txt" with { type: "text" };
 import { followProcess } from "./processes.ts";
 
 const WAIT_MS = 10_000;
-const MOST_MS = 4 * 3_600_000;
+const MAX_MS = 4 * 3_600_000;
 
 export const processOutput = tool({
   name: "process_output",
@@ -22,7 +22,7 @@ export const processOutput = tool({
     { additionalProperties: false },
   ),
   async run(context, { process_id, wait_timeout }, signal) {
-    const wait_ms = durationOf(wait_timeout, WAIT_MS, MOST_MS);
+    const wait_ms = parseDuration(wait_timeout, WAIT_MS, MAX_MS);
     const { process, output, truncated } = await followProcess(context, process_id, wait_ms, signal);
     const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("wait_timeout", wait_timeout) };
     return process.running

@@ -22,14 +22,14 @@ export const whyItMayWrite = (command: string): string | undefined => {
   if (script.errors && script.errors.length > 0) return "it is no plain shell text";
   let found: string | undefined;
   const walk = (node: SyntaxNode): void => {
-    found ??= problemOf(node);
+    found ??= findProblem(node);
     if (found === undefined) forEachChild(node, walk);
   };
   walk(script);
   return found;
 };
 
-const problemOf = (node: SyntaxNode): string | undefined => {
+const findProblem = (node: SyntaxNode): string | undefined => {
   if (node.type === "Function" || node.type === "Coproc") return "it defines functions";
   if (node.type === "Redirected") return node.redirects.map(redirection).find((one) => one !== undefined);
   if (node.type !== "Command") return undefined;

@@ -4,7 +4,7 @@ import { tool } from "../tool.ts";
 import description from "./wait-agent.txt" with { type: "text" };
 
 const TIMEOUT_S = 300;
-const MOST_S = 14_400;
+const MAX_SECONDS = 14_400;
 
 export const waitAgent = tool({
   name: "wait_agent",
@@ -16,8 +16,8 @@ export const waitAgent = tool({
       timeout_seconds: t.Optional(
         t.Integer({
           minimum: 0,
-          maximum: MOST_S,
-          description: `How long to wait at most, 0 to ${MOST_S}; ${TIMEOUT_S} by default. 0 only looks.`,
+          maximum: MAX_SECONDS,
+          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${TIMEOUT_S} by default. 0 only looks.`,
         }),
       ),
     },

@@ -2,7 +2,7 @@
 // (src/api/http/first-answers.ts), and what the page at this address will ask it for besides, so
 // that its content takes one round trip and not one after the other for the app, the page's code and its data. The app uses the same for
 // links that are pressed (shell/ahead.ts). Built into app.html.
-import { type Early, keyOf } from "../browser/early.ts";
+import { type Early, toKey } from "../browser/early.ts";
 import { rangeFor } from "./pages/insights/range.ts";
 
 /** Path of a page, the numbers of its own files, and the addresses it asks for; the first that fits counts. */
@@ -18,7 +18,7 @@ if (theme) document.documentElement.dataset.theme = theme;
 const ask = (text: string): void => {
   const [address = "", body] = text.split(" ");
   const method = body === undefined ? "GET" : "POST";
-  const key = keyOf(method, address, body);
+  const key = toKey(method, address, body);
   if (early.answers.has(key)) return;
   const headers = { "content-type": "application/json" };
   const answer = fetch(`/api/v2${address}`, body === undefined ? {} : { method, body, headers });
@@ -96,7 +96,7 @@ const door = DOORS[location.pathname];
 const begin = (): void => {
   for (const [path, then = ""] of STREAMS) {
     // What came with the page is shown before its changes are asked for.
-    const isHere = early.heard.has(path) || early.answers.has(keyOf("GET", then));
+    const isHere = early.heard.has(path) || early.answers.has(toKey("GET", then));
     if (!isHere) follow(path, then);
   }
   prepare(location, true);
@@ -108,7 +108,7 @@ else {
   prepare(location, false);
   // A browser that has not been here may have come with a key, as from the sign-in page of another site.
   const [who = ""] = SESSION;
-  const asked = early.answers.get(keyOf("GET", who));
+  const asked = early.answers.get(toKey("GET", who));
   // What is drawn already has asked by itself.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
   if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);

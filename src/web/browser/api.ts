@@ -9,7 +9,7 @@ export class Problem extends Error {
   readonly body: Generic;
 
   constructor(status: number, body: Generic) {
-    super(wordsOf(status, body));
+    super(formatError(status, body));
     this.status = status;
     this.detail = body.detail ?? "";
     this.body = body;
@@ -22,7 +22,7 @@ export class Problem extends Error {
 }
 
 /** For broken fields what is wrong with each, else the message: the two say the same. */
-const wordsOf = (status: number, { message, detail, validations = [] }: Generic): string =>
+const formatError = (status: number, { message, detail, validations = [] }: Generic): string =>
   status === 400 && validations.length > 0
     ? validations.map(({ field, detail }) => `${title(field)}: ${detail}`).join(" ")
     : [message, detail].filter(Boolean).join(" ");

@@ -41,7 +41,7 @@ export const prepare = (url: URL, withData: boolean): void => early()?.prepare(u
 
 /** The answer that was asked for early, if there is one. */
 export const takeAnswer = (method: string, address: string, body?: string): EarlyAnswer | undefined => {
-  const key = keyOf(method, address, body);
+  const key = toKey(method, address, body);
   const { answers } = early() ?? {};
   const found = answers?.get(key);
   answers?.delete(key);
@@ -50,7 +50,7 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
 
 /** The answer that came with the page; whoever asks for it still takes it. */
 export const cameValue = <T>(method: string, address: string): T | undefined =>
-  early()?.answers.get(keyOf(method, address))?.value as T | undefined;
+  early()?.answers.get(toKey(method, address))?.value as T | undefined;
 
 /** Whether the answer came with the page. */
 export const cameWithPage = (method: string, address: string): boolean => cameValue(method, address) !== undefined;
@@ -64,7 +64,7 @@ export const takeHeard = (path: string): string | undefined => {
 };
 
 /** What an answer is known by. */
-export const keyOf = (method: string, address: string, body?: string): string =>
+export const toKey = (method: string, address: string, body?: string): string =>
   body === undefined ? `${method} ${address}` : `${method} ${address} ${body}`;
 
 /** The socket that was opened early at this path, if it is still of use. */

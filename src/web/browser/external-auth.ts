@@ -23,7 +23,7 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
   });
 };
 
-const rowOf = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefined): HTMLElement => {
+const makeRow = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefined): HTMLElement => {
   const { id, display_name } = provider;
   const words = !link ? "Not linked" : link.authenticated ? "Linked" : "Link it again";
   const mark = !link ? "" : link.authenticated ? "running" : "failed";
@@ -54,7 +54,7 @@ const rowOf = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefine
 const list = async (): Promise<void> => {
   const { providers, links } = await call<ExternalAuthList>("GET", PATH);
   const rows = providers.map((provider) =>
-    rowOf(
+    makeRow(
       provider,
       links.find(({ provider_id }) => provider_id === provider.id),
     ),

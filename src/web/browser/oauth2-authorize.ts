@@ -44,7 +44,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A scope such as `workspace:read`, for people. */
-const wordsOf = (scope: string): string => {
+const formatScope = (scope: string): string => {
   const known = WORDS[scope];
   if (known !== undefined) return known;
   const [resource = "", action = ""] = scope.split(":").map((part) => part.replaceAll(/[_.]/g, " "));
@@ -64,7 +64,7 @@ const show = (request: AuthorizationRequest, username: string): void => {
   the("user").textContent = username;
   the("unknown").hidden = !app.self_registered;
   the("place").textContent = sends_to;
-  the("scopes").replaceChildren(...scopes.map((scope) => make("li", { title: scope }, wordsOf(scope))));
+  the("scopes").replaceChildren(...scopes.map((scope) => make("li", { title: scope }, formatScope(scope))));
   the("about").hidden = true;
   the("request").hidden = false;
 };

@@ -2,7 +2,7 @@
 // tells it by an AbortSignal when the caller has gone. An unknown method answers code 12. [WI-13] [WI-14]
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { chunksOf, type Duplex } from "../duplex.ts";
+import { type Duplex, readChunks } from "../duplex.ts";
 import { Inbox } from "../inbox.ts";
 import { WireError } from "../wire-error.ts";
 import type { YamuxSession } from "../yamux.ts";
@@ -119,7 +119,7 @@ class ServedCall {
       }
       const replies =
         handler.kind === "bidi_streaming"
-          ? handler.run(chunksOf({ read: () => this.#inbox.take() }), call)
+          ? handler.run(readChunks({ read: () => this.#inbox.take() }), call)
           : handler.run(await this.#onlyRequest(), call);
       for await (const reply of replies) {
         if (signal.aborted) return;

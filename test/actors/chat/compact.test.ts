@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import {
   compactedRows,
+  computeThreshold,
+  formatRecord,
   type HistoryRow,
   isDue,
-  recordOf,
-  thresholdOf,
   wordsOfPeople,
 } from "#actors/chat/prompt/compact.ts";
 
@@ -20,11 +20,11 @@ const answer = (input_tokens: number): HistoryRow => row("assistant", "ok", { us
 
 test("[CM-1] a history is due at its threshold: the owner's, else the model's, else by the size of the context", () => {
   expect([
-    thresholdOf(20, 60, 1_000),
-    thresholdOf(undefined, 60, 1_000),
-    thresholdOf(undefined, null, 499_999),
+    computeThreshold(20, 60, 1_000),
+    computeThreshold(undefined, 60, 1_000),
+    computeThreshold(undefined, null, 499_999),
   ]).toEqual([20, 60, 70]);
-  expect(thresholdOf(undefined, null, 500_000)).toBe(30);
+  expect(computeThreshold(undefined, null, 500_000)).toBe(30);
   const history = [row("user", "hi"), answer(700), row("user", "more")];
   expect([isDue(history, 1_000, 70), isDue(history, 1_001, 70)]).toEqual([true, false]);
   expect([isDue(history, 700, 100), isDue(history, 0, 70), isDue([row("user", "hi")], 1_000, 0)]).toEqual([
@@ -72,12 +72,12 @@ test("[CM-4] what nobody has answered is neither summed up nor lost, and a recor
     row("user", "two"),
     row("user", "three"),
   ];
-  const record = recordOf(history, 64_000);
+  const record = formatRecord(history, 64_000);
   expect(record).toContain("user: one");
   expect(record).toContain("result of execute");
   expect(record).not.toMatch(/rules|two|three/);
   expect(
-    recordOf(
+    formatRecord(
       Array.from({ length: 99 }, () => long),
       10_000,
     ).length,

@@ -4,7 +4,7 @@ import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/pro
 import { noAttachments } from "#src/llm/attachments.ts";
 import { withCacheMarks } from "#src/llm/cache-marks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { promptOf } from "#src/llm/prompt.ts";
+import { buildPrompt } from "#src/llm/prompt.ts";
 
 const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
 
@@ -30,7 +30,7 @@ test("[PA-2] a provider that remembers only what it is told to is told the syste
   const history = ["user", "assistant", "user", "assistant", "user"].map((role, index) =>
     row(role as PromptMessage["role"], `message ${index}`),
   );
-  const prompt = await promptOf([row("system", "rules"), ...history], noAttachments);
+  const prompt = await buildPrompt([row("system", "rules"), ...history], noAttachments);
   const marked = withCacheMarks("anthropic", prompt);
   const isMarked = marked.map(({ providerOptions }) => providerOptions?.anthropic !== undefined);
   expect(isMarked).toEqual([true, false, false, true, false, true]);

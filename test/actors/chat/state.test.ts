@@ -14,7 +14,7 @@ import type {
 import { pendingAfter } from "#actors/chat/machine/pending.ts";
 import { sample } from "#actors/chat/machine/print-table.ts";
 import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
-import { nameOf } from "#actors/chat/names.ts";
+import { toStateName } from "#actors/chat/names.ts";
 import { clearedRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -176,7 +176,7 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   const before = world.state;
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
-  expect(nameOf(state)).not.toBe("invalid");
+  expect(toStateName(state)).not.toBe("invalid");
   const begins = command.type === "answer_permissions" || command.type === "request_compaction";
   const changed = inserted.length > 0 || deleted_from !== null || begins;
   expect(state.history_version).toBe(changed ? version : before.history_version);
@@ -187,7 +187,7 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
   else expect(state.generation_attempt).toBe(before.generation_attempt);
   const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
-  expect(ids(state)).toEqual(queueAfter(ids(before), command, nameOf(before)));
+  expect(ids(state)).toEqual(queueAfter(ids(before), command, toStateName(before)));
   const sameQueue = ids(state).join() === ids(before).join();
   expect(state.queue_version).toBe(sameQueue ? before.queue_version : version);
   expect(state.queue.map(({ position }) => position)).toEqual(
@@ -223,7 +223,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         if (decision.kind !== "change") continue;
         check(world, command, decision);
         expect(decision.inserted.length).toBeLessThanOrEqual(numbersFor(before, command));
-        seen.add(`${nameOf(before)} ${command.type}`);
+        seen.add(`${toStateName(before)} ${command.type}`);
         const { deleted_from, inserted } = decision;
         world.history = world.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
         world.nextId += inserted.length;
@@ -283,7 +283,7 @@ test("[CH-6] archiving keeps the error, and unarchiving brings the chat back as 
   const archived = after(failed, { ...at, type: "archive" }).state;
   expect(archived.last_error).toEqual(failed.last_error);
   const back = after(archived, { ...at, type: "unarchive" }).state;
-  expect([nameOf(archived), nameOf(back)]).toEqual(["XE1", "E1"]);
+  expect([toStateName(archived), toStateName(back)]).toEqual(["XE1", "E1"]);
   expect(back.queue).toEqual(failed.queue);
 });
 
@@ -299,6 +299,6 @@ test("[CH-8] an interrupted turn keeps what it has said, then the oldest waiting
   const partial = said("assistant", [{ type: "text", text: "half a" }]);
   const ended = after(sample("I1", 2), { ...at, type: "finish_interruption", history_version: 8, partial: [partial] });
   expect(ended.inserted.map(({ role }) => role)).toEqual(["assistant", "user"]);
-  expect(nameOf(ended.state)).toBe("R1");
+  expect(toStateName(ended.state)).toBe("R1");
   expect(ended.effects).toEqual([{ do: "generate", history_version: ended.state.history_version }]);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { dueTimers } from "#db/engine/timers.ts";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
-import { prebuildsOf } from "#schema/workspaces/prebuilds.ts";
+import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -19,10 +19,10 @@ const schedule = {
 const preset = { name: "Day", parameters: {}, prebuilds: { instances: 0, schedule } };
 
 test("[PB-16] a preset wants what its schedule says at this hour in its zone, the largest of several, else its own", () => {
-  const at = (hour: number): number => prebuildsOf(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
+  const at = (hour: number): number => resolvePrebuilds(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
   // Berlin is an hour ahead in winter.
   expect([6, 7, 11, 16, 17].map(at)).toEqual([0, 2, 5, 2, 0]);
-  expect(prebuildsOf({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
+  expect(resolvePrebuilds({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
 });
 
 testInside("[PB-16] while it wants none, it is looked at again", async () => {

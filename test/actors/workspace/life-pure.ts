@@ -3,7 +3,7 @@
 import { claimed } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
-import { derivedTimes, dueAction, touchesTimes, transitionOf } from "#actors/workspace/schedule.ts";
+import { derivedTimes, dueAction, toTransition, touchesTimes } from "#actors/workspace/schedule.ts";
 import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { create, transition } from "#actors/workspace/state.ts";
@@ -153,7 +153,7 @@ class PureLife {
         return;
       }
       if (fired > 9) throw new Error(`due for ever: ${JSON.stringify(action)}`);
-      const kind = transitionOf(action, before);
+      const kind = toTransition(action, before);
       const { template_version_id: version } = before.build;
       const build = kind && buildOf(this.#number, { transition: kind, reason: action.reason, version });
       const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};

@@ -7,12 +7,12 @@ import { isRunning } from "#actors/workspace/deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { dormancyPatch, isDormant } from "#actors/workspace/dormancy.ts";
 import {
-  actionsOf,
   derivedTimes,
   dueAction,
   nextLook,
+  planActions,
+  toTransition,
   touchesTimes,
-  transitionOf,
 } from "#actors/workspace/schedule.ts";
 import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
@@ -59,12 +59,12 @@ class Model {
   /** Fires the timer as long as it is due; nothing may be due for ever. */
   run(): void {
     for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
-      if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(actionsOf(this.state, this.rules))}`);
+      if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(planActions(this.state, this.rules))}`);
       const action = dueAction(this.state, this.rules, this.now);
       const before = this.state;
       let next = before;
       if (action) {
-        const kind = transitionOf(action, before);
+        const kind = toTransition(action, before);
         const build = kind && buildOf(before.build.build_number + 1, kind, action.reason);
         const patch = action.what === "make_dormant" ? dormancyPatch(true, this.now) : {};
         const decision = withBuild(before, patch, build, [], this.now);
@@ -96,7 +96,7 @@ class Model {
 
   check(): void {
     const { workspace, build, job } = this.state;
-    const due = actionsOf(this.state, this.rules).map(({ at }) => at);
+    const due = planActions(this.state, this.rules).map(({ at }) => at);
     // Nothing comes to be done without the timer standing at it or before it.
     if (due.length > 0) expect(this.timer ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(Math.min(...due));
     if (isActive(job) || workspace.deleted) expect(this.timer).toBeUndefined();

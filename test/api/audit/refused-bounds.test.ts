@@ -4,7 +4,7 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
-import { settingOf } from "#src/api/audit/setting-targets.ts";
+import { settingTarget } from "#src/api/audit/setting-targets.ts";
 import { writes } from "#src/api/audit/targets.ts";
 import { Operations, variablesIn } from "#src/api/http/operations.ts";
 import { Client } from "#src/client.ts";
@@ -35,7 +35,7 @@ const openPlace = (failing = 0) => {
   const refuse = (user_id: string, status = 403): void => {
     const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
     const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
-    const target = writes(settingOf("audit_settings", "retention"));
+    const target = writes(settingTarget("audit_settings", "retention"));
     withOrigin(origin, () => refused.note(request, status, () => ({ target, params: {} })));
   };
   return Object.assign(place, { refused, refuse });

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chats/files.ts";
-import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
+import { formatDisposition, parseFileName } from "#domain/chats/file-name.ts";
 import { checkedType } from "#domain/chats/file-type.ts";
 import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -111,21 +111,21 @@ describe("uploading", () => {
   });
 
   test("[FL-3] names are cleaned, never paths, and encoded so that every client reads them", () => {
-    const named = (name: string) => fileNameOf(`attachment; filename="${name}"`);
+    const named = (name: string) => parseFileName(`attachment; filename="${name}"`);
     expect(named("../../etc/passwd")).toBe("passwd");
     expect(named("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
     expect(() => named("folder/")).toThrow();
     expect(named("a\u0000b\u0007.txt")).toBe("ab.txt");
     expect(named("\u202egnp.exe")).toBe("gnp.exe");
     expect(named(' a \\"b\\" ')).toBe('a "b"');
-    expect(fileNameOf("attachment; filename=plain.txt; x=y")).toBe("plain.txt");
-    expect(fileNameOf("attachment; filename=\"x\"; filename*=UTF-8''%e2%82%ac%20rates.txt")).toBe("€ rates.txt");
-    expect(fileNameOf(`attachment; filename="${Buffer.from("grün.txt").toString("latin1")}"`)).toBe("grün.txt");
+    expect(parseFileName("attachment; filename=plain.txt; x=y")).toBe("plain.txt");
+    expect(parseFileName("attachment; filename=\"x\"; filename*=UTF-8''%e2%82%ac%20rates.txt")).toBe("€ rates.txt");
+    expect(parseFileName(`attachment; filename="${Buffer.from("grün.txt").toString("latin1")}"`)).toBe("grün.txt");
     for (const none of [null, "", "attachment", 'attachment; filename=""', 'attachment; filename="\u0001"']) {
-      expect(() => fileNameOf(none)).toThrow();
+      expect(() => parseFileName(none)).toThrow();
     }
     expect(() => named("é".repeat(128))).toThrow();
-    expect(dispositionOf("inline", 'a"b\\c\r\nd€.txt')).toBe(
+    expect(formatDisposition("inline", 'a"b\\c\r\nd€.txt')).toBe(
       `inline; filename="a_b_c__d_.txt"; filename*=UTF-8''a%22b%5Cc%0D%0Ad%E2%82%AC.txt`,
     );
   });

@@ -1,7 +1,7 @@
 // Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { stemsOf, wordsOf } from "#base/words.ts";
+import { listStems, splitWords } from "#base/words.ts";
 import { mergeSearch, readPieces } from "#db/chats/search.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -246,7 +246,7 @@ test("[FS-7] a search finds what a naive search in memory finds, and nothing any
   await fc.assert(
     fc.asyncProperty(searches, async (search) => {
       const expected = documents.filter(
-        ({ body, title }) => naive(search, body, stemsOf) || naive(search, title, wordsOf),
+        ({ body, title }) => naive(search, body, listStems) || naive(search, title, splitWords),
       );
       expect(new Set(await find(world.owner, written(search)))).toEqual(new Set(expected.map(({ id }) => id)));
     }),

@@ -1,6 +1,12 @@
 // Titles and summaries: what is asked when, what of the answers is taken, and that nobody's own title is ever overwritten.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { fallbackTitle, labelFrom, summaryFrom, titleFrom, transcriptOf } from "#actors/chat/background/title-text.ts";
+import {
+  fallbackTitle,
+  formatTranscript,
+  labelFrom,
+  summaryFrom,
+  titleFrom,
+} from "#actors/chat/background/title-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -224,6 +230,6 @@ test("[TT-5] of an answer only what fits is taken", () => {
     role: index % 2 ? "assistant" : "user",
     content: [{ type: "text" as const, text: `${index} ${"y".repeat(3_000)}` }],
   }));
-  expect(transcriptOf(long).length).toBeLessThan(6_100);
-  expect(transcriptOf(long)).toContain("assistant: 49");
+  expect(formatTranscript(long).length).toBeLessThan(6_100);
+  expect(formatTranscript(long)).toContain("assistant: 49");
 });

@@ -3,7 +3,7 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { ANY_ID, ANY_TIME, idsOf, withIds } from "#src/api/http/document/example-ids.ts";
+import { ANY_ID, ANY_TIME, loadIds, withIds } from "#src/api/http/document/example-ids.ts";
 import { Client } from "#src/client.ts";
 import { type Document, fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
@@ -44,7 +44,7 @@ const send = async (
   more: Record<string, string> = {},
 ): Promise<Answer> => {
   const [method = "", route = ""] = operation.split(" ");
-  const ids = await idsOf((asked) => client.get(asked).catch(() => undefined), Date.now());
+  const ids = await loadIds((asked) => client.get(asked).catch(() => undefined), Date.now());
   const filled = withIds(structuredClone(document) as never, Object.assign(ids, more), [ANY_ID, ANY_TIME]);
   const [bare = "", query = ""] = route.split("?");
   const described = filled.paths[`/api/v2${bare}`]?.[method.toLowerCase()];
@@ -70,7 +70,7 @@ test("[HT-40] every JSON body has an example", () => {
 test("[HT-40] the API's page fills in what its reader has", async () => {
   const page = await (await admin.fetch("GET", "/swagger/page.js")).text();
   expect(page).toContain("const withIds = ");
-  const ids = await idsOf((path) => admin.get(path), Date.now());
+  const ids = await loadIds((path) => admin.get(path), Date.now());
   expect(Date.parse(ids.deadline ?? "")).toBeGreaterThan(Date.now() + 1_800_000);
   expect(Object.keys(ids).sort()).toEqual(["deadline", "group_perms", "group_roles", "organization_id", "template_id"]);
 });

@@ -1,7 +1,7 @@
 // Names in the OpenAPI document: what clients that are generated from it call shapes and operations.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { NAME, namedShapes } from "#schema/named.ts";
-import { schemasOf } from "#src/api/http/answers/answer-validators.ts";
+import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
 import { createApp } from "#src/server.ts";
 import { type Described, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -87,7 +87,7 @@ test("[HT-31] a shape with a name is the same wherever it is used", () => {
     }
   };
   for (const { hooks, method, path } of createApp(contextOf(server) as never).routes)
-    check({ body: hooks.body, response: schemasOf(hooks) }, `${method} ${path}`);
+    check({ body: hooks.body, response: listSchemas(hooks) }, `${method} ${path}`);
   expect(found).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { authorizeUrl } from "#src/git/oauth.ts";
-import { providerOf } from "#src/git/provider.ts";
+import { toProvider } from "#src/git/provider.ts";
 
 const load = (env: Record<string, string>, file = "") =>
   loadConfig({ argv: file ? ["--config=s.yaml"] : [], env, readFile: () => file });
@@ -56,7 +56,7 @@ test.each([
   expect(text).not.toContain("hush-hush");
 });
 
-const provider = (more: Partial<ProviderSetting>) => providerOf({ ...HUB, ...more } as ProviderSetting);
+const provider = (more: Partial<ProviderSetting>) => toProvider({ ...HUB, ...more } as ProviderSetting);
 
 test("[EA-4] each type knows its addresses, on the public service and on a server of one's own", () => {
   const own = "https://git.corp.example/base/";

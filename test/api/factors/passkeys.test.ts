@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Invited } from "#schema/users/invitation.ts";
 import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
-import { partyOf } from "#src/authentication/webauthn.ts";
+import { toParty } from "#src/authentication/webauthn.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
@@ -197,7 +197,7 @@ test("[PK-5] a passkey confirms who one is, for its own session's user", async (
 });
 
 test("[PK-6] they need a name and encryption, or this machine", async () => {
-  const idOf = (url: string) => partyOf(new URL(url))?.id;
+  const idOf = (url: string) => toParty(new URL(url))?.id;
   expect(idOf("https://slipway.example/")).toBe("slipway.example");
   expect(idOf("http://localhost:7080/")).toBe("localhost");
   for (const url of ["http://slipway.example/", "https://10.0.0.1/", "http://127.0.0.1:7080/", "https://[::1]/"]) {

@@ -1,7 +1,7 @@
 // People with second factors, for the stories of this folder: they enrol and sign in as an app and a person at a page do.
 import type { Generic } from "#schema/generic.ts";
 import type { LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
-import { codeOf, stepAt } from "#src/authentication/totp.ts";
+import { computeCode, stepAt } from "#src/authentication/totp.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -38,7 +38,7 @@ export class App {
 
   /** What it shows now, or `steps` later. */
   code(steps = 0): string {
-    return codeOf(this.secret, stepAt(this.#clock.now()) + steps);
+    return computeCode(this.secret, stepAt(this.#clock.now()) + steps);
   }
 
   /** What it shows next, when that has come: the present one may have been used. */

@@ -1,7 +1,7 @@
 // The authenticator app of a person, from the QR code to the day it is disabled.
 import { expect, test } from "bun:test";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
-import { base32, codeOf, fromBase32, otpauthUri, stepOf } from "#src/authentication/totp.ts";
+import { base32, computeCode, findStep, fromBase32, otpauthUri } from "#src/authentication/totp.ts";
 import { ApiError } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { storedTexts } from "#test/support/stored.ts";
@@ -29,13 +29,13 @@ test("[FA-1] codes are those of RFC 6238", () => {
       [20_000_000_000, "353130"],
     ] as [number, string][]),
   ];
-  for (const [seconds, code] of vectors) expect(codeOf(secret, Math.floor(seconds / 30))).toBe(code);
+  for (const [seconds, code] of vectors) expect(computeCode(secret, Math.floor(seconds / 30))).toBe(code);
   const now = 1_111_111_111_000;
   const step = Math.floor(now / STEP);
-  expect([-2, -1, 0, 1, 2].map((by) => stepOf(secret, codeOf(secret, step + by), now))).toEqual([
+  expect([-2, -1, 0, 1, 2].map((by) => findStep(secret, computeCode(secret, step + by), now))).toEqual([
     ...[undefined, step - 1, step, step + 1, undefined],
   ]);
-  expect(stepOf(secret, "", now)).toBeUndefined();
+  expect(findStep(secret, "", now)).toBeUndefined();
   expect(otpauthUri("ABC", { issuer: "Slipway (x)", account: "a@b.c" })).toBe(
     "otpauth://totp/Slipway%20(x):a%40b.c?secret=ABC&issuer=Slipway%20(x)&algorithm=SHA1&digits=6&period=30",
   );

@@ -5,16 +5,16 @@ import {
   anyIn,
   BLOCK,
   blockIn,
+  computeMedian,
   Digest,
   emptyBlock,
-  idOf,
-  medianOf,
-  minutesOf,
+  getMinutes,
   noBits,
   packDetail,
   packDigest,
   runsIn,
   templateIn,
+  toRowId,
   touches,
   unpackDetail,
   userIn,
@@ -36,18 +36,18 @@ test("[IN-6] what is packed comes back, and digests say what the buckets say", (
   const random = randomFrom(7);
   const block = emptyBlock();
   for (const app of [ANY, 3, 70_000]) {
-    const minutes = minutesOf(block, app);
+    const minutes = getMinutes(block, app);
     for (let i = 0; i < BLOCK; i++) if (random() < 0.2 || i === 0) minutes[i] = 1 + Math.floor(random() * 30);
   }
   for (let i = 0; i < BLOCK; i += 5) block.latency[i] = 1 + Math.floor(random() * 1000);
   expect(unpackDetail(packDetail(block))).toEqual(block);
   const digest = new Digest(packDigest(block));
-  expect(digest.minutes).toBe(minutesOf(block, ANY).reduce((a, b) => a + b, 0));
+  expect(digest.minutes).toBe(getMinutes(block, ANY).reduce((a, b) => a + b, 0));
   const { bits } = digest;
-  for (let i = 0; i < BLOCK; i++) expect(anyIn(bits, i, i + 1)).toBe(minutesOf(block, ANY)[i] !== 0);
+  for (let i = 0; i < BLOCK; i++) expect(anyIn(bits, i, i + 1)).toBe(getMinutes(block, ANY)[i] !== 0);
   const apps: number[] = [];
   digest.eachApp((app, minutes, runs, atStart, atEnd) => {
-    const own = minutesOf(block, app);
+    const own = getMinutes(block, app);
     apps.push(app);
     expect([minutes, runs]).toEqual([own.reduce((a, b) => a + b, 0), runsIn(own)]);
     expect([atStart, atEnd]).toEqual([own[0] !== 0, own[BLOCK - 1] !== 0]);
@@ -62,7 +62,7 @@ test("[IN-6] numbers of rows keep their three parts, up to the largest", () => {
     [2000, 12, 7],
   ];
   for (const parts of rows) {
-    const id = idOf(...parts);
+    const id = toRowId(...parts);
     expect(Number.isSafeInteger(id)).toBe(true);
     expect([blockIn(id), userIn(id), templateIn(id)]).toEqual([...parts]);
   }
@@ -84,15 +84,15 @@ test("[IN-6] bits touch when they are the same or adjoin, also over the edge of 
   ] as const) {
     expect([a, b, touches(bit(a), bit(b))]).toEqual([a, b, is]);
   }
-  expect(medianOf([])).toBe(0);
+  expect(computeMedian([])).toBe(0);
   expect(
-    medianOf([
+    computeMedian([
       { ms: 10, count: 1 },
       { ms: 13, count: 1 },
     ]),
   ).toBe(23);
   expect(
-    medianOf([
+    computeMedian([
       { ms: 13, count: 1 },
       { ms: 10, count: 2 },
     ]),

@@ -5,7 +5,7 @@ import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { useOf } from "#domain/agents/use.ts";
+import { trackUse } from "#domain/agents/use.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
@@ -46,7 +46,7 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
     isPublic: false,
   };
   const activity = new AppActivity(context);
-  const typed = useOf(context, workspace_id, {
+  const typed = trackUse(context, workspace_id, {
     reason: "terminal",
     agent_id,
     by: { kind: "user", id: owner_id, name: "o" },
@@ -123,7 +123,7 @@ testInside(
     const { workspace_id, agent_id } = seeded;
     const { workspaces, usage, clock: now } = contextOf(server);
     const dialer = { roundTrip: (id: string) => (id === agent_id ? 0.4 : undefined) };
-    const used = useOf({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
+    const used = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
     used();
     clock.advance(MINUTE);
     const { latency } = await readAll(admin);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { TemplateVariable } from "#schema/templates/template-version.ts";
-import { manifestOf } from "#src/api/agents/rpc/manifest.ts";
+import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { openStored } from "#test/support/stored.ts";
@@ -78,7 +78,7 @@ describe("values of template variables", () => {
     expect(agent?.environment_variables).toEqual(env);
     expect(agent?.scripts.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(agent?.metadata.map(({ description }) => description.script)).toEqual([SECRET]);
-    const manifest = await manifestOf(contextOf(world.server), agent?.id ?? "", world.server.url);
+    const manifest = await loadManifest(contextOf(world.server), agent?.id ?? "", world.server.url);
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);

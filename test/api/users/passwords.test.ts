@@ -2,7 +2,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import { Passwords } from "#domain/users/passwords.ts";
-import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import { Throttle, toNetwork } from "#domain/users/throttle.ts";
 import { Addresses } from "#src/api/http/address.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
@@ -94,7 +94,7 @@ test.each([
   ["2001:0DB8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
   ["fe80::1:2%eth0", "fe80:0:0:0::/64"],
 ])("[ID-5] guesses from %p count for %p", (address, network) => {
-  expect(networkOf(address)).toBe(network);
+  expect(toNetwork(address)).toBe(network);
 });
 
 describe("the address of a caller", () => {

@@ -1,6 +1,6 @@
 // Sign-ins and tokens of a person: where they were used, what they may be used for, and what ends with them.
 import { expect, test } from "bun:test";
-import { deviceOf } from "#domain/users/device.ts";
+import { parseDevice } from "#domain/users/device.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -42,7 +42,7 @@ test.each([
   ["", "", "", "unknown"],
   ["<script>alert(1)</script>", "", "", "unknown"],
 ])("[ID-23] %p is %p on %p", (agent, client, os, kind) => {
-  expect(deviceOf(agent)).toEqual({ client, os, kind: kind as never });
+  expect(parseDevice(agent)).toEqual({ client, os, kind: kind as never });
 });
 
 describeInside("sessions", () => {

@@ -5,7 +5,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
+import { findMark, isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { testOfOne } from "#test/support/one-server.ts";
@@ -61,7 +61,7 @@ test("[LP-13] a daemon that is killed comes back without anybody asking, is conn
   const last = daemonOf(server, id);
   await createBuild(admin, id, "stop");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
-  expect(markOf(last.pid)).toBeUndefined();
+  expect(findMark(last.pid)).toBeUndefined();
   expect(() => daemonOf(server, id)).toThrow("ENOENT");
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);

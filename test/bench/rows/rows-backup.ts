@@ -19,7 +19,7 @@ const AGENTS = 8;
 const RATE = Number(process.env.BENCH_BACKUP_RATE ?? 200);
 /** Windows without a backup are as long as those with one are about, so that rare stalls have the same chance in both. */
 const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
-const LONGEST_S = 900;
+const MAX_SECONDS = 900;
 
 /** A window takes a minute: whoever waits sees how it goes. */
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -43,7 +43,7 @@ const underLoad = async ({ bench, product, agents }: Window, work?: () => Promis
     ];
   });
   const warm = 2;
-  const keys = { secs: work ? LONGEST_S : SECONDS, warm, rate: RATE, probe_us: 1000 };
+  const keys = { secs: work ? MAX_SECONDS : SECONDS, warm, rate: RATE, probe_us: 1000 };
   const over = new AbortController();
   const log = join(product.dataDir, "slipway.db-wal");
   let [walBytes, highest, before, spent] = [0, 0, Number.NaN, Number.NaN];

@@ -9,10 +9,10 @@ import {
   type Block,
   BUCKET_MS,
   emptyBlock,
-  idOf,
-  minutesOf,
+  getMinutes,
   packDetail,
   packDigest,
+  toRowId,
 } from "#db/reports/usage/block.ts";
 import { appText, KEY_KINDS } from "#db/reports/usage/keys.ts";
 import { insertUsageKeys, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
@@ -70,7 +70,7 @@ export const seedUsage = async (
         const template = kinds[(i + second) % kinds.length] as number;
         // Blocks of odd kinds lie on other days than those of even kinds.
         const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : second)) % KINDS;
-        rows.push({ id: idOf(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
+        rows.push({ id: toRowId(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
         made += 1;
       }
       if (rows.length >= STEP) await store.commit(savePacked(rows.splice(0)));
@@ -89,9 +89,9 @@ const blockOf = (kind: number, apps: readonly number[]): Block => {
     const begins = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
     for (let i = begins; i < Math.min(begins + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
       const minutes = 5 + ((i * 7 + kind) % 26);
-      minutesOf(block, ANY)[i] = minutes;
-      minutesOf(block, apps[kind % 2] as number)[i] = minutes;
-      if (i % 3 === 0) minutesOf(block, apps[2] as number)[i] = 5;
+      getMinutes(block, ANY)[i] = minutes;
+      getMinutes(block, apps[kind % 2] as number)[i] = minutes;
+      if (i % 3 === 0) getMinutes(block, apps[2] as number)[i] = 5;
       block.latency[i] = 20 + ((i * 13 + kind * 5) % 120);
     }
   }

@@ -1,6 +1,6 @@
 // Frames between nodes, cut at every byte and anywhere.
 import { expect, test } from "bun:test";
-import { type Frame, FrameReader, frameOf, KIND, MOST_FRAME } from "#src/cluster/node-frames.ts";
+import { type Frame, FrameReader, KIND, MAX_FRAME_BYTES, toFrame } from "#src/cluster/node-frames.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const seed = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -16,7 +16,7 @@ const SAID: Plain[] = [
 ];
 
 const bytesOf = (said: readonly Plain[]): Buffer =>
-  Buffer.concat(said.map(({ kind, id, text }) => frameOf(kind as 0, id, Buffer.from(text, "latin1"))));
+  Buffer.concat(said.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
 
 test("[CP-30] frames that are cut at any byte are the same frames", () => {
   const bytes = bytesOf(SAID);
@@ -57,6 +57,6 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
 
 test("[CP-32] a frame that is longer than any may be is none", () => {
   const head = Buffer.alloc(9);
-  head.writeUInt32BE(MOST_FRAME + 1, 0);
+  head.writeUInt32BE(MAX_FRAME_BYTES + 1, 0);
   expect(new FrameReader().take(head)).toBe("wrong");
 });

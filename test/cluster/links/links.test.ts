@@ -5,8 +5,8 @@ import { AppError, NotBegun } from "#base/errors.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { NodeService } from "#src/cluster/node-answering.ts";
-import { MOST_CALLS } from "#src/cluster/node-asking.ts";
-import { FrameReader, frameOf, KIND } from "#src/cluster/node-frames.ts";
+import { MAX_CONCURRENT_CALLS } from "#src/cluster/node-asking.ts";
+import { FrameReader, KIND, toFrame } from "#src/cluster/node-frames.ts";
 import { linkOpened, linkRequest } from "#src/cluster/node-head.ts";
 import { NodeWire } from "#src/cluster/node-wire.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
@@ -192,7 +192,7 @@ test("[CP-31] a node that says nothing for three seconds is given up, one that l
   for (let second = 1; second <= 10; second++) {
     clock.advance(1_000);
     expect(wires.silent).toBe(second > 3 ? 1 : 0);
-    if (second % 3 === 0) living.data(frameOf(KIND.alive, 0));
+    if (second % 3 === 0) living.data(toFrame(KIND.alive, 0));
   }
   expect(wires.living).toBe(0);
   // Time in which this process stood still says nothing of the other.
@@ -223,7 +223,7 @@ test("[CP-31] a node that stops answers what it has begun and begins nothing mor
 test("[CP-32] one call too many is refused, and so is what a node does not take", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
   const [a, b] = [node("a"), node("b", { slow: () => gate })];
-  const calls = Array.from({ length: MOST_CALLS }, () => a.links.call(b.place, "slow", {}));
+  const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
   expect(await errorOf(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
   let_go();
   await Promise.all(calls);
@@ -279,7 +279,7 @@ test("[CP-32] a node that does not read its answers is asked nothing more, and g
   open.push(() => socket.end());
   socket.write(linkRequest(b.place.address, NODES_TOKEN, "a"));
   socket.pause();
-  for (let id = 1; id <= 200; id++) socket.write(frameOf(KIND.call, id, JSON.stringify({ service: "big" })));
+  for (let id = 1; id <= 200; id++) socket.write(toFrame(KIND.call, id, JSON.stringify({ service: "big" })));
   let before = -1;
   await until(() => {
     const isAtRest = answered > 0 && answered === before;

@@ -13,7 +13,7 @@ import type { Task } from "#schema/tasks/task.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Placement } from "#src/api/http/placement/placement.ts";
-import { namesPlace, wayOf } from "#src/api/http/placement/ways.ts";
+import { findWay, namesPlace } from "#src/api/http/placement/ways.ts";
 import { createApp } from "#src/server.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -73,7 +73,7 @@ testInside("[CP-20] every operation that names a thing with a node of its own de
   const named = silent.map(({ method, path }) => `${method} ${path}`);
   expect(named.map((name) => `${name} lacks placement: "workspace", "chat", ..., or "first"`)).toEqual([]);
   const byId = routes.flatMap(({ method, path, hooks }) => {
-    const { way, variable } = wayOf({ route: path, declared: declaredBy(hooks) });
+    const { way, variable } = findWay({ route: path, declared: declaredBy(hooks) });
     const needsNone = ["first", "here", "token", "owner"].includes(way);
     return needsNone || variable !== "" ? [] : [`${method} ${path} has no variable for ${way}`];
   });

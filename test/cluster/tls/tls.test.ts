@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { certificateOf, isNode } from "#src/cluster/peer.ts";
+import { isNode, parseCertificate } from "#src/cluster/peer.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -63,9 +63,9 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
 });
 
 test("[CL-11] a certificate that was renewed is a node's when an authority gave it to the same name", async () => {
-  const own = certificateOf((await certificate("own", "slipway.example.com")).cert);
-  const renewed = certificateOf((await certificate("renewed", "slipway.example.com")).cert);
-  const other = certificateOf((await certificate("other", "elsewhere.example.com")).cert);
+  const own = parseCertificate((await certificate("own", "slipway.example.com")).cert);
+  const renewed = parseCertificate((await certificate("renewed", "slipway.example.com")).cert);
+  const other = parseCertificate((await certificate("other", "elsewhere.example.com")).cert);
   expect(isNode(own, false, own)).toBe(true);
   expect(isNode(renewed, true, own)).toBe(true);
   expect(isNode(renewed, false, own)).toBe(false);

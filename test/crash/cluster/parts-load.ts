@@ -17,7 +17,7 @@ const GAP_MS = 20;
 /** Before there are faults nobody has to notice that a node is silent. */
 const SET_UP_MS = 60_000;
 /** For another node, where all are named by chance. */
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 /** How long clients wait for an answer. */
 type Patience = { ms: number };
@@ -56,7 +56,7 @@ class AnyNode extends Client {
   #next(): NodeProcess | undefined {
     for (let tries = 0; ; tries++) {
       const node = this.#node();
-      if (node !== this.#silent || tries === MOST_TRIES) return node;
+      if (node !== this.#silent || tries === MAX_TRIES) return node;
     }
   }
 

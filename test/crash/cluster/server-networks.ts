@@ -1,7 +1,7 @@
 // Three nodes and two databases, each in a network namespace of its own, between which the way is cut, one way and both; nodes that stand
 // still for longer and shorter than their lease; at last the primary is killed and its standby promoted.
 import { findPrimary } from "#db/pg/find-primary.ts";
-import { hostsOf } from "#db/pg/hosts.ts";
+import { splitHosts } from "#db/pg/hosts.ts";
 import { makeNetworks } from "#test/support/cluster/networks.ts";
 import { startPair } from "#test/support/cluster/postgres-pair.ts";
 import { startCluster } from "#test/support/cluster.ts";
@@ -53,7 +53,7 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
   return await torture<string>(
     {
       cluster,
-      truth: async () => (await findPrimary(hostsOf(pair.url))).host,
+      truth: async () => (await findPrimary(splitHosts(pair.url))).host,
       async fault(name, seen) {
         const { active, spare } = seen;
         const both = name.endsWith("-both");

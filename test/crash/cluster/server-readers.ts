@@ -15,7 +15,7 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 const MiB = 1024 * 1024;
 const WARM = 64 * MiB;
 /** What the kernel keeps on two connections on loopback, before anybody notices that a reader has stopped. */
-const LEAST_EVENTS = 32 * MiB;
+const MIN_EVENTS = 32 * MiB;
 /** Agents may write as much as a test wants. */
 const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36) };
 
@@ -73,7 +73,7 @@ const LONG: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
 /** `rounds` readers of each kind. */
 export const stalledReaders = async (options: CheckOptions, { bytes, still_ms } = LONG): Promise<string> => {
   const followers = await stalledFollowers(options, { open: behindSpare, bytes });
-  const streams = await stalledEvents(options, { open: behindSpare, most: Math.max(bytes / 4, LEAST_EVENTS) });
+  const streams = await stalledEvents(options, { open: behindSpare, most: Math.max(bytes / 4, MIN_EVENTS) });
   return `behind a spare: ${followers}; ${streams}; ${await stalledDownload(options, { bytes, still_ms })}`;
 };
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ALONE } from "#db/engine/alone.ts";
 import { compiledTexts } from "#db/engine/sql.ts";
-import { locksOf } from "#db/pg/alone.ts";
+import { makeLocks } from "#db/pg/alone.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
@@ -100,7 +100,7 @@ test("[PQ-13] a group takes the locks of all its names, each once and always in 
     resolve() {},
     reject() {},
   });
-  expect(locksOf([pending(undefined), pending()])).toBeUndefined();
+  expect(makeLocks([pending(undefined), pending()])).toBeUndefined();
   const text = `select pg_advisory_xact_lock(18, ${ALONE.indexOf("templates")}), pg_advisory_xact_lock(18, ${ALONE.indexOf("quota")})`;
-  expect(locksOf([pending("quota"), pending(undefined, "templates", "quota")])?.text).toBe(text);
+  expect(makeLocks([pending("quota"), pending(undefined, "templates", "quota")])?.text).toBe(text);
 });

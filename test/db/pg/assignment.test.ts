@@ -1,7 +1,7 @@
 // Who gets which part: nodes come, die and rest as chance wants, and what the rules say is checked after each step. A failure prints the seed.
 import { expect, test } from "bun:test";
 import { PARTS } from "#base/parts.ts";
-import { type Held, type Move, movesOf } from "#db/pg/parts/assignment.ts";
+import { type Held, type Move, planMoves } from "#db/pg/parts/assignment.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -38,13 +38,13 @@ test(`[CP-4] all have the same, the fewest parts move, and none twice within a l
       else if (chance < 0.6) living.splice(below(living.length), 1);
       else if (chance < 0.9) held = held.map(({ node }) => ({ node }));
       if (living.length === 0) {
-        expect(movesOf(held, living)).toEqual([]);
+        expect(planMoves(held, living)).toEqual([]);
         continue;
       }
       const shuffled = [...living].sort(() => random() - 0.5);
-      const moves = movesOf(held, shuffled);
+      const moves = planMoves(held, shuffled);
       const told = `seed ${SEED}, run ${run}, step ${step}`;
-      expect(movesOf(held, living), told).toEqual(moves);
+      expect(planMoves(held, living), told).toEqual(moves);
       expect(new Set(moves.map(({ part }) => part)).size, told).toBe(moves.length);
       expect(
         moves.filter(({ part, to }) => !living.includes(to) || held[part]?.node === to),
@@ -66,9 +66,9 @@ test(`[CP-4] all have the same, the fewest parts move, and none twice within a l
         expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), told).toBeLessThan(2);
         expect(moves.length, told).toBe(held.length - mostThatStay(held, living));
       }
-      expect(movesOf(next, living), `${told}: asked again`).toEqual([]);
+      expect(planMoves(next, living), `${told}: asked again`).toEqual([]);
       const rested = next.map(({ node }) => ({ node }));
-      const counts = countsOf(after(rested, movesOf(rested, living)), living);
+      const counts = countsOf(after(rested, planMoves(rested, living)), living);
       expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${told}: after a rest`).toBeLessThan(2);
       held = next;
     }

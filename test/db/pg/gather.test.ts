@@ -6,7 +6,7 @@ import { insertAgentLogs } from "#db/agents/logs.ts";
 import { deleteSubAgent } from "#db/agents/sub-agents.ts";
 import type { Pending } from "#db/engine/pending.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { outgoingOf } from "#db/pg/gather.ts";
+import { gatherOutgoing } from "#db/pg/gather.ts";
 import { openPgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
@@ -25,7 +25,7 @@ const many = (): Pending[] => Array.from({ length: 10 }, (_, i) => pending(count
 
 test("[PQ-11] lines of many batches go behind everything else in one statement, in their order", () => {
   const group = many();
-  const outgoing = outgoingOf(group, true);
+  const outgoing = gatherOutgoing(group, true);
   expect(outgoing.map(({ of }) => of && group.indexOf(of))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, undefined]);
   const { text = "", params = [] } = outgoing.at(-1)?.sent ?? {};
   expect(text).toStartWith(
@@ -39,7 +39,7 @@ test("[PQ-11] lines of many batches go behind everything else in one statement, 
 
 test("[PQ-11] where another statement touches them or says nothing of itself, where they are few, and after a refusal each is in its place", () => {
   const inPlace = (group: readonly Pending[], isGathered = true): boolean =>
-    outgoingOf(group, isGathered).every(({ of }) => of !== undefined);
+    gatherOutgoing(group, isGathered).every(({ of }) => of !== undefined);
   expect(inPlace(many(), false)).toBe(true);
   expect(inPlace([...many(), pending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
   const { touches: _touches, ...silent } = counted;

@@ -1,6 +1,6 @@
 // What nodes tell each other, as the text of a NOTIFY.
 import { describe, expect, test } from "bun:test";
-import { MOST_WORDS, noticeOf, noticeText, readNotice, sentNotices, type Word } from "#db/pg/told/notice.ts";
+import { MAX_NOTIFICATIONS, makeNotice, noticeText, readNotice, sentNotices, type Word } from "#db/pg/told/notice.ts";
 
 const word = (id: string): Word => ({ kind: "key_gone", id, event: {} });
 const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };
@@ -8,9 +8,9 @@ const other = { sql: "insert", rows: [[1]], touches: ["agents", "lines"] as cons
 
 describe("a notice", () => {
   test("[PQ-12] says what a group has to tell, and there is none where that is nothing", () => {
-    expect(noticeOf(7, [[other], [other]], [])).toBeUndefined();
-    expect(noticeOf(7, [[other], [other, audited]], [])).toEqual({ epoch: 7, audit: true });
-    expect(noticeOf(7, [], [word("a")])).toEqual({ epoch: 7, words: [word("a")] });
+    expect(makeNotice(7, [[other], [other]], [])).toBeUndefined();
+    expect(makeNotice(7, [[other], [other, audited]], [])).toEqual({ epoch: 7, audit: true });
+    expect(makeNotice(7, [], [word("a")])).toEqual({ epoch: 7, words: [word("a")] });
   });
 
   test("[PQ-12] is read as it was written", () => {
@@ -29,7 +29,7 @@ describe("a notice", () => {
     expect(told(1)).toEqual([{ ...most(1), n: 5 }]);
     expect(told(400).flatMap(({ words = [] }) => words)).toEqual(most(400).words);
     expect(told(400).map(({ n }) => n)).toEqual(told(400).map((_, i) => 5 + i));
-    expect(told(MOST_WORDS)).toEqual([{ epoch: 7, n: 5, all: true }]);
+    expect(told(MAX_NOTIFICATIONS)).toEqual([{ epoch: 7, n: 5, all: true }]);
     for (const text of ["", "{}", "[1]", '{"epoch":"7"}']) expect(readNotice(text).all).toBe(true);
   });
 });

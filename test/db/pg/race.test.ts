@@ -15,7 +15,7 @@ import { deleteKeysOfApp, insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, PgStore } from "#db/pg/store.ts";
 import { deleteTemplate, guardTemplate, insertTemplate } from "#db/templates/templates.ts";
-import { deleteKeysOf, findKey, insertKey } from "#db/users/api-keys.ts";
+import { deleteKeysByUser, findKey, insertKey } from "#db/users/api-keys.ts";
 import { addToGroup, insertGroup, listGroupMemberIds } from "#db/users/groups.ts";
 import { endMembership, insertMember } from "#db/users/members.ts";
 import { insertOrganization } from "#db/users/organizations.ts";
@@ -146,7 +146,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "a user is deleted and a key is made for them": (n) => ({
     before: [putUser(userNamed(n))],
     wanted: [
-      [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysOf({ user_id: `id-of-${n}`, except: "" })],
+      [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysByUser({ user_id: `id-of-${n}`, except: "" })],
       [guardUser({ id: `id-of-${n}` }), insertKey(key(n, `id-of-${n}`))],
     ],
     async check([deleted]) {

@@ -1,6 +1,6 @@
 // SQLite's words in PostgreSQL's. What comes out is prepared on a real server by store.test.ts; here are the forms themselves.
 import { describe, expect, test } from "bun:test";
-import { hostsOf, withoutPassword } from "#db/pg/hosts.ts";
+import { splitHosts, withoutPassword } from "#db/pg/hosts.ts";
 import { toPostgres } from "#db/pg/text.ts";
 
 describe("a statement for PostgreSQL", () => {
@@ -30,13 +30,13 @@ describe("a statement for PostgreSQL", () => {
 
 describe("an address of PostgreSQL", () => {
   test("[PQ-2] may name several hosts, which are tried in turn", () => {
-    expect(hostsOf("postgres://u:p@one:5432,two/db?sslmode=require")).toEqual([
+    expect(splitHosts("postgres://u:p@one:5432,two/db?sslmode=require")).toEqual([
       "postgres://u:p@one:5432/db?sslmode=require",
       "postgres://u:p@two/db?sslmode=require",
     ]);
-    expect(hostsOf("postgresql://localhost/db")).toEqual(["postgresql://localhost/db"]);
+    expect(splitHosts("postgresql://localhost/db")).toEqual(["postgresql://localhost/db"]);
     for (const wrong of ["", "mysql://x/y", "postgres://", "slipway.db"])
-      expect(() => hostsOf(wrong)).toThrow(RangeError);
+      expect(() => splitHosts(wrong)).toThrow(RangeError);
   });
 
   test("[PQ-2] is shown without its password", () => {

@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { getPriority } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { markOf, markOfChild } from "#src/provisioners/local/process-table.ts";
-import { Behind, nicenessOf } from "#src/provisioners/terraform/behind.ts";
+import { findMark, markOfChild } from "#src/provisioners/local/process-table.ts";
+import { Behind, getNiceness } from "#src/provisioners/terraform/behind.ts";
 import { type BuildRun, build } from "#src/provisioners/terraform/build.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { InitTurns } from "#src/provisioners/terraform/init-turns.ts";
@@ -109,7 +109,7 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
 });
 
 test("[TF-33] so many commands at once weigh about what one does alone, and none less than the system knows", () => {
-  expect([0, 1, 2, 3, 5, 8, 10, 100].map(nicenessOf)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
+  expect([0, 1, 2, 3, 5, 8, 10, 100].map(getNiceness)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
   using first = new Behind();
   using second = new Behind();
   // What an apply starts may be the workspace, which runs on when the others have ended.
@@ -121,7 +121,7 @@ test("[TF-28] a command that has ended before it is looked at is known by when i
   // Not awaited: then it would have been collected.
   const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
   Bun.spawnSync(["sh", "-c", ended], { timeout: 10_000 });
-  expect([markOf(child.pid), markOfChild(child.pid)]).toEqual([
+  expect([findMark(child.pid), markOfChild(child.pid)]).toEqual([
     undefined,
     { pid: child.pid, started: expect.any(String) },
   ]);

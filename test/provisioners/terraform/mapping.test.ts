@@ -2,11 +2,11 @@
 // expected.json, and the cases in which an address or a name could be read wrongly.
 import { describe, expect, test } from "bun:test";
 import { parameterIn, presetIn, resourcesIn } from "#src/provisioners/terraform/manifest.ts";
-import { labelOf, moduleOf } from "#src/provisioners/terraform/mapping/address.ts";
+import { getModule, toLabel } from "#src/provisioners/terraform/mapping/address.ts";
 import type { PlanDocument, StateDocument } from "#src/provisioners/terraform/mapping/document.ts";
 import { Graph } from "#src/provisioners/terraform/mapping/graph.ts";
 import { mapPlan, mapState } from "#src/provisioners/terraform/mapping/map.ts";
-import { parametersOf } from "#src/provisioners/terraform/mapping/questions.ts";
+import { toParameters } from "#src/provisioners/terraform/mapping/questions.ts";
 import { mapResources } from "#src/provisioners/terraform/mapping/resources.ts";
 import { compared, comparedParameters, expectedOf, recorded, recordedText, TEMPLATES } from "./comparison.ts";
 
@@ -84,7 +84,7 @@ test("[TF-2] presets keep their expiry and their hours", async () => {
 
 describe("where names and addresses mislead", () => {
   const managed = (address: string, values: Record<string, unknown> = {}) => {
-    const label = labelOf(address).split(".");
+    const label = toLabel(address).split(".");
     const [type = "", name = ""] = label.slice(-2);
     return { address, mode: "managed" as const, type, name, values };
   };
@@ -101,9 +101,9 @@ describe("where names and addresses mislead", () => {
   const agent = { os: "linux", arch: "amd64" };
 
   test("[TF-3] an index is taken out of an address wherever it is, also one that holds dots and brackets", () => {
-    expect(labelOf('module.a["x.y]z"].module.b[0].t.n["k\\"]"]')).toBe("module.a.module.b.t.n");
-    expect(moduleOf('module.a["x.y"].t.n[0]')).toBe('module.a["x.y"]');
-    expect(moduleOf("t.n[0]")).toBe("");
+    expect(toLabel('module.a["x.y]z"].module.b[0].t.n["k\\"]"]')).toBe("module.a.module.b.t.n");
+    expect(getModule('module.a["x.y"].t.n[0]')).toBe('module.a["x.y"]');
+    expect(getModule("t.n[0]")).toBe("");
   });
 
   test("[TF-3] in a module that is made several times each agent runs on the machine of its own instance", () => {
@@ -177,8 +177,8 @@ describe("where names and addresses mislead", () => {
 
   test("[TF-4] a parameter under whose name no value can be kept is refused", () => {
     const one = { ...managed("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
-    expect(() => parametersOf([one])).toThrow("cannot be named __proto__");
-    expect(parametersOf([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
+    expect(() => toParameters([one])).toThrow("cannot be named __proto__");
+    expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
   });
 
   test("[TF-4] variables are merged as they say, and one that must be alone fails with its name", () => {

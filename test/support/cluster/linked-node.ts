@@ -4,7 +4,7 @@ import type { OtherNode } from "#base/parts.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import type { NodeService } from "#src/cluster/node-answering.ts";
 import { NodeLinks } from "#src/cluster/node-link.ts";
-import { certificateOf } from "#src/cluster/peer.ts";
+import { parseCertificate } from "#src/cluster/peer.ts";
 
 const STATE = { node: "active", lease: "held", database: "answers", standby: "connected" } as const;
 
@@ -29,7 +29,7 @@ export const linkedNode = (
   services: Readonly<Record<string, NodeService>> = {},
   { token = NODES_TOKEN, tls, port = 0 }: Options = {},
 ): LinkedNode => {
-  const links = new NodeLinks({ clock: systemClock, id, token, certificate: tls && certificateOf(tls.cert) });
+  const links = new NodeLinks({ clock: systemClock, id, token, certificate: tls && parseCertificate(tls.cert) });
   for (const [name, service] of Object.entries(services)) links.serve(name, service);
   const forwarder = new Forwarder({
     hostname: "127.0.0.1",

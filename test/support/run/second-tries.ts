@@ -12,7 +12,7 @@ export type Judged = {
 };
 
 /** More unsteady files than this fail the run: they are no accident, and hide what is broken. */
-export const MOST_UNSTEADY = 3;
+export const MAX_UNSTEADY = 3;
 
 /** The files in which a test failed. */
 export const failedFiles = (cases: readonly TestCase[]): string[] => [

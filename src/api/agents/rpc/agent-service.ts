@@ -13,12 +13,12 @@ import { LOG_LEVELS } from "#schema/log-level.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
-import { count, msOf, seconds } from "#src/wire/times.ts";
+import { count, seconds, toMs } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { contextService } from "./context.ts";
-import { manifestOf } from "./manifest.ts";
+import { loadManifest } from "./manifest.ts";
 import { subAgentService } from "./sub-agents.ts";
-import { idOf, wordOf } from "./translate.ts";
+import { toId, toWord } from "./translate.ts";
 
 /** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
 const STATS_SECONDS = 300;
@@ -30,7 +30,7 @@ const PIECE = 1000;
 /** In the order of the protocol's numbers. */
 const REPORTED_TYPES = ["ssh", "vscode", "jetbrains", "reconnecting_pty"] as const;
 
-const bannerOf = ({ enabled, message, background_color }: Banner) => ({
+const toBanner = ({ enabled, message, background_color }: Banner) => ({
   enabled,
   message,
   backgroundColor: background_color,
@@ -40,21 +40,21 @@ export const agentService = (
   ctx: ApiContext,
   { agent_id, api_version, server }: { agent_id: string; api_version: string; server: URL },
 ): Partial<AgentHandlers> => ({
-  getManifest: () => manifestOf(ctx, agent_id, server),
+  getManifest: () => loadManifest(ctx, agent_id, server),
   ...subAgentService(ctx, agent_id),
   ...contextService(ctx, agent_id),
   async getServiceBanner() {
     const { service_banner } = await readAppearance(ctx);
-    return bannerOf(service_banner);
+    return toBanner(service_banner);
   },
   async getAnnouncementBanners() {
     const { announcement_banners } = await readAppearance(ctx);
-    return { announcementBanners: announcement_banners.map(bannerOf) };
+    return { announcementBanners: announcement_banners.map(toBanner) };
   },
 
   async updateStats({ stats }) {
     if (stats) {
-      const report = statsOf(stats);
+      const report = toStats(stats);
       await ctx.agents.ask(agent_id, "reportStats", report);
       if (hasConnections(report)) await noteUse(ctx, agent_id, report);
     }
@@ -63,8 +63,8 @@ export const agentService = (
 
   async updateLifecycle({ lifecycle }) {
     if (!lifecycle) throw invalidField("lifecycle", "is missing");
-    const state = wordOf(LIFECYCLE_STATES, lifecycle.state, 1, "state");
-    const changed_at = msOf(lifecycle.changedAt);
+    const state = toWord(LIFECYCLE_STATES, lifecycle.state, 1, "state");
+    const changed_at = toMs(lifecycle.changedAt);
     await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at });
     // A new process knows nothing of what the one before it has held.
     if (state === "starting") await ctx.connections.begunAnew(agent_id, changed_at);
@@ -76,7 +76,7 @@ export const agentService = (
     await ctx.agents.ask(agent_id, "reportStartup", {
       version: startup.version,
       expanded_directory: startup.expandedDirectory,
-      subsystems: startup.subsystems.map((subsystem) => wordOf(SUBSYSTEMS, subsystem, 1, "subsystems")),
+      subsystems: startup.subsystems.map((subsystem) => toWord(SUBSYSTEMS, subsystem, 1, "subsystems")),
       api_version,
     });
     return startup;
@@ -84,8 +84,8 @@ export const agentService = (
 
   async batchUpdateAppHealths({ updates }) {
     const healths = updates.map(({ id, health }) => ({
-      id: idOf(id, "id"),
-      health: wordOf(APP_HEALTHS, health, 1, "health"),
+      id: toId(id, "id"),
+      health: toWord(APP_HEALTHS, health, 1, "health"),
     }));
     await ctx.agents.ask(agent_id, "reportAppHealth", { updates: healths });
     return {};
@@ -96,7 +96,7 @@ export const agentService = (
     if (uri.length > 4096) throw invalidField("uri", "is too long");
     const report = {
       app_slug: slug,
-      state: wordOf(APP_STATES, state, 0, "state"),
+      state: toWord(APP_STATES, state, 0, "state"),
       message,
       uri,
       icon: "",
@@ -118,7 +118,7 @@ export const agentService = (
   },
 
   async batchCreateLogs(request) {
-    for (const piece of piecesOf(request)) {
+    for (const piece of splitLogs(request)) {
       const outcome = await ctx.agents.ask(agent_id, "appendLogs", piece);
       if (outcome === "overflow") return { logLimitExceeded: true };
     }
@@ -126,16 +126,16 @@ export const agentService = (
   },
 
   async scriptCompleted({ timing }) {
-    const started_at = msOf(timing?.start);
-    const ended_at = msOf(timing?.end);
+    const started_at = toMs(timing?.start);
+    const ended_at = toMs(timing?.end);
     if (!timing || started_at === undefined || ended_at === undefined) throw invalidField("timing", "is incomplete");
     await ctx.agents.ask(agent_id, "reportScript", {
-      script_id: idOf(timing.scriptId, "script_id"),
+      script_id: toId(timing.scriptId, "script_id"),
       started_at,
       ended_at,
       exit_code: timing.exitCode,
-      stage: wordOf(SCRIPT_STAGES, timing.stage, 0, "stage"),
-      status: wordOf(SCRIPT_STATUSES, timing.status, 0, "status"),
+      stage: toWord(SCRIPT_STAGES, timing.stage, 0, "stage"),
+      status: toWord(SCRIPT_STATUSES, timing.status, 0, "status"),
     });
     return {};
   },
@@ -147,11 +147,11 @@ export const agentService = (
   async reportConnection({ connection }) {
     if (!connection) throw invalidField("connection", "is missing");
     await noteReported(ctx, agent_id, {
-      connection_id: idOf(connection.id, "id"),
-      isOver: wordOf(["connect", "disconnect"], connection.action, 1, "action") === "disconnect",
-      type: connection.type === 0 ? undefined : wordOf(REPORTED_TYPES, connection.type, 1, "type"),
+      connection_id: toId(connection.id, "id"),
+      isOver: toWord(["connect", "disconnect"], connection.action, 1, "action") === "disconnect",
+      type: connection.type === 0 ? undefined : toWord(REPORTED_TYPES, connection.type, 1, "type"),
       app_name: connection.appName,
-      at: msOf(connection.timestamp),
+      at: toMs(connection.timestamp),
       ip: connection.ip,
       status_code: connection.statusCode,
       reason: connection.reason ?? "",
@@ -160,15 +160,15 @@ export const agentService = (
   },
 });
 
-function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
-  const log_source_id = logSourceId.length === 0 ? undefined : idOf(logSourceId, "log_source_id");
+function* splitLogs({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
+  const log_source_id = logSourceId.length === 0 ? undefined : toId(logSourceId, "log_source_id");
   const lines = logs.map(({ createdAt, level, output }) => ({
-    created_at: msOf(createdAt),
-    level: level === 0 ? undefined : wordOf(LOG_LEVELS, level, 1, "level"),
+    created_at: toMs(createdAt),
+    level: level === 0 ? undefined : toWord(LOG_LEVELS, level, 1, "level"),
     output,
   }));
   if (batchId.length > 0) {
-    if (lines.length > 0) yield { log_source_id, logs: lines, batch_id: idOf(batchId, "batch_id") };
+    if (lines.length > 0) yield { log_source_id, logs: lines, batch_id: toId(batchId, "batch_id") };
     return;
   }
   for (let from = 0; from < lines.length; from += PIECE) {
@@ -176,7 +176,7 @@ function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
   }
 }
 
-const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof statsOf>): boolean =>
+const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof toStats>): boolean =>
   connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
 
 /** Open connections count as activity (facts/platform 2.7); a report is not refused because that could not be noted. */
@@ -190,7 +190,7 @@ const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): P
   });
 };
 
-const statsOf = (stats: Stats) => ({
+const toStats = (stats: Stats) => ({
   connection_count: count(stats.connectionCount),
   // Zero stands for no figure: what takes less than a millisecond counts as one.
   connection_median_latency_ms: Math.ceil(Math.max(-1, stats.connectionMedianLatencyMs) || 0),

@@ -6,7 +6,7 @@ import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
 import { count } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
-import { wordOf } from "./translate.ts";
+import { toWord } from "./translate.ts";
 
 const MOST = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
 
@@ -16,17 +16,17 @@ export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHan
       version: count(request.version),
       initial: request.initial,
       error: request.snapshotError.slice(0, MOST.words),
-      resources: resourcesOf(request),
+      resources: toResources(request),
     });
     return { accepted };
   },
 });
 
-const resourcesOf = ({ resources }: PushContextStateRequest): StoredResource[] => {
+const toResources = ({ resources }: PushContextStateRequest): StoredResource[] => {
   if (resources.length > MOST.resources) throw invalidField("resources", `must be at most ${MOST.resources}`);
   let total = 0;
   return resources.map((one) => {
-    const made = resourceOf(one);
+    const made = toResource(one);
     total += (made.body?.length ?? 0) + (made.tools ? JSON.stringify(made.tools).length : 0);
     if (total > MOST.total) throw invalid(`The resources have more than ${MOST.total} bytes.`);
     return made;
@@ -35,16 +35,16 @@ const resourcesOf = ({ resources }: PushContextStateRequest): StoredResource[] =
 
 const KINDS = { instructionFile: "instruction_file", skill: "skill", mcpConfig: "mcp_config", mcpServer: "mcp_server" };
 
-const resourceOf = ({ source, sourcePath, sizeBytes, status, error, body }: ContextResource): StoredResource => {
+const toResource = ({ source, sourcePath, sizeBytes, status, error, body }: ContextResource): StoredResource => {
   if (body.case === undefined) throw invalidField("resources", "need a body that says what they are");
-  const word = wordOf(RESOURCE_STATUSES, status, 1, "status");
+  const word = toWord(RESOURCE_STATUSES, status, 1, "status");
   return {
     kind: KINDS[body.case] as StoredResource["kind"],
     status: isBeginning(word, body) ? "ok" : word,
     source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MOST.words),
     size_bytes: count(sizeBytes),
     error: error.slice(0, MOST.words),
-    ...(word === "ok" || isBeginning(word, body) ? bodyOf(body) : {}),
+    ...(word === "ok" || isBeginning(word, body) ? toBody(body) : {}),
     ...(isBeginning(word, body) ? { truncated: true as const } : {}),
   };
 };
@@ -53,13 +53,13 @@ const resourceOf = ({ source, sourcePath, sizeBytes, status, error, body }: Cont
 const isBeginning = (status: string, body: ContextResource["body"]): boolean =>
   status === "oversize" && body.case === "instructionFile" && body.value.content.byteLength > 0;
 
-const bodyOf = (body: ContextResource["body"]): Partial<StoredResource> => {
+const toBody = (body: ContextResource["body"]): Partial<StoredResource> => {
   switch (body.case) {
     case "instructionFile":
-      return { body: textOf(body.value.content) };
+      return { body: decodeText(body.value.content) };
     case "skill":
       return {
-        body: textOf(body.value.meta),
+        body: decodeText(body.value.meta),
         skill_name: body.value.name.slice(0, MOST.words),
         skill_description: body.value.description.slice(0, MOST.words),
       };
@@ -76,7 +76,7 @@ const bodyOf = (body: ContextResource["body"]): Partial<StoredResource> => {
   }
 };
 
-const textOf = (bytes: Uint8Array): string => {
+const decodeText = (bytes: Uint8Array): string => {
   if (bytes.byteLength > MOST.body) throw invalid(`One resource has more than ${MOST.body} bytes.`);
   return new TextDecoder().decode(bytes);
 };

@@ -1,7 +1,7 @@
 // What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
-import { labelOf } from "#base/links/app-label.ts";
+import { formatLabel } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
@@ -15,12 +15,12 @@ import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
 import { metadataSeconds, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
-import { numberOf } from "./translate.ts";
+import { toNumber } from "./translate.ts";
 
 type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption" | "config">;
 
 /** Returns the manifest of an agent that reaches the server at `server`. 404 when it is gone. */
-export const manifestOf = async (
+export const loadManifest = async (
   { store, accessUrl, links, encryption, config }: Deps,
   agent_id: string,
   server: URL,
@@ -57,8 +57,8 @@ export const manifestOf = async (
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,
     derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
     derpMap: derpMap(accessUrl),
-    apps: apps.map(appOf),
-    scripts: scripts.map((script) => scriptOf(script, open)),
+    apps: apps.map(toApp),
+    scripts: scripts.map((script) => toScript(script, open)),
     devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
       id: uuidBytes(id),
       name,
@@ -86,11 +86,11 @@ type PlaceNames = { readonly workspace_name: string; readonly owner_username: st
 const portAddress = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: PlaceNames): string => {
   // The longest there is: what fits it fits all.
   const app = "65535";
-  const label = labelOf({ app, agent, workspace: workspace_name, user: owner_username });
+  const label = formatLabel({ app, agent, workspace: workspace_name, user: owner_username });
   return hosts.wildcard && label ? hosts.originOf(label.replace(app, "{{port}}")) : "";
 };
 
-const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => ({
+const toApp = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => ({
   id: uuidBytes(app.id),
   slug: app.slug,
   displayName: app.display_name,
@@ -101,8 +101,8 @@ const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   subdomain: app.subdomain,
   hidden: app.hidden,
   // All three must be there and known (facts/wire 1.5, trap 2).
-  sharingLevel: numberOf(SHARING_LEVELS, app.sharing_level, 1),
-  health: numberOf(APP_HEALTHS, app.health, 1),
+  sharingLevel: toNumber(SHARING_LEVELS, app.sharing_level, 1),
+  health: toNumber(APP_HEALTHS, app.health, 1),
   healthcheck: {
     url: app.healthcheck_url,
     interval: seconds(app.healthcheck_interval),
@@ -110,7 +110,7 @@ const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   },
 });
 
-const scriptOf = (script: AgentScriptRow, open: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
+const toScript = (script: AgentScriptRow, open: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
   id: uuidBytes(script.id),
   logSourceId: uuidBytes(script.log_source_id),
   logPath: script.log_path,

@@ -7,7 +7,7 @@ import { SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { CreateSubAgentRequest_App } from "#src/wire/gen/agent_pb.ts";
 import type { ApiContext } from "../../context.ts";
-import { idOf, wordOf } from "./translate.ts";
+import { toId, toWord } from "./translate.ts";
 
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "ssh_helper", "port_forwarding_helper"] as const;
 const OPEN_IN = ["slim-window", "tab"] as const;
@@ -29,8 +29,8 @@ export const subAgentService = (
       directory,
       architecture,
       operating_system: operatingSystem,
-      display_apps: [...new Set(displayApps.map((one) => wordOf(DISPLAY_APPS, one, 0, "display_apps")))],
-      apps: apps.map(appOf),
+      display_apps: [...new Set(displayApps.map((one) => toWord(DISPLAY_APPS, one, 0, "display_apps")))],
+      apps: apps.map(toApp),
     });
     return {
       agent: { name, id: uuidBytes(id), authToken: uuidBytes(token) },
@@ -39,7 +39,7 @@ export const subAgentService = (
   },
 
   async deleteSubAgent({ id }) {
-    await agents.ask(agent_id, "deleteSubAgent", { id: idOf(id, "id") });
+    await agents.ask(agent_id, "deleteSubAgent", { id: toId(id, "id") });
     return {};
   },
 
@@ -50,7 +50,7 @@ export const subAgentService = (
   },
 });
 
-const appOf = (app: CreateSubAgentRequest_App): SubAgentApp => ({
+const toApp = (app: CreateSubAgentRequest_App): SubAgentApp => ({
   slug: app.slug,
   command: app.command ?? "",
   display_name: app.displayName ?? "",
@@ -61,9 +61,9 @@ const appOf = (app: CreateSubAgentRequest_App): SubAgentApp => ({
     : { url: "", interval: 0, threshold: 0 },
   hidden: app.hidden ?? false,
   icon: app.icon ?? "",
-  open_in: wordOf(OPEN_IN, app.openIn ?? 0, 0, "open_in"),
+  open_in: toWord(OPEN_IN, app.openIn ?? 0, 0, "open_in"),
   order: app.order ?? 0,
-  sharing_level: wordOf(LEVELS, app.share ?? 0, 0, "share"),
+  sharing_level: toWord(LEVELS, app.share ?? 0, 0, "share"),
   subdomain: app.subdomain ?? false,
   url: app.url ?? "",
 });

@@ -1,7 +1,7 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
 import { t } from "elysia";
 import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "#db/chats/settings.ts";
-import { promptOf } from "#domain/chats/prompt-text.ts";
+import { cleanPrompt } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
 import { named } from "#schema/named.ts";
@@ -50,7 +50,7 @@ export const userChatConfig = (ctx: ApiContext) =>
     .put(
       "/user-prompt",
       async ({ caller, body }) => {
-        const text = promptOf("custom_prompt", body.custom_prompt);
+        const text = cleanPrompt("custom_prompt", body.custom_prompt);
         await setUserChatSetting(ctx, caller, "prompt", text);
         return { custom_prompt: text };
       },

@@ -5,8 +5,8 @@ import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import { mayConfigureChats } from "#domain/access.ts";
-import { permissionsOf } from "#domain/chats/permission-rules.ts";
-import { promptOf } from "#domain/chats/prompt-text.ts";
+import { toPermissions } from "#domain/chats/permission-rules.ts";
+import { cleanPrompt } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
 import { named } from "#schema/named.ts";
@@ -19,9 +19,9 @@ import { routes } from "../../http/routes.ts";
 import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
-const MOST_DAYS = 3_650;
-const LEAST_TTL_MS = 60_000;
-const MOST_TTL_MS = 30 * 24 * 3_600_000;
+const MAX_DAYS = 3_650;
+const MIN_TTL_MS = 60_000;
+const MAX_TTL_MS = 30 * 24 * 3_600_000;
 
 const readable = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw notFound();
@@ -31,11 +31,11 @@ const writable = (caller: UserCaller): void => {
 };
 
 const days = (field: string, value: number): number => {
-  if (value < 0 || value > MOST_DAYS) throw invalidField(field, "must be between 0 and 3650");
+  if (value < 0 || value > MAX_DAYS) throw invalidField(field, "must be between 0 and 3650");
   return value;
 };
 const ttl = (field: string, value: number): number => {
-  if (value === 0 || (value >= LEAST_TTL_MS && value <= MOST_TTL_MS)) return value;
+  if (value === 0 || (value >= MIN_TTL_MS && value <= MAX_TTL_MS)) return value;
   throw invalidField(field, "must be 0, or between 60000 and 2592000000");
 };
 
@@ -108,7 +108,7 @@ const SINGLES: readonly Single[] = [
     example: "End with a list of steps.",
     setting: "plan_mode_instructions",
     member: "plan_mode_instructions",
-    check: promptOf,
+    check: cleanPrompt,
     summary: "what chats in plan mode are told",
   },
   {
@@ -118,7 +118,7 @@ const SINGLES: readonly Single[] = [
     setting: "permissions",
     member: "permissions",
     forAll: true,
-    check: (_: string, given: never) => permissionsOf(given),
+    check: (_: string, given: never) => toPermissions(given),
     summary: "the permissions of new chats of people who have set none",
   },
 ];
@@ -287,7 +287,7 @@ const promptSetting = async (
   { store }: ApiContext,
   body: Static<typeof SystemPromptBody>,
 ): Promise<ChatSettings["system_prompt"]> => {
-  const text = promptOf("system_prompt", body.system_prompt);
+  const text = cleanPrompt("system_prompt", body.system_prompt);
   const before = await readChatSetting(store, "system_prompt");
   const untouched = before.text === "" && before.include_default && text !== "";
   return { text, include_default: body.include_default_system_prompt ?? (untouched ? false : before.include_default) };

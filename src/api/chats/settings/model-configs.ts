@@ -4,10 +4,10 @@ import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-sett
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
-import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
+import { checkNumbers, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { tryModel } from "#domain/chats/try-model.ts";
-import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
-import { priceOf } from "#src/llm/prices.ts";
+import { allowedEfforts, CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
+import { findPrice } from "#src/llm/prices.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
 import type { ApiContext } from "../../context.ts";
@@ -22,12 +22,12 @@ const CONTEXT_LIMIT = 128_000;
 
 const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
   const { deleted: _, compression_threshold, ...shown } = row;
-  const price = priceOf(provider, row.model, row.model_config.cost);
+  const price = findPrice(provider, row.model, row.model_config.cost);
   return {
     ...shown,
     provider,
     ...(compression_threshold === null ? {} : { compression_threshold }),
-    reasoning_efforts: effortsOf(row.model_config),
+    reasoning_efforts: allowedEfforts(row.model_config),
     ...(price ? { price } : {}),
     created_at: rfc3339(row.created_at),
     updated_at: rfc3339(row.updated_at),
@@ -41,7 +41,7 @@ const providerFor = async (
 ): Promise<ModelProviderRow> => {
   const { providers } = await ctx.modelSettings.list();
   if (provider_id === undefined && provider === undefined) throw invalidField("provider", "is required");
-  const kind = provider === undefined ? undefined : kindOf(provider);
+  const kind = provider === undefined ? undefined : parseKind(provider);
   const fitting = providers.filter(
     (one) => (kind === undefined || one.provider === kind) && (!provider_id || one.id === provider_id.toLowerCase()),
   );
@@ -90,13 +90,13 @@ export const modelConfigs = (ctx: ApiContext) =>
       "/model-configs",
       async ({ caller, body, status }) => {
         checkModelAdmin(caller);
-        const model = nameOf("model", body.model);
+        const model = parseName("model", body.model);
         checkNumbers(body);
         const provider = await providerFor(ctx, body);
         const made = await ctx.modelSettings.addModel({
           provider_id: provider.id,
           model,
-          display_name: nameOf("display_name", body.display_name ?? model),
+          display_name: parseName("display_name", body.display_name ?? model),
           enabled: body.enabled ?? true,
           is_default: body.is_default ?? false,
           context_limit: body.context_limit ?? CONTEXT_LIMIT,
@@ -129,8 +129,8 @@ export const modelConfigs = (ctx: ApiContext) =>
         if (rest.is_default === true) await checkAnswers(ctx, id, caller.user_id, request.signal);
         const changed = await ctx.modelSettings.changeModel(id, {
           ...rest,
-          ...(model === undefined ? {} : { model: nameOf("model", model) }),
-          ...(display_name === undefined ? {} : { display_name: nameOf("display_name", display_name) }),
+          ...(model === undefined ? {} : { model: parseName("model", model) }),
+          ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
         });
         const { providers } = await ctx.modelSettings.list();
         const provider = providers.find(({ id }) => id === changed.provider_id);

@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { forbidden, notFound } from "#base/errors.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import { setModelOverride } from "#domain/chats/settings.ts";
-import { overrideOf } from "#domain/chats/wanted-model.ts";
+import { loadOverride } from "#domain/chats/wanted-model.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import {
@@ -44,7 +44,7 @@ export const modelOverrides = (ctx: ApiContext) => {
       "/:organization/members/:user/chats/model-overrides",
       async ({ caller, params }) => {
         const id = await own(caller, params);
-        const of = (context: OverrideContext) => overrideOf(ctx, id, caller.user_id, context);
+        const of = (context: OverrideContext) => loadOverride(ctx, id, caller.user_id, context);
         return { overrides: await Promise.all(OVERRIDE_CONTEXTS.map(of)) };
       },
       {

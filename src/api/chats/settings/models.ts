@@ -1,5 +1,5 @@
 // What a chat can be made with: the models by provider, and why a provider cannot be used now.
-import { AvailableModels, effortsOf } from "#schema/chats/model-config.ts";
+import { AvailableModels, allowedEfforts } from "#schema/chats/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import type { ApiContext } from "../../context.ts";
@@ -57,7 +57,7 @@ export const availableModels = (ctx: ApiContext) =>
                     display_name: one.display_name,
                     is_default: one.is_default,
                     context_limit: one.context_limit,
-                    reasoning_efforts: effortsOf(one.model_config),
+                    reasoning_efforts: allowedEfforts(one.model_config),
                   })),
               };
             }),

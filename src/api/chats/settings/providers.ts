@@ -3,7 +3,7 @@ import { t } from "elysia";
 import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
-import { baseUrlOf, keyOf, kindOf, nameOf } from "#domain/chats/model-input.ts";
+import { parseBaseUrl, parseKey, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
 import * as setting from "../../audit/setting-targets.ts";
@@ -49,12 +49,12 @@ export const modelProviders = (ctx: ApiContext) =>
       "/providers",
       async ({ caller, body, status }) => {
         checkModelAdmin(caller);
-        const provider = kindOf(body.provider);
+        const provider = parseKind(body.provider);
         const made = await ctx.modelSettings.addProvider({
           provider,
-          display_name: nameOf("display_name", body.display_name ?? provider),
-          base_url: baseUrlOf(body.base_url ?? "", needsBaseUrl(provider)),
-          api_key: keyOf(body.api_key ?? ""),
+          display_name: parseName("display_name", body.display_name ?? provider),
+          base_url: parseBaseUrl(body.base_url ?? "", needsBaseUrl(provider)),
+          api_key: parseKey(body.api_key ?? ""),
           enabled: body.enabled ?? true,
         });
         return status(201, presentProvider(made));
@@ -81,9 +81,9 @@ export const modelProviders = (ctx: ApiContext) =>
         const { display_name, base_url, api_key, enabled } = body;
         const kind = (await ctx.modelSettings.list()).providers.find((one) => one.id === id)?.provider ?? "demo";
         const changed = await ctx.modelSettings.changeProvider(id, {
-          ...(display_name === undefined ? {} : { display_name: nameOf("display_name", display_name) }),
-          ...(base_url === undefined ? {} : { base_url: baseUrlOf(base_url, needsBaseUrl(kind)) }),
-          ...(api_key === undefined ? {} : { api_key: keyOf(api_key) }),
+          ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
+          ...(base_url === undefined ? {} : { base_url: parseBaseUrl(base_url, needsBaseUrl(kind)) }),
+          ...(api_key === undefined ? {} : { api_key: parseKey(api_key) }),
           ...(enabled === undefined ? {} : { enabled }),
         });
         return presentProvider(changed);

@@ -1,6 +1,6 @@
 // Spend limits (facts/agents D 60 to 62): set by administrators, each sees their own state.
 import { t } from "elysia";
-import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
+import { setLimit, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
@@ -69,7 +69,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .put(
       "/overrides/:user",
       async ({ caller, params, body, status }) => {
-        await setLimitOf(ctx, caller, { owner: "user", named: params.user }, body.spend_limit_micros);
+        await setLimit(ctx, caller, { owner: "user", named: params.user }, body.spend_limit_micros);
         return status(204, undefined);
       },
       {
@@ -90,7 +90,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .delete(
       "/overrides/:user",
       async ({ caller, params, status }) => {
-        await setLimitOf(ctx, caller, { owner: "user", named: params.user }, undefined);
+        await setLimit(ctx, caller, { owner: "user", named: params.user }, undefined);
         return status(204, undefined);
       },
       {
@@ -109,7 +109,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .put(
       "/group-overrides/:group",
       async ({ caller, params, body, status }) => {
-        await setLimitOf(ctx, caller, { owner: "group", named: params.group }, body.spend_limit_micros);
+        await setLimit(ctx, caller, { owner: "group", named: params.group }, body.spend_limit_micros);
         return status(204, undefined);
       },
       {
@@ -131,7 +131,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .delete(
       "/group-overrides/:group",
       async ({ caller, params, status }) => {
-        await setLimitOf(ctx, caller, { owner: "group", named: params.group }, undefined);
+        await setLimit(ctx, caller, { owner: "group", named: params.group }, undefined);
         return status(204, undefined);
       },
       {

@@ -1,9 +1,9 @@
 // Answers that a handler has made itself, as text that is JSON already, pass the router without a look at their schema: they are made
 // often, and kept. The servers of tests look at them here, so that they say nothing else than the document does (rule HT-25).
 import { Value } from "@sinclair/typebox/value";
-import { pathOf } from "../errors.ts";
+import { getPath } from "../errors.ts";
 import type { Operations } from "../operations.ts";
-import { schemasOf } from "./answer-validators.ts";
+import { listSchemas } from "./answer-validators.ts";
 import { mismatchedFields, prune, type ResponseMismatches } from "./response-mismatch.ts";
 
 /** What the router makes of an object names no charset: it has looked at that one. */
@@ -27,8 +27,8 @@ export const checkAnswer = async (
   { operations, mismatches }: { readonly operations: Operations; readonly mismatches: ResponseMismatches },
 ): Promise<void> => {
   if (response.status >= 300 || !MADE_BY_HAND.test(response.headers.get("content-type") ?? "")) return;
-  const operation = operations.find(request.method, pathOf(request.url));
-  const schema = operation && schemasOf(operation.hooks)[response.status];
+  const operation = operations.find(request.method, getPath(request.url));
+  const schema = operation && listSchemas(operation.hooks)[response.status];
   if (!operation || !schema) return;
   const value = shortened(await response.clone().json());
   const fields = Value.Check(schema, value)

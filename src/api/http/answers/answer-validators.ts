@@ -39,7 +39,7 @@ class AnswerValidator {
 
 const known = new WeakMap<TSchema, AnswerValidator>();
 
-const validatorOf = (schema: TSchema): AnswerValidator => {
+const makeValidator = (schema: TSchema): AnswerValidator => {
   const made = known.get(schema) ?? new AnswerValidator(schema);
   known.set(schema, made);
   return made;
@@ -48,25 +48,28 @@ const validatorOf = (schema: TSchema): AnswerValidator => {
 type Answers = Record<string, TSchema | AnswerValidator>;
 
 /** What a route answers by status, as its options name it: one schema alone is that of 200. */
-const answersOf = (hook: object): Answers => {
+const listAnswers = (hook: object): Answers => {
   const { response = {} } = hook as { response?: TSchema | Answers };
   return Kind in response ? { 200: response as TSchema } : (response as Answers);
 };
 
 /** The schemas of a route's answers by status, by its options. */
-export const schemasOf = (hook: object): Record<string, TSchema> =>
+export const listSchemas = (hook: object): Record<string, TSchema> =>
   Object.fromEntries(
-    Object.entries(answersOf(hook)).map(([status, one]) => [status, one instanceof AnswerValidator ? one.schema : one]),
+    Object.entries(listAnswers(hook)).map(([status, one]) => [
+      status,
+      one instanceof AnswerValidator ? one.schema : one,
+    ]),
   );
 
 /** Made when it is asked for: a map for each of hundreds of routes would be a third of their cost. */
 const VALIDATORS: ProxyHandler<Answers> = {
   get: (answers, status) => {
     const schema = Reflect.get(answers, status);
-    return schema && validatorOf(schema);
+    return schema && makeValidator(schema);
   },
 };
 
 /** The options of a route with validators in place of the schemas of its answers. */
 export const withValidators = <Hook extends object>(hook: Hook): Hook =>
-  "response" in hook ? { ...hook, response: new Proxy(answersOf(hook), VALIDATORS) } : hook;
+  "response" in hook ? { ...hook, response: new Proxy(listAnswers(hook), VALIDATORS) } : hook;

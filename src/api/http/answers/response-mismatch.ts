@@ -41,7 +41,7 @@ export class ResponseMismatches {
 
   /** The answer to a request whose handler has returned what its schema does not allow. */
   answer(error: ValidationError, { request, route, status }: Asked): Response {
-    this.note({ method: request.method, route, fields: fieldsOf(error) });
+    this.note({ method: request.method, route, fields: listFields(error) });
     const { schema } = error.validator as { schema: TSchema };
     const headers = { "content-type": "application/json", ...COMMON_HEADERS };
     return new Response(JSON.stringify(prune(schema, error.value) ?? null), { status, headers });
@@ -51,7 +51,7 @@ export class ResponseMismatches {
 type Asked = { request: Request; route: string; status: number };
 
 /** Where it does not fit and what was expected there: never what is there instead. */
-const fieldsOf = (error: ValidationError): string[] => {
+const listFields = (error: ValidationError): string[] => {
   const { Errors } = error.validator as { Errors(value: unknown): Iterable<{ path: string; message: string }> };
   return mismatchedFields(Errors.call(error.validator, error.value));
 };

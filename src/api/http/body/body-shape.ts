@@ -17,7 +17,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Undefined for schemas whose values have no members. */
-const readerOf = (schema: TSchema): Reader | undefined => {
+const makeReader = (schema: TSchema): Reader | undefined => {
   // A union says by itself what fits; only `something or null` is common enough to look into.
   if (Array.isArray(schema.anyOf)) return readerOfNullable(schema.anyOf as TSchema[]);
   if (schema.type === "array") return readerOfList((schema.items ?? {}) as TSchema);
@@ -28,7 +28,7 @@ const readerOf = (schema: TSchema): Reader | undefined => {
 const readerOfNullable = (members: TSchema[]): Reader | undefined => {
   const others = members.filter(({ type }) => type !== "null");
   if (others.length !== 1 || others.length === members.length) return undefined;
-  const read = readerOf(others[0] as TSchema);
+  const read = makeReader(others[0] as TSchema);
   return read && ((value, place) => (value === null ? undefined : read(value, place)));
 };
 
@@ -36,7 +36,7 @@ const readerOfNullable = (members: TSchema[]): Reader | undefined => {
 const harmless = (value: unknown): unknown => (typeof value === "object" && value !== null ? {} : value);
 
 const readerOfList = (items: TSchema): Reader => {
-  const item = readerOf(items);
+  const item = makeReader(items);
   return (value, place) => {
     if (!Array.isArray(value)) return { field: place, detail: "must be a list" };
     for (let i = 0; i < value.length; i++) {
@@ -54,7 +54,7 @@ const readerOfObject = (schema: TSchema): Reader => {
   const refusesMore = isStrict(schema);
   const takesAnyName = "patternProperties" in schema;
   const readers = properties.flatMap(([name, of]) => {
-    const read = readerOf(of);
+    const read = makeReader(of);
     return read ? [[name, read] as const] : [];
   });
   const required = (schema.required ?? []) as string[];
@@ -142,7 +142,7 @@ export class BodyReaders {
 
   #readerOf(name: string): Reader | undefined {
     const schema = this.#schemas.get(name);
-    if (schema && !this.#readers.has(name)) this.#readers.set(name, readerOf(schema));
+    if (schema && !this.#readers.has(name)) this.#readers.set(name, makeReader(schema));
     return this.#readers.get(name);
   }
 

@@ -2,7 +2,7 @@
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 import { AppError } from "#base/errors.ts";
 import { mustBeKnown } from "../caller.ts";
-import { pathOf } from "../errors.ts";
+import { getPath } from "../errors.ts";
 import type { Declared } from "../operation.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
 import { refuseNul } from "./nul.ts";
@@ -106,7 +106,7 @@ const parsedJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unk
 };
 
 /** What programs print comes through these routes, which clean it (rule LG-2). */
-const isOfAgent = ({ url }: Request): boolean => pathOf(url).startsWith("/api/v2/workspaceagents/me/");
+const isOfAgent = ({ url }: Request): boolean => getPath(url).startsWith("/api/v2/workspaceagents/me/");
 
 /** The most bytes that a body may have which is sent to an operation that has declared this; undefined: there is no such operation. */
 export const bodyLimit = (declared: Declared | undefined): number =>

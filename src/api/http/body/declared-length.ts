@@ -1,6 +1,6 @@
 // What a request says of the length of its body, against what its route takes.
 import { AppError } from "#base/errors.ts";
-import { pathOf } from "../errors.ts";
+import { getPath } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import { ALWAYS_FITS, bodyLimit, tooLarge } from "./body.ts";
 
@@ -12,6 +12,6 @@ export const checkDeclaredLength = ({ method, url, headers }: Request, operation
   }
   const length = Number(headers.get("content-length"));
   if (length <= ALWAYS_FITS) return;
-  const limit = bodyLimit(operations.find(method, pathOf(url))?.declared);
+  const limit = bodyLimit(operations.find(method, getPath(url))?.declared);
   if (length > limit) throw tooLarge(limit);
 };

@@ -14,7 +14,7 @@ type Document = {
 type Get = (path: string) => Promise<unknown>;
 
 /** What the caller has, by the member of a body that names it or whose keys are such ids; and a deadline eight hours ahead. */
-export const idsOf = async (get: Get, now: number): Promise<Record<string, string>> => {
+export const loadIds = async (get: Get, now: number): Promise<Record<string, string>> => {
   const ids: Record<string, string> = { deadline: new Date(now + 28_800_000).toISOString() };
   const templates = (await get("/api/v2/templates")) as { id: string }[] | undefined;
   const template = templates?.[0];

@@ -141,7 +141,7 @@ const tidyBody = (operation: JsonObject, declared: Declared, shapes: Shapes): vo
   const body = operation.requestBody as JsonObject | undefined;
   const shapeOf = (schema: Json) => shapes.body(schema, `${capital(operation.operationId as string)}Request`);
   if (body)
-    operation.requestBody = { required: !takesNothing(body), content: contentOf(body, shapeOf, declared.accepts) };
+    operation.requestBody = { required: !takesNothing(body), content: contentSchema(body, shapeOf, declared.accepts) };
   else if (declared.accepts) operation.requestBody = { required: true, content: opaque(declared.accepts) };
   const tooLarge = (operation.responses as JsonObject)["413"] as JsonObject | undefined;
   const description = `The body is larger than ${bodyLimit(declared)} bytes.`;
@@ -156,13 +156,13 @@ const takesNothing = ({ content }: JsonObject): boolean =>
 
 /** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
 /** Written down once for each status, where nothing else is to be said of it; an answer with a name has more members than others. */
-const errorOf = (
+const errorResponse = (
   status: string,
   description: string,
   answer: JsonObject,
   shapeOf: (schema: Json) => Json,
 ): JsonObject => {
-  if (NAME in answer) return { description, content: contentOf(answer, shapeOf) };
+  if (NAME in answer) return { description, content: contentSchema(answer, shapeOf) };
   if (description === WORDS[Number(status)]) return { $ref: `#/components/responses/Error${status}` };
   return { description, content: ERRONEOUS };
 };
@@ -187,9 +187,9 @@ const tidyResponses = (
     const answer = (declared[status] ?? {}) as JsonObject;
     const description = answer.description ?? WORDS[Number(status)] ?? "The answer.";
     const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
-    if (Number(status) >= 400) tidy[status] = errorOf(status, description as string, answer, shapeOf);
+    if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
     else if (status.startsWith("2") && answers) tidy[status] = { description, content: opaque(answers) };
-    else tidy[status] = hasBody ? { description, content: contentOf(answer, shapeOf) } : { description };
+    else tidy[status] = hasBody ? { description, content: contentSchema(answer, shapeOf) } : { description };
   }
   return tidy;
 };
@@ -213,7 +213,7 @@ const take = (from: JsonObject, key: string): Json | undefined => {
   return value;
 };
 
-const contentOf = (
+const contentSchema = (
   holder: JsonObject,
   shapeOf: (schema: Json) => Json,
   types: readonly string[] = ["application/json"],

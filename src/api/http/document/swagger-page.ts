@@ -2,7 +2,7 @@
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
 import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
-import { ANY_ID, ANY_TIME, idsOf, withIds } from "./example-ids.ts";
+import { ANY_ID, ANY_TIME, loadIds, withIds } from "./example-ids.ts";
 
 export const PAGE = `<!doctype html>
 <html lang="en">
@@ -154,7 +154,7 @@ document.addEventListener("keydown", (event) => {
 });
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 
-const idsOf = ${idsOf};
+const idsOf = ${loadIds};
 const withIds = ${withIds};
 const read = async (path) => {
   const response = await fetch(path);

@@ -8,11 +8,11 @@ import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
 import type { Parted } from "#db/part-of.ts";
 import { appHosts, appPath, isAppPath } from "#domain/applications/names.ts";
-import { pathOf } from "../errors.ts";
-import { credentialOf } from "../identify.ts";
+import { getPath } from "../errors.ts";
+import { findCredential } from "../identify.ts";
 import { type Operations, variablesIn } from "../operations.ts";
 import { NamedPlaces, type Owner } from "./names.ts";
-import { type Found, wayOf } from "./ways.ts";
+import { type Found, findWay } from "./ways.ts";
 
 /** A part; or `here`: any node does it, and says what it knows of itself. */
 export type Place = number | "here";
@@ -40,12 +40,12 @@ export class Placement {
 
   /** A promise only where something has to be looked up. */
   partOf(request: Request): Place | Promise<Place> {
-    const path = pathOf(request.url);
+    const path = getPath(request.url);
     const app = this.#appOf(request, path);
     if (app) return this.#named.workspace(ownerIn(request, app.user), app.workspace);
     const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
     if (!operation) return FIRST_PART;
-    const found = this.#ways.get(operation) ?? wayOf(operation);
+    const found = this.#ways.get(operation) ?? findWay(operation);
     this.#ways.set(operation, found);
     if (found.way === "first") return FIRST_PART;
     return found.way === "here" ? found.way : this.#along(found, variablesIn(operation, path), request);
@@ -65,7 +65,7 @@ export class Placement {
 
   /** A token is one agent's for good. Whether it still counts is said by the node that it leads to. */
   #byToken(request: Request): Place | Promise<Place> {
-    const token = credentialOf(request)?.token.toLowerCase();
+    const token = findCredential(request)?.token.toLowerCase();
     return token !== undefined && isUuid(token) ? this.#look("token", sha256(token)) : FIRST_PART;
   }
 
@@ -84,6 +84,6 @@ export class Placement {
 
 /** `me` is whose key the request was sent with, of whatever worth it is. */
 const ownerIn = (request: Request, user: string): Owner => {
-  const token = user === "me" ? credentialOf(request)?.token : undefined;
+  const token = user === "me" ? findCredential(request)?.token : undefined;
   return { user, key: /^([A-Za-z0-9]{10})-[A-Za-z0-9]{22}$/.exec(token ?? "")?.[1] };
 };

@@ -34,7 +34,7 @@ const inPath = (route: string, names: readonly string[]): string | undefined => 
 
 type Placed = { readonly route: string; readonly declared: { readonly placement?: Way } };
 
-export const wayOf = ({ route, declared: { placement: way = "first" } }: Placed): Found => ({
+export const findWay = ({ route, declared: { placement: way = "first" } }: Placed): Found => ({
   way,
   variable: inPath(route, VARIABLES[way] ?? []) ?? "",
 });

@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { allInput } from "../../ask.ts";
 import { orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
@@ -47,10 +47,10 @@ export const modelNamed = async (client: Client, name: string): Promise<string> 
 };
 
 /** What is to be said: the words, or what comes in where there are none. Throws UsageError when nothing does. */
-export const textOf = async (input: VerbInput, words: readonly string[]): Promise<string> => {
+export const readPrompt = async (input: VerbInput, words: readonly string[]): Promise<string> => {
   const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isPiped) return words.join(" ");
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   const text = streams.inputIsTerminal ? await orAsked(input, undefined, "What to say") : await allInput(streams);
   if (text.trim() === "") throw usageError("chat", "expected what to say, as words or from a pipe");
   return text;

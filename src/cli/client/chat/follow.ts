@@ -7,7 +7,7 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
@@ -36,7 +36,7 @@ const FINAL_CODES = [1002, 1008, 1009];
 /** Shows what is said; answers 0 when the turn has ended well. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
   const path = `/api/v2/chats/${following.chat_id}` as const;
-  const shown = sinkOf(input, following);
+  const shown = makeSink(input, following);
   const { chat_id, json, permissions: way } = following;
   const desk = new PermissionDesk(input, { client, way, json, note: (text) => shown.note(text) });
   using others = new SubRequests({
@@ -65,7 +65,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
         if (!following.untilIdle || !place.isIdle) continue;
         await desk.close();
         await shown.end();
-        return outcomeOf(await client.get(path));
+        return toExitCode(await client.get(path));
       }
       const { code, reason } = await socket.closed;
       if (FINAL_CODES.includes(code)) throw new VerbFailure(`the server ended the stream: ${plain(reason) || code}`);
@@ -117,7 +117,7 @@ class Place {
   }
 }
 
-const outcomeOf = ({ status, last_error }: Chat): number => {
+const toExitCode = ({ status, last_error }: Chat): number => {
   if (status === "requires_action")
     throw new VerbFailure("the chat waits for results of tools that another client has");
   if (status !== "error") return EXIT.ok;
@@ -131,8 +131,8 @@ const outcomeOf = ({ status, last_error }: Chat): number => {
 
 type Sink = { show(event: ChatEvent): void; note(text: string): void; written(): Promise<void>; end(): Promise<void> };
 
-const sinkOf = (input: VerbInput, { json, showsUsers }: Following): Sink => {
-  const streams = streamsOf(input);
+const makeSink = (input: VerbInput, { json, showsUsers }: Following): Sink => {
+  const streams = getStreams(input);
   let writing = Promise.resolve();
   const say = (text: string): void => {
     writing = writing.then(() => streams.write(text));

@@ -6,7 +6,7 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { workspaceNamed } from "../workspaces/find.ts";
-import { modelNamed, textOf } from "./find.ts";
+import { modelNamed, readPrompt } from "./find.ts";
 import { follow } from "./follow.ts";
 import { permissionMode } from "./mode.ts";
 import { isAttended, permissionWay } from "./permission-desk.ts";
@@ -22,11 +22,11 @@ export const run: RunVerb = async (input) => {
   const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
-    const text = await textOf(input, words);
+    const text = await readPrompt(input, words);
     const workspace = value.workspace === undefined ? undefined : await workspaceNamed(client, value.workspace);
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
     const chat = await client.post("/api/v2/chats", {
-      organization_id: workspace?.organization_id ?? (await organizationOf(client)),
+      organization_id: workspace?.organization_id ?? (await findOrganizationId(client)),
       content: [{ type: "text", text }],
       ...(isPerson ? { client_type: "ui" } : {}),
       ...(workspace ? { workspace_id: workspace.id } : {}),
@@ -56,7 +56,7 @@ export const interrupt = async (client: Client, chat_id: string): Promise<void> 
   await client.post(`/api/v2/chats/${chat_id}/interrupt`).catch(() => {});
 };
 
-const organizationOf = async (client: Client): Promise<string> => {
+const findOrganizationId = async (client: Client): Promise<string> => {
   const organizations = await client.get("/api/v2/users/me/organizations");
   const found = organizations.find(({ is_default }) => is_default) ?? organizations[0];
   if (!found) throw new VerbFailure("you belong to no organization, so there is no place for a chat");

@@ -6,7 +6,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { plain } from "../../text.ts";
 import { TypedLines } from "../../typed-lines.ts";
 import type { VerbInput } from "../../verb.ts";
@@ -23,7 +23,7 @@ export const permissionWay = (given: string | undefined): PermissionWay => {
 };
 
 /** Somebody sits at the terminal who reads questions and answers them. */
-export const isAttended = (input: VerbInput): boolean => input.isTerminal && streamsOf(input).inputIsTerminal;
+export const isAttended = (input: VerbInput): boolean => input.isTerminal && getStreams(input).inputIsTerminal;
 
 export type PermissionDeskOptions = {
   readonly client: Client;
@@ -67,7 +67,7 @@ export class PermissionDesk {
     this.#options = options;
     this.#clock = input.clock;
     const canAsk = options.way === "ask" && !options.json && isAttended(input);
-    this.#lines = canAsk ? new TypedLines(streamsOf(input), input.clock, input.printError) : undefined;
+    this.#lines = canAsk ? new TypedLines(getStreams(input), input.clock, input.printError) : undefined;
   }
 
   /** `title`: of the sub-chat that the event is about. */

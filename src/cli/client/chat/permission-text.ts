@@ -11,7 +11,7 @@ const LINE = 200;
 
 const indented = (text: string): string => `    ${text.replaceAll("\n", "\n    ")}\n`;
 
-const argsOf = ({ args }: Pick<ToolCallRequest, "args">): Record<string, unknown> => {
+const parseArgs = ({ args }: Pick<ToolCallRequest, "args">): Record<string, unknown> => {
   try {
     const value: unknown = JSON.parse(args);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : { args: value };
@@ -21,8 +21,8 @@ const argsOf = ({ args }: Pick<ToolCallRequest, "args">): Record<string, unknown
 };
 
 /** The command of `execute`; undefined for other tools. */
-const commandOf = (call: Pick<ToolCallRequest, "tool_name" | "args">): string | undefined => {
-  const { command } = argsOf(call);
+const findCommand = (call: Pick<ToolCallRequest, "tool_name" | "args">): string | undefined => {
+  const { command } = parseArgs(call);
   return call.tool_name === "execute" && typeof command === "string" ? command : undefined;
 };
 
@@ -30,9 +30,9 @@ const commandOf = (call: Pick<ToolCallRequest, "tool_name" | "args">): string | 
 export const askedText = (call: ToolCallRequest, title?: string): string => {
   const who = title === undefined ? "The model" : `The agent "${plain(title)}"`;
   const head = `${who} asks to use ${plain(call.tool_name)}:\n`;
-  const command = commandOf(call);
-  const { command: _, ...others } = argsOf(call);
-  const rest = command === undefined ? argsOf(call) : others;
+  const command = findCommand(call);
+  const { command: _, ...others } = parseArgs(call);
+  const rest = command === undefined ? parseArgs(call) : others;
   const lines = Object.entries(rest).map(([name, value]) => indented(`${plain(name)}: ${cutWords(value)}`));
   return head + (command === undefined ? "" : indented(`$ ${unmistakable(command)}`)) + lines.join("");
 };
@@ -45,6 +45,6 @@ const cutWords = (value: unknown): string => {
 
 /** The same on a part of a line, for logs. */
 export const askedLine = (call: ToolCallRequest): string => {
-  const words = unmistakable(commandOf(call) ?? call.args).replaceAll("\n", "\\n");
+  const words = unmistakable(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
   return `${plain(call.tool_name)} ${words.length > LINE ? `${words.slice(0, LINE)}…` : words}`;
 };

@@ -104,12 +104,12 @@ export class ChatPrinter {
     const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
     if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
       this.#calls.add(tool_call_id);
-      this.#remark(`▸ ${plain(tool_name)} ${argsOf(args)}`);
+      this.#remark(`▸ ${plain(tool_name)} ${formatArgs(args)}`);
     }
     if (type !== "tool-result" || role === "user") return;
     if (result_delta !== undefined) this.#note(result_delta);
     else if (result !== undefined && !this.#results.has(tool_call_id))
-      this.#remark(`◂ ${resultOf(result, part.is_error)}`);
+      this.#remark(`◂ ${formatResult(result, part.is_error)}`);
     if (result !== undefined) this.#results.add(tool_call_id);
   }
 
@@ -137,12 +137,12 @@ export class ChatPrinter {
   }
 }
 
-const argsOf = (args: unknown): string => {
+const formatArgs = (args: unknown): string => {
   const { command } = (args ?? {}) as { command?: unknown };
   return cut(typeof command === "string" ? command : (JSON.stringify(args) ?? ""));
 };
 
-const resultOf = (result: unknown, isError = false): string => {
+const formatResult = (result: unknown, isError = false): string => {
   const { error, exit_code } = (result ?? {}) as { error?: unknown; exit_code?: unknown };
   if (typeof error === "string") return cut(error);
   if (typeof exit_code === "number") return exit_code === 0 ? "done" : `exit code ${exit_code}`;

@@ -6,7 +6,7 @@ import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { clear } from "./clear.ts";
 import { compact } from "./compact.ts";
-import { chatAsked, modelNamed, textOf } from "./find.ts";
+import { chatAsked, modelNamed, readPrompt } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interrupt } from "./new.ts";
 import { permissionWay } from "./permission-desk.ts";
@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
     const { id } = await chatAsked(input, client, name);
-    const text = await textOf(input, said);
+    const text = await readPrompt(input, said);
     if (text.trim() === "/clear") return clear(input, remote, id, has.json);
     const asked = COMPACT.exec(text);
     if (asked) {

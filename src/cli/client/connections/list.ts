@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
       input.print(
         asTable(
           HEAD,
-          connection_logs.map((one) => rowOf(one, now)),
+          connection_logs.map((one) => toRow(one, now)),
         ),
       );
     return EXIT.ok;
@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
 
 const HEAD = ["WHO", "HOW", "WORKSPACE", "SINCE", "FOR", "FROM"] as const;
 
-const rowOf = (one: ConnectionLog, now: number): string[] => {
+const toRow = (one: ConnectionLog, now: number): string[] => {
   const end = one.disconnect_time === null ? now : Date.parse(one.disconnect_time);
   const lasted = span(end - Date.parse(one.connect_time)) || "less than a minute";
   return [

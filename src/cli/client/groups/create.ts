@@ -3,12 +3,12 @@ import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { groupsPath, MEMBERS, membersOf } from "./find.ts";
+import { groupsPath, MEMBERS, toGroupFields } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["organization", ...MEMBERS] });
   const word = oneWord(input, words, "the group's name");
-  const members = membersOf(value);
+  const members = toGroupFields(value);
   return withServer("groups create", input, value, async ({ client }) => {
     const name = await orAsked(input, word, "Name of the group");
     const group = await client.post(groupsPath(value.organization), { name, ...members });

@@ -3,11 +3,11 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { described, groupAsked, MEMBERS, membersOf } from "./find.ts";
+import { described, groupAsked, MEMBERS, toGroupFields } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["organization", "name", ...MEMBERS] });
-  const body = { ...membersOf(value), ...(value.name === undefined ? {} : { name: value.name }) };
+  const body = { ...toGroupFields(value), ...(value.name === undefined ? {} : { name: value.name }) };
   if (Object.keys(body).length === 0) {
     throw usageError("groups edit", "expected --name, --display-name, --avatar-url or --quota");
   }

@@ -38,7 +38,7 @@ export const MEMBERS = ["display-name", "avatar-url", "quota"] as const;
 type Given = Readonly<Partial<Record<(typeof MEMBERS)[number], string>>>;
 
 /** The members of a request that the options stand for. Throws UsageError for a quota that is no number. */
-export const membersOf = (given: Given) => {
+export const toGroupFields = (given: Given) => {
   const { quota } = given;
   if (quota !== undefined && !/^\d{1,9}$/.test(quota)) throw usageError("--quota", "expected credits a day, 0 or more");
   return {

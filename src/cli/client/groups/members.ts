@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
     if (add_users.length + remove_users.length > 0) {
       await client.patch(`/api/v2/groups/${id}`, { add_users, remove_users });
     }
-    const members = await membersOf(client, id);
+    const members = await listMembers(client, id);
     const rows = members.map((one) => [one.username, plain(one.name) || "-", plain(one.email), one.status]);
     if (has.json) input.print(JSON.stringify(members));
     else if (rows.length === 0) input.print("Nobody is in it.");
@@ -33,7 +33,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** All of them, page by page. */
-const membersOf = async (client: Client, id: string): Promise<GroupMember[]> => {
+const listMembers = async (client: Client, id: string): Promise<GroupMember[]> => {
   const found: GroupMember[] = [];
   for (;;) {
     const query = new URLSearchParams({ limit: String(PAGE), offset: String(found.length) });

@@ -5,7 +5,7 @@ import { usageError } from "#base/usage-error.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { clientOf, forPeople } from "../remote.ts";
+import { forPeople, makeClient } from "../remote.ts";
 import { PREFIX } from "./host-names.ts";
 import { configFile, withoutSection, withSection, writeConfig } from "./ssh-config.ts";
 
@@ -21,10 +21,10 @@ export const run: RunVerb = async (input) => {
     throw usageError("--option", `expected an option of OpenSSH, such as ForwardAgent=yes, got ${bad}`);
   return forPeople("config-ssh", input, async () => {
     const file = configFile(input.env, value.file);
-    const before = textOf(file, input.readFile);
+    const before = formatConfig(file, input.readFile);
     let after = withoutSection(before);
     if (!has.remove) {
-      const { url } = clientOf(input, value);
+      const { url } = makeClient(input, value);
       after = withSection(after, {
         prefix,
         options: list.option,
@@ -45,7 +45,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const textOf = (file: string, readFile: (path: string) => string): string => {
+const formatConfig = (file: string, readFile: (path: string) => string): string => {
   try {
     return readFile(file);
   } catch (error) {

@@ -67,7 +67,7 @@ export class NetworkInfo implements Disposable {
     this.#isBusy = true;
     try {
       const { client, peer, agent_id, traffic } = this.#way;
-      this.#region ??= regionOf(client);
+      this.#region ??= loadRegionName(client);
       const [latency, relay, region] = await Promise.all([
         peer.ping(agent_id, PING_TIMEOUT_MS),
         relayLatency(client, this.#input),
@@ -105,7 +105,7 @@ export class NetworkInfo implements Disposable {
 }
 
 /** What the only region of the server's relay is called. */
-const regionOf = async (client: Client): Promise<string> => {
+const loadRegionName = async (client: Client): Promise<string> => {
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   return Object.values(derp_map.regions)[0]?.regionName ?? "relay";
 };

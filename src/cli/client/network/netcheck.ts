@@ -75,7 +75,12 @@ export const netcheck = async (input: VerbInput, client: Client) => {
       },
       netcheck_err: null,
     },
-    interfaces: { severity: "ok" as Severity, warnings: [] as Warning[], error: null, interfaces: interfacesOf(input) },
+    interfaces: {
+      severity: "ok" as Severity,
+      warnings: [] as Warning[],
+      error: null,
+      interfaces: listInterfaces(input),
+    },
   };
 };
 
@@ -107,15 +112,15 @@ const relayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): 
 const hasFamily = (family: "IPv4" | "IPv6"): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => one.family === family && !one.internal));
 
-const interfacesOf = (input: VerbInput) =>
+const listInterfaces = (input: VerbInput) =>
   Object.entries(networkInterfaces()).map(([name, all = []]) => ({
     name,
-    mtu: mtuOf(input, name),
+    mtu: readMtu(input, name),
     addresses: all.flatMap(({ cidr }) => cidr ?? []),
   }));
 
 /** 0 where the system does not say it in a file. */
-const mtuOf = ({ readFile }: VerbInput, name: string): number => {
+const readMtu = ({ readFile }: VerbInput, name: string): number => {
   try {
     return Number(readFile(`/sys/class/net/${name}/mtu`)) || 0;
   } catch {

@@ -4,8 +4,8 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
-import { messagesOf, type Remote } from "../remote.ts";
-import { agentsOf } from "../workspaces/find.ts";
+import { type Remote, readMessages } from "../remote.ts";
+import { listAgents } from "../workspaces/find.ts";
 
 const WAITS = ["yes", "no", "auto"] as const;
 export type ScriptsWait = (typeof WAITS)[number];
@@ -26,7 +26,7 @@ export const awaitScripts = async (
   wait: ScriptsWait,
 ): Promise<void> => {
   const isRunning = (one: Workspace): boolean =>
-    agentsOf(one).some(
+    listAgents(one).some(
       ({ id, lifecycle_state, startup_script_behavior }) =>
         id === agent_id &&
         (lifecycle_state === "created" || lifecycle_state === "starting") &&
@@ -34,7 +34,7 @@ export const awaitScripts = async (
     );
   if (wait === "no" || (wait === "auto" && !isRunning(workspace))) return;
   using progress = new Progress(input);
-  for await (const { type, data } of messagesOf<{ type: string; data: Workspace }>(
+  for await (const { type, data } of readMessages<{ type: string; data: Workspace }>(
     client,
     `/api/v2/workspaces/${workspace.id}/watch-ws`,
   )) {

@@ -7,7 +7,7 @@ import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { nodeStream } from "#src/wire/node-stream.ts";
 import { VerbFailure } from "../../failure.ts";
-import { type Streams, streamsOf } from "../../streams.ts";
+import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 
 export type SessionOptions = { command: string | undefined; env: readonly string[]; forwardsAgent: boolean };
@@ -31,7 +31,7 @@ export const sshSession = async (
   const env = variables(options.env);
   const agent = options.forwardsAgent ? input.env.SSH_AUTH_SOCK : undefined;
   if (options.forwardsAgent && !agent) throw new VerbFailure("there is no agent to forward: SSH_AUTH_SOCK is not set");
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
   const { default: SshClient } = await sshLibrary();
   const client = new SshClient();
@@ -85,7 +85,7 @@ const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) 
       const closed = new Promise<void>((done) => channel.once("close", () => done()));
       const code = new Promise<number>((done) => {
         channel.on("exit", (exit: number | null, signal?: string) =>
-          done(exit ?? (signal ? SIGNALLED + numberOf(signal) : NO_CODE)),
+          done(exit ?? (signal ? SIGNALLED + toSignalNumber(signal) : NO_CODE)),
         );
         void closed.then(() => done(NO_CODE));
       });
@@ -145,5 +145,5 @@ const joined = async ({ channel, closed, code }: Opened, streams: Streams): Prom
 };
 
 /** By the numbers of this system, as its shells say them. */
-const numberOf = (signal: string): number =>
+const toSignalNumber = (signal: string): number =>
   constants.signals[`SIG${signal.replace("SIG", "")}` as NodeJS.Signals] ?? 0;

@@ -1,7 +1,7 @@
 // A connection to a workspace's SSH server on standard input and output: what OpenSSH's ProxyCommand wants (rule CN-3).
 import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { Traffic } from "./editor-files.ts";
 
@@ -12,7 +12,7 @@ export const passStdio = async (
   agent_id: string,
   traffic = new Traffic(),
 ): Promise<number> => {
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
   const there = (async () => {
     for await (const chunk of streams.input()) {

@@ -28,12 +28,12 @@ export const withAgent = async (
   try {
     return await Promise.race([work({ workspace, agent_id, joined }), joined.refused]);
   } catch (error) {
-    if (error instanceof WireError) throw new VerbFailure(wordsOf(error, workspace.name));
+    if (error instanceof WireError) throw new VerbFailure(formatError(error, workspace.name));
     throw error;
   }
 };
 
-const wordsOf = ({ failure, message }: WireError, name: string): string => {
+const formatError = ({ failure, message }: WireError, name: string): string => {
   if (failure === "timeout") return `${name} does not answer over the network (is its agent an older one?)`;
   return failure === "refused" ? `${name} refuses: ${message}` : message;
 };

@@ -15,14 +15,14 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = given;
   const host = oneWord(input, words, "the host, such as coder-vscode--alice--dev") ?? "";
   const [url, token] = [value["url-file"], value["session-token-file"]].map((file) =>
-    file === undefined ? undefined : textOf(input, file),
+    file === undefined ? undefined : readText(input, file),
   );
   const flags = { ...value, ...(url ? { url } : {}), ...(token ? { token } : {}) };
   return withServer("vscodessh", input, flags, (remote) =>
     connect(
       input,
       remote,
-      workspaceOf(host),
+      parseWorkspace(host),
       { ...given, list: { env: [] }, has: { ...has, stdio: true, "forward-agent": false, "disable-autostart": false } },
       { wait: "auto", app: "vscode" },
     ),
@@ -30,13 +30,13 @@ export const run: RunVerb = async (input) => {
 };
 
 /** `coder-vscode.HOST--alice--dev.main`, or `...--alice--dev--main` as it was once written, as other verbs name it: `alice/dev.main`. */
-const workspaceOf = (host: string): string => {
+const parseWorkspace = (host: string): string => {
   const [, owner, workspace, agent] = /^.*?--([^-](?:-?[^-])*)--([^-](?:-?[^-])*)(?:--(.+))?$/.exec(host) ?? [];
   if (!owner || !workspace) throw new VerbFailure(`${host} names no workspace`);
   return agent ? `${owner}/${workspace}.${agent}` : `${owner}/${workspace}`;
 };
 
-const textOf = ({ readFile }: VerbInput, file: string): string => {
+const readText = ({ readFile }: VerbInput, file: string): string => {
   try {
     return readFile(file).trim();
   } catch (error) {

@@ -5,7 +5,7 @@ import { readArguments } from "../../arguments.ts";
 import { canAsk, oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { APPS_PATH, described, LISTS, membersOf, VALUES } from "./find.ts";
+import { APPS_PATH, described, LISTS, toAppFields, VALUES } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["auth-method", ...VALUES], lists: LISTS });
@@ -13,12 +13,12 @@ export const run: RunVerb = async (input) => {
   if (value["callback-url"] === undefined && !canAsk(input)) {
     throw usageError("--callback-url", "expected the address that people are sent back to");
   }
-  const method = methodOf(value["auth-method"]);
+  const method = parseMethod(value["auth-method"]);
   return withServer("oauth2 apps create", input, value, async ({ client }) => {
     const app = await client.post(APPS_PATH, {
       name: await orAsked(input, word, "Name of the application"),
       callback_url: await orAsked(input, value["callback-url"], "Callback URL"),
-      ...membersOf({ value, list }),
+      ...toAppFields({ value, list }),
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
     } satisfies CreateOAuth2App);
     const next =
@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const methodOf = (text: string | undefined) => {
+const parseMethod = (text: string | undefined) => {
   const known = AUTH_METHODS.find((one) => one === text);
   if (text !== undefined && known === undefined) {
     throw usageError("--auth-method", `expected one of ${AUTH_METHODS.join(", ")}`);

@@ -4,13 +4,13 @@ import type { UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { appAsked, appPath, described, LISTS, membersOf, VALUES } from "./find.ts";
+import { appAsked, appPath, described, LISTS, toAppFields, VALUES } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["name", ...VALUES], lists: LISTS });
   const { name, "callback-url": callback_url } = value;
   const body: UpdateOAuth2App = {
-    ...membersOf({ value, list }),
+    ...toAppFields({ value, list }),
     ...(name === undefined ? {} : { name }),
     ...(callback_url === undefined ? {} : { callback_url }),
   };

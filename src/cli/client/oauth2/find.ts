@@ -41,7 +41,7 @@ type Given = {
 };
 
 /** The members of a request that the options stand for. */
-export const membersOf = ({ value: { icon }, list }: Given) => ({
+export const toAppFields = ({ value: { icon }, list }: Given) => ({
   ...(icon === undefined ? {} : { icon: icon === "none" ? "" : icon }),
   ...(list["redirect-uri"].length === 0 ? {} : { redirect_uris: [...list["redirect-uri"]] }),
   // An application that may ask for anything has no list of what it may.

@@ -5,7 +5,7 @@ import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, appLink, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
+import { appLink, listAgents, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
 import { browse } from "./browse.ts";
 
 export const run: RunVerb = async (input) => {
@@ -18,7 +18,7 @@ export const run: RunVerb = async (input) => {
     const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(client));
     const [own, agentName] = splitName(name);
     const workspace = await workspaceNamed(client, own);
-    const all = agentsOf(workspace)
+    const all = listAgents(workspace)
       .filter((agent) => agentName === undefined || agent.name === agentName)
       .flatMap((agent) => agent.apps.map((one) => ({ agent, app: one })));
     const slugs = all.map((one) => one.app.slug);

@@ -29,7 +29,7 @@ const opening =
         agent: agent.name,
         folder: folder ?? (agent.expanded_directory || undefined),
       };
-      const link = linkOf({ ...place, token: has["with-token"] ? await keyOf(client, agent.id) : undefined });
+      const link = linkOf({ ...place, token: has["with-token"] ? await makeKey(client, agent.id) : undefined });
       if (has.json) input.print(JSON.stringify({ link }));
       else if (has.print) input.print(link);
       else await browse(link, linkOf({ ...place, token: undefined }));
@@ -38,7 +38,7 @@ const opening =
   };
 
 /** A key for this workspace alone, which ends with the session or token of this verb. */
-const keyOf = async (client: Client, agent_id: string): Promise<string> =>
+const makeKey = async (client: Client, agent_id: string): Promise<string> =>
   (await client.post(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
 
 /** The verbs by the scheme of their links. */

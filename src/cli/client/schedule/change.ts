@@ -8,7 +8,7 @@ import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { workspaceAsked } from "../workspaces/find.ts";
-import { scheduleOf } from "./clock-words.ts";
+import { parseSchedule } from "./clock-words.ts";
 import { described } from "./show.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
@@ -37,7 +37,7 @@ const changing =
 const again = (client: Client, id: string): Promise<Workspace> => client.get(`/api/v2/workspaces/${id}`);
 
 /** Milliseconds of the only word. Throws UsageError. */
-const spanOf = ([text, more]: readonly string[]): number => {
+const parseSpan = ([text, more]: readonly string[]): number => {
   if (more !== undefined) throw usageError(more, "unexpected argument");
   const ms = duration(60_000, YEAR_MS).parse(text ?? "");
   if (ms === undefined) throw usageError(text ?? "DURATION", "expected a duration such as 8h or 1h30m");
@@ -50,16 +50,16 @@ export const start = changing("start", (_, words) => ({
   path: "autostart",
   body: isOff(words)
     ? { schedule: null }
-    : { schedule: scheduleOf(words, new Intl.DateTimeFormat().resolvedOptions().timeZone) },
+    : { schedule: parseSchedule(words, new Intl.DateTimeFormat().resolvedOptions().timeZone) },
 }));
 
 export const stop = changing("stop", (_, words) => ({
   path: "ttl",
-  body: { ttl_ms: isOff(words) ? null : spanOf(words) },
+  body: { ttl_ms: isOff(words) ? null : parseSpan(words) },
 }));
 
 /** Counted from now, so that asking twice changes nothing more. */
 export const extend = changing("extend", ({ clock }, words) => ({
   path: "extend",
-  body: { deadline: rfc3339(clock.now() + spanOf(words)) },
+  body: { deadline: rfc3339(clock.now() + parseSpan(words)) },
 }));

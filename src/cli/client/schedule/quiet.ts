@@ -3,7 +3,7 @@ import { readArguments } from "../../arguments.ts";
 import { relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { scheduleOf } from "./clock-words.ts";
+import { parseSchedule } from "./clock-words.ts";
 
 const PATH = "/api/v2/users/me/quiet-hours";
 
@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const isOff = words.length === 1 && words[0] === "off";
   const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const schedule = words.length === 0 ? undefined : isOff ? "" : scheduleOf(words, here);
+  const schedule = words.length === 0 ? undefined : isOff ? "" : parseSchedule(words, here);
   return withServer("schedule quiet", input, value, async ({ client }) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
     const chosen = hours.user_set ? "" : ", since you have chosen no other time";

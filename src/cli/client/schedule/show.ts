@@ -11,12 +11,12 @@ export const run: RunVerb = async (input) => {
   const named = workspaceAsked(input, words);
   return withServer("schedule show", input, value, async ({ client }) => {
     const workspace = await named(client);
-    input.print(has.json ? JSON.stringify(factsOf(workspace)) : described(workspace, input.clock.now()));
+    input.print(has.json ? JSON.stringify(toFacts(workspace)) : described(workspace, input.clock.now()));
     return EXIT.ok;
   });
 };
 
-const factsOf = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace) => ({
+const toFacts = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace) => ({
   id,
   name,
   autostart_schedule: autostart_schedule ?? null,

@@ -2,12 +2,12 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { PLACES, placesOf, secretAsked, secretFrom, secretPath } from "./find.ts";
+import { PLACES, secretAsked, secretFrom, secretPath, toSecretFields } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: PLACES });
   const named = secretAsked(input, words);
-  const places = placesOf(value);
+  const places = toSecretFields(value);
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
     const { name } = await named(client);

@@ -4,7 +4,7 @@ import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { PLACES, placesOf, SECRETS_PATH, secretFrom } from "./find.ts";
+import { PLACES, SECRETS_PATH, secretFrom, toSecretFields } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: PLACES });
@@ -15,7 +15,7 @@ export const run: RunVerb = async (input) => {
     const made = await client.post(SECRETS_PATH, {
       name,
       value: secret,
-      ...placesOf(value),
+      ...toSecretFields(value),
     } satisfies CreateUserSecret);
     input.print(
       has.json ? JSON.stringify(made) : `${made.name} is kept; programs that begin in your workspaces find it.`,

@@ -5,7 +5,7 @@ import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { Asker, allInput } from "../../ask.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
@@ -18,7 +18,7 @@ export const PLACES = ["env", "file", "description", "value-file"] as const;
 type Given = Readonly<Partial<Record<(typeof PLACES)[number], string>>>;
 
 /** The members of a request that the options stand for. */
-export const placesOf = ({ env, file, description }: Given) => ({
+export const toSecretFields = ({ env, file, description }: Given) => ({
   ...(env === undefined ? {} : { env_name: env }),
   ...(file === undefined ? {} : { file_path: file }),
   ...(description === undefined ? {} : { description }),
@@ -40,7 +40,7 @@ const read = ({ readFile }: VerbInput, file: string): string => {
 };
 
 const typed = async (input: VerbInput): Promise<string> => {
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   if (!streams.inputIsTerminal) return (await allInput(streams)).replace(/\r?\n$/, "");
   await using asker = new Asker(streams, input.printError);
   return asker.secret("Value: ");

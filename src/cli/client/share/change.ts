@@ -20,7 +20,7 @@ const changing =
     if (list.user.length + list.group.length === 0 && !has.everyone) {
       throw usageError(`share ${verb}`, "expected --user, --group or --everyone");
     }
-    const role = verb === "remove" ? "" : roleOf((value as { role?: string }).role ?? "use");
+    const role = verb === "remove" ? "" : parseRole((value as { role?: string }).role ?? "use");
     const named = workspaceAsked(input, words);
     return withServer(`share ${verb}`, input, value, async ({ client }) => {
       const { id, organization_id } = await named(client);
@@ -39,7 +39,7 @@ const changing =
     });
   };
 
-const roleOf = (text: string): string => {
+const parseRole = (text: string): string => {
   if (WORKSPACE_ROLES.some((role) => role === text)) return text;
   throw usageError("--role", `expected ${WORKSPACE_ROLES.join(" or ")}`);
 };

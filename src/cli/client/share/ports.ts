@@ -25,8 +25,8 @@ export const change: RunVerb = async (input) => {
   if (name === undefined || number === undefined || more.length > 0) {
     throw usageError("share port", "expected a workspace and a port");
   }
-  const share_level = levelOf(value.to);
-  const port = portOf(number);
+  const share_level = parseLevel(value.to);
+  const port = parsePort(number);
   return withServer("share port", input, value, async ({ client }) => {
     const [own, agent] = splitName(name);
     const workspace = await workspaceNamed(client, own);
@@ -40,13 +40,13 @@ export const change: RunVerb = async (input) => {
   });
 };
 
-const levelOf = (text: string | undefined): ShareLevel => {
+const parseLevel = (text: string | undefined): ShareLevel => {
   const level = SHARE_LEVELS.find((one) => one === text);
   if (level === undefined) throw usageError("--to", `expected ${SHARE_LEVELS.join(", ")}`);
   return level;
 };
 
-const portOf = (text: string): number => {
+const parsePort = (text: string): number => {
   if (!/^\d{1,5}$/.test(text)) throw usageError("share port", `${text} is no port`);
   return Number(text);
 };

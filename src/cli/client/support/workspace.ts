@@ -13,7 +13,7 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { netcheck } from "../network/netcheck.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, workspaceAsked } from "../workspaces/find.ts";
+import { listAgents, workspaceAsked } from "../workspaces/find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
     const workspace = await named(client);
     const file = value["output-file"] ?? `slipway-support-${workspace.name}.zip`;
     if (!has.yes) await mustAgree(input, `Write logs and settings of ${workspace.name} into ${file}?`);
-    const files = await filesOf(input, client, workspace);
+    const files = await collectFiles(input, client, workspace);
     try {
       writeFileSync(file, zipSync(files), { flag: "wx", mode: 0o600 });
     } catch (error) {
@@ -40,7 +40,11 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const filesOf = async (input: VerbInput, client: Client, workspace: Workspace): Promise<Record<string, Uint8Array>> => {
+const collectFiles = async (
+  input: VerbInput,
+  client: Client,
+  workspace: Workspace,
+): Promise<Record<string, Uint8Array>> => {
   const found: Record<string, Uint8Array> = {};
   // What cannot be had is told in its place: the rest is still of use.
   const add = async (name: string, get: () => Promise<string>): Promise<void> => {
@@ -65,7 +69,7 @@ const filesOf = async (input: VerbInput, client: Client, workspace: Workspace): 
   await add("build.log", async () =>
     lines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),
   );
-  for (const { id, name } of agentsOf(workspace)) {
+  for (const { id, name } of listAgents(workspace)) {
     await add(`agent-${name}.log`, async () => lines(await client.get(`/api/v2/workspaceagents/${id}/logs`)));
   }
   return found;

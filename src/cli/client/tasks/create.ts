@@ -2,7 +2,7 @@
 import type { CreateTask } from "#schema/tasks/task.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { modelNamed, textOf } from "../chat/find.ts";
+import { modelNamed, readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
 import { presetNamed, templateAsked } from "../templates/find.ts";
 
@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
   const rich_parameter_values = pairs("--parameter", list.parameter);
   return withServer("tasks create", input, value, async ({ client }) => {
-    const text = await textOf(input, words);
+    const text = await readPrompt(input, words);
     const template = await templateAsked(input, client, value.template);
     const preset =
       value.preset === undefined ? undefined : await presetNamed(client, template, value.preset, rich_parameter_values);

@@ -31,7 +31,7 @@ const ownTasks = async (client: Client): Promise<string[]> => {
 };
 
 /** What it is doing, in a few words. */
-export const stateOf = ({ status, current_state }: Task): string => {
+export const formatState = ({ status, current_state }: Task): string => {
   if (current_state === null) return status;
   return status === "active" ? `active, ${current_state.state}` : status;
 };
@@ -41,16 +41,16 @@ export const described = (task: Task): string => {
   const rows: [string, string][] = [
     ["Task", `${task.name} (${task.id})`],
     ["Title", task.display_name],
-    ["Status", stateOf(task)],
+    ["Status", formatState(task)],
     ["Said", task.current_state?.message || "-"],
     ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
-    ["Chat", idOf(task.chat_id) ?? "not yet: it begins when the workspace runs"],
+    ["Chat", toId(task.chat_id) ?? "not yet: it begins when the workspace runs"],
     ["Template", task.template_name],
   ];
   return rows.map(([head, text]) => `${head.padEnd(9)}  ${plain(text)}`).join("\n");
 };
 
-const idOf = (id: Task["chat_id"]): string | undefined => {
+const toId = (id: Task["chat_id"]): string | undefined => {
   if (id === null || typeof id === "string") return id ?? undefined;
   return id.valid ? id.uuid : undefined;
 };

@@ -4,7 +4,7 @@ import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { stateOf } from "./find.ts";
+import { formatState } from "./find.ts";
 
 const TITLE = 50;
 
@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
     const now = input.clock.now();
     const rows = tasks.map((task) => [
       has.all ? `${plain(task.owner_name)}/${task.name}` : task.name,
-      stateOf(task),
+      formatState(task),
       relative(task.updated_at, now),
       Bun.sliceAnsi(plain(task.current_state?.message || task.display_name), 0, TITLE, { ellipsis: "…" }),
     ]);

@@ -2,7 +2,7 @@
 import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { textOf } from "../chat/find.ts";
+import { readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
 import { taskNamed, taskPath } from "./find.ts";
 
@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   const word = oneWord(input, first === undefined ? [] : [first], "the task and what to say");
   return withServer("tasks send", input, value, async ({ client }) => {
     const task = await taskNamed(client, await orAsked(input, word, "Task"));
-    await client.post(`${taskPath(task)}/send`, { input: await textOf(input, said) });
+    await client.post(`${taskPath(task)}/send`, { input: await readPrompt(input, said) });
     input.print(
       has.json ? JSON.stringify(task) : `${task.name} has it; \`slipway tasks logs ${task.name}\` shows what comes.`,
     );

@@ -37,8 +37,8 @@ export const run: RunVerb = async (input) => {
     const template = await named(client);
     const path = `/api/v2/templates/${template.id}/acl` as const;
     if (users.length + groups.length > 0) {
-      const user_perms = await idsOf(users, async (name) => (await userNamed(client, name)).id);
-      const group_perms = await idsOf(groups, (name) => groupId(client, template, name));
+      const user_perms = await findIds(users, async (name) => (await userNamed(client, name)).id);
+      const group_perms = await findIds(groups, (name) => groupId(client, template, name));
       await client.patch(path, { user_perms, group_perms });
     }
     const acl = await client.get(path);
@@ -53,7 +53,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const idsOf = async (wanted: readonly Wanted[], find: (name: string) => Promise<string>) =>
+const findIds = async (wanted: readonly Wanted[], find: (name: string) => Promise<string>) =>
   Object.fromEntries(await Promise.all(wanted.map(async ({ name, role }) => [await find(name), role] as const)));
 
 /** Of the template's organization; Everyone is the group of all its members. */

@@ -35,7 +35,7 @@ type Other = "deprecate" | "autostart-days" | "autostop-days" | "autostop-weeks"
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
-  const changes = changesOf(value, has.undeprecate);
+  const changes = toChanges(value, has.undeprecate);
   const named = templateWanted(input, words);
   return withServer("templates edit", input, value, async ({ client }) => {
     const { id, name } = await named(client);
@@ -46,7 +46,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Throws UsageError when there is nothing to change. */
-const changesOf = (value: Arguments<(typeof VALUES)[number]>["value"], undeprecate: boolean): PatchTemplate => {
+const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undeprecate: boolean): PatchTemplate => {
   const changes: Record<string, unknown> = {};
   for (const [flag, member] of Object.entries(TEXTS)) {
     const text = value[flag as keyof typeof TEXTS];
@@ -54,18 +54,18 @@ const changesOf = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   }
   for (const [flag, member] of Object.entries(SPANS)) {
     const text = value[flag as keyof typeof SPANS];
-    if (text !== undefined) changes[member] = text === "off" ? 0 : spanOf(flag, text);
+    if (text !== undefined) changes[member] = text === "off" ? 0 : parseSpan(flag, text);
   }
   for (const [flag, member] of Object.entries(SWITCHES)) {
     const text = value[flag as keyof typeof SWITCHES];
     if (text !== undefined) changes[member] = isOn(flag, text);
   }
   const [start, stop, weeks] = [value["autostart-days"], value["autostop-days"], value["autostop-weeks"]];
-  if (start !== undefined) changes.autostart_requirement = { days_of_week: daysOf("--autostart-days", start) };
+  if (start !== undefined) changes.autostart_requirement = { days_of_week: parseDays("--autostart-days", start) };
   if (weeks !== undefined && stop === undefined) throw usageError("--autostop-weeks", "only with --autostop-days");
   if (stop !== undefined) {
-    const days_of_week = daysOf("--autostop-days", stop);
-    changes.autostop_requirement = weeks === undefined ? { days_of_week } : { days_of_week, weeks: weeksOf(weeks) };
+    const days_of_week = parseDays("--autostop-days", stop);
+    changes.autostop_requirement = weeks === undefined ? { days_of_week } : { days_of_week, weeks: parseWeeks(weeks) };
   }
   const level = value["port-sharing"];
   if (level !== undefined) {
@@ -87,7 +87,7 @@ const isOn = (flag: string, text: string): boolean => {
 };
 
 /** `monday,friday`, or `none`. */
-const daysOf = (flag: string, text: string): Weekday[] => {
+const parseDays = (flag: string, text: string): Weekday[] => {
   const days = text === "none" ? [] : text.split(",");
   return days.map((name) => {
     const day = WEEKDAYS.find((one) => one === name.toLowerCase());
@@ -96,12 +96,12 @@ const daysOf = (flag: string, text: string): Weekday[] => {
   });
 };
 
-const weeksOf = (text: string): number => {
+const parseWeeks = (text: string): number => {
   if (!/^\d{1,2}$/.test(text)) throw usageError("--autostop-weeks", "expected a number of weeks");
   return Number(text);
 };
 
-const spanOf = (flag: string, text: string): number => {
+const parseSpan = (flag: string, text: string): number => {
   const ms = duration(0, YEAR_MS).parse(text);
   if (ms === undefined) throw usageError(`--${flag}`, "expected a duration such as 8h, or off");
   return ms;

@@ -25,7 +25,7 @@ export const templateWanted = (input: VerbInput, words: readonly string[]): ((cl
 };
 
 /** The versions of a template, newest first. */
-export const versionsOf = async (client: Client, { id }: Template, archived: boolean): Promise<TemplateVersion[]> => {
+export const listVersions = async (client: Client, { id }: Template, archived: boolean): Promise<TemplateVersion[]> => {
   const query = new URLSearchParams({ include_archived: String(archived), limit: "100" });
   const versions = await client.get(`/api/v2/templates/${id}/versions?${query}`);
   return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));

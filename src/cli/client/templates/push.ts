@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const [folder = ".", ...more] = given.words;
   noWords(more);
-  const name = given.value.name ?? nameOf(folder);
+  const name = given.value.name ?? toName(folder);
   return withServer("templates push", input, given.value, async (remote) => {
     const { client } = remote;
     const organization = encodeURIComponent(given.value.organization ?? "default");
@@ -75,7 +75,7 @@ const said = (name: string, version: string, wasKnown: boolean, isActive: boolea
 };
 
 /** The folder's own name, as far as it can be one. */
-const nameOf = (folder: string): string =>
+const toName = (folder: string): string =>
   basename(resolve(folder))
     .replaceAll(/[^a-zA-Z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "")

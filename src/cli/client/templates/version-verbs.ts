@@ -7,7 +7,7 @@ import { oneWord, orAsked } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateWanted, versionNamed, versionsOf } from "./find.ts";
+import { listVersions, templateWanted, versionNamed } from "./find.ts";
 
 type Act = {
   verb: string;
@@ -25,7 +25,7 @@ const withVersion =
     const word = oneWord(input, second === undefined ? [] : [second], "the version");
     return withServer(`templates ${verb}`, input, value, async ({ client }) => {
       const template = await named(client);
-      const names = async () => (await versionsOf(client, template, true)).map(({ name }) => name);
+      const names = async () => (await listVersions(client, template, true)).map(({ name }) => name);
       const { id } = await versionNamed(client, template, await orAsked(input, word, "Version", names));
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
       const version = await client.get(`/api/v2/templateversions/${id}`);

@@ -5,14 +5,14 @@ import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateWanted, versionsOf } from "./find.ts";
+import { listVersions, templateWanted } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["archived"] });
   const named = templateWanted(input, words);
   return withServer("templates versions", input, value, async ({ client }) => {
     const template = await named(client);
-    const versions = await versionsOf(client, template, has.archived);
+    const versions = await listVersions(client, template, has.archived);
     const now = input.clock.now();
     const stateOf = ({ id, archived, job }: TemplateVersion): string =>
       [job.status, ...(id === template.active_version_id ? ["active"] : []), ...(archived ? ["archived"] : [])].join(

@@ -3,13 +3,13 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { LIMITS, limitsOf } from "./create.ts";
+import { LIMITS, toLimits } from "./create.ts";
 import { tokenAsked, tokensPath } from "./find.ts";
 import { described } from "./show.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: LIMITS });
-  const body = limitsOf(list);
+  const body = toLimits(list);
   if (Object.keys(body).length === 0) throw usageError("tokens change", "expected --scope or --address");
   const named = tokenAsked(input, words, value.user);
   return withServer("tokens change", input, value, async ({ client }) => {

@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
     const made = await client.post(tokensPath(value.user), {
       ...(token_name === undefined ? {} : { token_name }),
       ...(lifetime === undefined ? {} : { lifetime }),
-      ...limitsOf(list),
+      ...toLimits(list),
     });
     input.print(has.json ? JSON.stringify(made) : made.key);
     return EXIT.ok;
@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** The members of a request that the options stand for; those that were not given are left out. */
-export const limitsOf = ({
+export const toLimits = ({
   scope,
   address,
 }: Arguments<never, (typeof LIMITS)[number]>["list"]): {

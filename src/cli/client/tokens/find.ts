@@ -10,7 +10,7 @@ import { userPath } from "../users/find.ts";
 export const tokensPath = (user: string | undefined) => `${userPath(user ?? "me")}/keys/tokens` as const;
 
 /** The tokens of a user, also those that have expired, oldest first. */
-export const tokensOf = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
+export const listTokens = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
   client.get(`${tokensPath(user)}?include_expired=true`);
 
 /** The token that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
@@ -21,7 +21,7 @@ export const tokenAsked = (
 ): ((client: Client) => Promise<ApiKey>) => {
   const word = oneWord(input, words, "the token, by its name or id");
   return async (client) => {
-    const tokens = await tokensOf(client, user);
+    const tokens = await listTokens(client, user);
     const name = await orAsked(input, word, "Token", async () => tokens.map((one) => one.token_name));
     const found = tokens.find((one) => one.token_name === name) ?? tokens.find(({ id }) => id === name);
     if (!found)

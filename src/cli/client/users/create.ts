@@ -18,7 +18,7 @@ type Given = Arguments<(typeof SHAPE.values)[number], "organization", "service-a
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const word = oneWord(input, given.words, "the new user's name");
-  const { login_type, hasPassword } = signInOf(given);
+  const { login_type, hasPassword } = toSignIn(given);
   const isProgram = given.has["service-account"];
   const { email: address, name, roles } = given.value;
   if (!isProgram) oneWord(input, address === undefined ? [] : [address], "--email EMAIL");
@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
   return withServer("users create", input, given.value, async ({ client }) => {
     const username = await orAsked(input, word, "Name of the new user");
     const email = isProgram ? undefined : await orAsked(input, address, "E-mail");
-    const organization_ids = await idsOf(client, given.list.organization);
+    const organization_ids = await findIds(client, given.list.organization);
     const user = await client.post("/api/v2/users", {
       username,
       ...(email === undefined ? {} : { email }),
@@ -42,7 +42,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** How the user signs in. Throws UsageError where a password is given to who has none. */
-const signInOf = ({ value, has }: Given): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
+const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
   const type = value["login-type"] ?? (has["service-account"] ? "none" : "password");
   if (type !== "password" && type !== "oidc" && type !== "none") {
     throw usageError("--login-type", "expected password, oidc or none");
@@ -62,7 +62,7 @@ const said = ({ print }: VerbInput, user: User, password: string | undefined, js
   else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);
 };
 
-const idsOf = async (client: Client, names: readonly string[]): Promise<string[]> => {
+const findIds = async (client: Client, names: readonly string[]): Promise<string[]> => {
   const found = names.map((name) =>
     client.get(`/api/v2/organizations/${encodeURIComponent(name)}`).then(({ id }) => id),
   );

@@ -38,7 +38,7 @@ export const userAsked = (input: VerbInput, words: readonly string[]): ((client:
 };
 
 /** Site roles as they are typed, `-` for none. */
-export const rolesOf = ({ roles }: Pick<User, "roles">): string =>
+export const formatRoles = ({ roles }: Pick<User, "roles">): string =>
   roles.map(({ name }) => plain(name)).join(",") || "-";
 
 /** What a list shows of a user. */
@@ -46,6 +46,6 @@ export const userRow = (user: User, now: number): string[] => [
   user.username,
   plain(user.email) || "-",
   user.is_service_account ? `${user.status}, service account` : user.status,
-  rolesOf(user),
+  formatRoles(user),
   user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now),
 ];

@@ -11,7 +11,7 @@ import { withServer } from "../remote.ts";
 
 const EXPECTED = "the invited e-mail address";
 
-const wayOf = ({ expired, sent_at, send_problem }: Invitation): string =>
+const formatWay = ({ expired, sent_at, send_problem }: Invitation): string =>
   expired ? "expired" : send_problem !== "" ? "not sent" : sent_at === undefined ? "link" : "sent";
 
 export const list: RunVerb = async (input) => {
@@ -23,7 +23,7 @@ export const list: RunVerb = async (input) => {
       plain(one.organization_name),
       plain([...one.roles, ...one.organization_roles].join(",")) || "-",
       plain(one.invited_by),
-      wayOf(one),
+      formatWay(one),
       one.expires_at.slice(0, 10),
     ]);
     if (has.json) input.print(JSON.stringify(invitations));

@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
   const { roles, "organization-roles": organization_roles, organization } = value;
   if (list.group.length > 0 && organization === undefined) throw usageError("--group", "needs --organization");
   return withServer("users invite", input, value, async ({ client }) => {
-    const place = organization === undefined ? {} : await placeOf(client, organization, list.group);
+    const place = organization === undefined ? {} : await findPlace(client, organization, list.group);
     const invited: Invited = await client.post("/api/v2/invitations", {
       people,
       ...place,
@@ -59,7 +59,7 @@ const readList = (readFile: VerbInput["readFile"], file: string): string => {
   }
 };
 
-const placeOf = async (
+const findPlace = async (
   client: Client,
   organization: string,
   groups: readonly string[],

@@ -4,7 +4,7 @@ import { Asker } from "../../ask.ts";
 import { canAsk } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { passwordFrom } from "../../password.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { userAsked, userPath } from "./find.ts";
@@ -32,6 +32,6 @@ export const run: RunVerb = async (input) => {
 const present = async (input: VerbInput): Promise<string> => {
   if (!canAsk(input))
     throw new VerbFailure("your own password is changed at a terminal, where the present one is asked for");
-  await using asker = new Asker(streamsOf(input), input.printError);
+  await using asker = new Asker(getStreams(input), input.printError);
   return await asker.secret("Your present password: ");
 };

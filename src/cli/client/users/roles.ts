@@ -4,7 +4,7 @@ import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { listed } from "./create.ts";
-import { rolesOf, userAsked, userPath } from "./find.ts";
+import { formatRoles, userAsked, userPath } from "./find.ts";
 
 const WAYS = ["set", "add", "remove"] as const;
 
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
       );
       user = await client.put(`${userPath(user.id)}/roles`, { roles });
     }
-    input.print(has.json ? JSON.stringify(user) : `${user.username}: ${rolesOf(user)}`);
+    input.print(has.json ? JSON.stringify(user) : `${user.username}: ${formatRoles(user)}`);
     return EXIT.ok;
   });
 };

@@ -5,7 +5,7 @@ import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { rolesOf, userAsked, userPath } from "./find.ts";
+import { formatRoles, userAsked, userPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
@@ -26,7 +26,7 @@ const described = (user: User, organizations: readonly Organization[], now: numb
     ["E-mail", user.email],
     ["Status", user.is_service_account ? `${user.status}, service account` : user.status],
     ["Signs in by", user.login_type],
-    ["Roles", rolesOf(user)],
+    ["Roles", formatRoles(user)],
     ["Organizations", organizations.map(({ name }) => name).join(", ")],
     ["Made", relative(user.created_at, now)],
     ["Last seen", user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now)],

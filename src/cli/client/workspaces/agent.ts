@@ -5,9 +5,9 @@ import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
-import { messagesOf, type Remote } from "../remote.ts";
+import { type Remote, readMessages } from "../remote.ts";
 import { askForBuild, awaitBuild } from "./build.ts";
-import { agentsOf, splitName, workspaceNamed } from "./find.ts";
+import { listAgents, splitName, workspaceNamed } from "./find.ts";
 
 /** Whether a workspace that is stopped is started, and why. */
 export type Starting = {
@@ -30,7 +30,7 @@ export const startedAgent = async (
     if (build) await awaitBuild(input, remote, own, build);
   } else if (workspace.latest_build.status === "running") {
     // What is there needs no watching: somebody waits for a prompt.
-    const [agent, more] = agentsOf(workspace).filter((one) => agentName === undefined || one.name === agentName);
+    const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
     if (agent?.status === "connected" && !more) return { workspace, agent_id: agent.id };
   }
   return { workspace, agent_id: await readyAgent(input, remote, workspace, agentName) };
@@ -47,7 +47,7 @@ export const readyAgent = async (
 ): Promise<string> => {
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for await (const { type, data } of messagesOf<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+  for await (const { type, data } of readMessages<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     if (type !== "data") continue;
     const { status, job } = data.latest_build;
     if (!["pending", "starting", "running"].includes(status)) {
@@ -70,7 +70,7 @@ export const readyAgent = async (
 };
 
 const chosen = (workspace: Workspace, agentName: string | undefined) => {
-  const agents = agentsOf(workspace);
+  const agents = listAgents(workspace);
   const names = agents.map(({ name }) => plain(name)).join(", ");
   const found = agentName === undefined ? agents : agents.filter(({ name }) => name === agentName);
   const [first, more] = found;

@@ -57,7 +57,7 @@ export const askForBuild = async (
   const changes = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
   if (isThere && !changes) return undefined;
   const ask = { reason: "cli", ...body };
-  return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(refusalOf({ name, status }));
+  return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(explainRefusal({ name, status }));
 };
 
 /** Stops it if it runs and starts it again, which the server does also when nobody waits; answers the build that comes first. */
@@ -66,10 +66,10 @@ export const askForRestart = (
   { id, name, latest_build: { status } }: Workspace,
   body: RestartWorkspace,
 ): Promise<Build> =>
-  client.post(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(refusalOf({ name, status }));
+  client.post(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(explainRefusal({ name, status }));
 
 /** A build that runs already: says where to see it. */
-const refusalOf =
+const explainRefusal =
   ({ name, status }: { name: string; status: string }) =>
   (error: unknown): never => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;

@@ -1,5 +1,5 @@
 // Workspaces by the names that people give them, for every verb that works on one.
-import { labelOf } from "#base/links/app-label.ts";
+import { formatLabel } from "#base/links/app-label.ts";
 import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
@@ -37,7 +37,7 @@ export const workspaceAsked = (
 };
 
 /** Those of the newest build. */
-export const agentsOf = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
+export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents ?? []);
 
 /** `NAME.AGENT` as both, `NAME` with the agent left open. */
@@ -48,7 +48,7 @@ export const splitName = (name: string): [workspace: string, agent: string | und
 
 /** The agent of that name, else the only one. Throws VerbFailure that names those there are. */
 export const agentNamed = (workspace: Workspace, name: string | undefined): WorkspaceAgent => {
-  const agents = agentsOf(workspace);
+  const agents = listAgents(workspace);
   const names = agents.map((one) => plain(one.name)).join(", ");
   const [first, more] = name === undefined ? agents : agents.filter((one) => one.name === name);
   if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent; does it run?`);
@@ -71,7 +71,7 @@ export const appLink = (
     return new URL(consentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href;
   }
   if (app.external) return app.url;
-  const label = labelOf({ app: app.slug, agent: agent.name, workspace: name, user: owner_name });
+  const label = formatLabel({ app: app.slug, agent: agent.name, workspace: name, user: owner_name });
   if (host !== "" && label !== "" && app.command === "") return `${server.protocol}//${host.replace("*", label)}/`;
   return new URL(`/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`, server).href;
 };

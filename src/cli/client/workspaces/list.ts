@@ -26,13 +26,13 @@ const table = (workspaces: readonly Workspace[], owners: boolean, now: number): 
     workspaces.map((one) => [
       owners ? `${plain(one.owner_name)}/${one.name}` : one.name,
       `${plain(one.template_name)}${one.outdated ? " (outdated)" : ""}`,
-      statusOf(one),
+      formatStatus(one),
       relative(one.last_used_at, now),
     ]),
   );
 
 /** The build's status, and what else people should know at a glance. */
-export const statusOf = ({ latest_build, health, dormant_at }: Workspace): string => {
+export const formatStatus = ({ latest_build, health, dormant_at }: Workspace): string => {
   const more = [...(dormant_at ? ["dormant"] : []), ...(health.healthy ? [] : ["unhealthy"])];
   return [latest_build.status, ...more].join(", ");
 };

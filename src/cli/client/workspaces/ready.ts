@@ -5,8 +5,8 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
-import { messagesOf, type Remote } from "../remote.ts";
-import { agentsOf } from "./find.ts";
+import { type Remote, readMessages } from "../remote.ts";
+import { listAgents } from "./find.ts";
 
 type Watched = { type: string; data: Workspace };
 
@@ -26,13 +26,13 @@ export const openAgents = async (
     input.printError(`No longer waiting: ${name} was started; ${waiting}.\n`);
   });
   let latest: Build | undefined;
-  for await (const { type, data } of messagesOf<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+  for await (const { type, data } of readMessages<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     if (type !== "data") continue;
     latest = data.latest_build;
     if (latest.status !== "running") return { build: latest, words: `it is ${latest.status} now` };
-    const agents = agentsOf(data);
-    const open = agents.find((agent) => stateOf(agent) === "open");
-    if (!open) return { build: latest, words: agents.map((agent) => failureOf(agent, name)).find(Boolean) ?? "" };
+    const agents = listAgents(data);
+    const open = agents.find((agent) => toReadiness(agent) === "open");
+    if (!open) return { build: latest, words: agents.map((agent) => formatFailure(agent, name)).find(Boolean) ?? "" };
     waiting =
       open.status === "connected"
         ? `startup scripts of its agent ${plain(open.name)} are still running`
@@ -42,7 +42,11 @@ export const openAgents = async (
   return { build: latest ?? (await client.get(`/api/v2/workspaces/${id}`)).latest_build, words: "it was deleted" };
 };
 
-const stateOf = ({ status, lifecycle_state, startup_script_behavior }: WorkspaceAgent): "open" | "ready" | "failed" => {
+const toReadiness = ({
+  status,
+  lifecycle_state,
+  startup_script_behavior,
+}: WorkspaceAgent): "open" | "ready" | "failed" => {
   if (status === "timeout" || status === "disconnected") return "failed";
   if (status !== "connected") return "open";
   if (lifecycle_state === "start_error" || lifecycle_state === "start_timeout") return "failed";
@@ -50,8 +54,8 @@ const stateOf = ({ status, lifecycle_state, startup_script_behavior }: Workspace
   return isStarting && startup_script_behavior === "blocking" ? "open" : "ready";
 };
 
-const failureOf = (agent: WorkspaceAgent, workspace: string): string => {
-  if (stateOf(agent) !== "failed") return "";
+const formatFailure = (agent: WorkspaceAgent, workspace: string): string => {
+  if (toReadiness(agent) !== "failed") return "";
   const who = `its agent ${plain(agent.name)}`;
   const logs = `\`slipway logs ${workspace}\` shows what it wrote.`;
   if (agent.status === "timeout") {

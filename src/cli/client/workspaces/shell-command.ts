@@ -13,7 +13,7 @@ export type Marks = {
 
 const MARK = "\u001e";
 
-export const marksOf = (id: string): Marks => {
+export const parseMarks = (id: string): Marks => {
   const name = `${MARK}${id.replaceAll("-", "")}`;
   return { ready: `${name}?`, taken: `${name}+`, exit: `${name}=`, end: MARK };
 };
@@ -26,7 +26,7 @@ export const BATCH_BYTES = 24 * LINE_BYTES;
 export const INPUT_END = "0\n";
 
 /** A batch as the loop of `pipeCommand` reads it: the number of lines, and the lines. */
-export const batchOf = (bytes: Uint8Array): string => {
+export const encodeBatch = (bytes: Uint8Array): string => {
   const lines: string[] = [];
   for (let at = 0; at < bytes.byteLength; at += LINE_BYTES) {
     lines.push(Buffer.from(bytes.subarray(at, at + LINE_BYTES)).toString("base64"));

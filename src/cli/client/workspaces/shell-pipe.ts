@@ -3,10 +3,10 @@
 import { pause } from "#base/retry.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { type Streams, streamsOf } from "../../streams.ts";
+import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { BATCH_BYTES, batchOf, INPUT_END, MarkReader, marksOf, pipeCommand } from "./shell-command.ts";
+import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, pipeCommand } from "./shell-command.ts";
 import { closedWords, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
 
@@ -21,8 +21,8 @@ export const pipeThrough = async (
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   place: Place,
 ): Promise<number> => {
-  const streams = streamsOf(input);
-  const marks = marksOf(place.id);
+  const streams = getStreams(input);
+  const marks = parseMarks(place.id);
   const reader = new MarkReader(marks);
   // Wide, so that programs break no lines.
   const query = { ...place.query, width: "500", height: "50", command: pipeCommand(place.command, marks) };
@@ -88,7 +88,7 @@ class Feed {
         while (this.#waiting >= WINDOW && !this.#isOver) await this.#room();
         if (this.#isOver) return;
         this.#waiting += 1;
-        this.#send(batchOf(chunk.subarray(at, at + BATCH_BYTES)));
+        this.#send(encodeBatch(chunk.subarray(at, at + BATCH_BYTES)));
       }
     }
   }

@@ -3,10 +3,10 @@
 import { pause } from "#base/retry.ts";
 import { ApiError, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { MarkReader, marksOf, terminalCommand } from "./shell-command.ts";
+import { MarkReader, parseMarks, terminalCommand } from "./shell-command.ts";
 import { EscapeKeys } from "./shell-keys.ts";
 import { closedWords, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
@@ -22,7 +22,7 @@ type End = { exit: number } | { left: true } | { closed: { code: number; reason:
 
 /** Answers the exit code of what ran there, 0 when the person has left it running. */
 export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Promise<number> => {
-  const streams = streamsOf(input);
+  const streams = getStreams(input);
   const { printError, clock } = input;
   const desk = new Desk(input, place);
   let end: End;
@@ -76,14 +76,14 @@ class Desk {
     const { height, width } = this.#size();
     // In a container its own login shell is best known to the daemon.
     const bare = container !== undefined && command === undefined;
-    const run = bare ? "" : terminalCommand(command, marksOf(id));
+    const run = bare ? "" : terminalCommand(command, parseMarks(id));
     return terminalPath(this.#place, { ...query, command: run, height: String(height), width: String(width) });
   }
 
   /** Passes keys on until the person leaves or the terminal is gone. */
   async type(): Promise<void> {
     const decoder = new TextDecoder();
-    this.#typing = streamsOf(this.#input).input()[Symbol.asyncIterator]();
+    this.#typing = getStreams(this.#input).input()[Symbol.asyncIterator]();
     for (;;) {
       const { value, done } = await this.#typing.next();
       if (done || this.#isOver) break;
@@ -130,8 +130,8 @@ class Desk {
   }
 
   async #show(socket: ClientSocket): Promise<End> {
-    const streams = streamsOf(this.#input);
-    const reader = new MarkReader(marksOf(this.#place.id));
+    const streams = getStreams(this.#input);
+    const reader = new MarkReader(parseMarks(this.#place.id));
     for await (const message of socket) {
       if (typeof message === "string") continue;
       const { output, exit } = reader.read(message);
@@ -143,6 +143,6 @@ class Desk {
   }
 
   #size(): { height: number; width: number } {
-    return streamsOf(this.#input).size() ?? { height: 24, width: 80 };
+    return getStreams(this.#input).size() ?? { height: 24, width: 80 };
   }
 }

@@ -7,7 +7,7 @@ import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { streamsOf } from "../../streams.ts";
+import { getStreams } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { startedAgent } from "./agent.ts";
@@ -26,10 +26,10 @@ export const run: RunVerb = async (input) => {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
     throw usageError("--reconnect", "expected a terminal's id");
   if (given.behind?.length === 0) throw usageError("--", "expected a command behind it");
-  const { inputIsTerminal, outputIsTerminal } = streamsOf(input);
+  const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
     const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
-    const place = await placeOf(input, remote, name, id.toLowerCase(), given);
+    const place = await openPlace(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {
       throw new VerbFailure("--reconnect needs a terminal: what was printed already would come again");
@@ -39,7 +39,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Starts the workspace when it is stopped, and waits for its agent. */
-const placeOf = async (
+const openPlace = async (
   input: VerbInput,
   remote: Remote,
   name: string,

@@ -4,8 +4,8 @@ import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, appLink, type Shown, workspaceAsked } from "./find.ts";
-import { statusOf } from "./list.ts";
+import { appLink, listAgents, type Shown, workspaceAsked } from "./find.ts";
+import { formatStatus } from "./list.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
@@ -27,7 +27,7 @@ const described = (workspace: Workspace, shown: Shown, now: number): string => {
   const rows: [string, string | undefined][] = [
     ["Workspace", `${owner_name}/${name}`],
     ["Template", workspace.outdated ? `${version} (outdated: start it with --update)` : version],
-    ["Status", `${statusOf(workspace)} (build ${build.build_number}, ${build.reason})`],
+    ["Status", `${formatStatus(workspace)} (build ${build.build_number}, ${build.reason})`],
     ["Problem", build.job.error],
     ["Stops", build.deadline && relative(build.deadline, now)],
     ["Starts", workspace.next_start_at && relative(workspace.next_start_at, now)],
@@ -35,7 +35,7 @@ const described = (workspace: Workspace, shown: Shown, now: number): string => {
     ["Last used", relative(workspace.last_used_at, now)],
   ];
   const lines = rows.flatMap(([head, text]) => (text ? [`${head.padEnd(10)}  ${plain(text)}`] : []));
-  for (const agent of agentsOf(workspace)) {
+  for (const agent of listAgents(workspace)) {
     lines.push("", `Agent ${plain(agent.name)}  ${agent.status}, ${agent.lifecycle_state}`);
     for (const app of agent.apps) {
       lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(appLink(workspace, agent, app, shown))}`);

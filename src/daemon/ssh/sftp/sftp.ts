@@ -16,7 +16,7 @@ export const serveSftp = async (channel: ssh2.ServerChannel, place: Place): Prom
   channel.on("error", () => {});
   let code = 0;
   try {
-    for await (const chunk of chunksOf(channel)) {
+    for await (const chunk of readChunks(channel)) {
       for (const packet of reader.push(chunk)) {
         const fields = new Fields(packet);
         const type = fields.byte();
@@ -43,7 +43,7 @@ const version = (): Buffer =>
   );
 
 /** The client's end is not ours: how the session went is still to be said. */
-const chunksOf = (channel: ssh2.ServerChannel): AsyncIterable<Buffer> => channel.iterator({ destroyOnReturn: false });
+const readChunks = (channel: ssh2.ServerChannel): AsyncIterable<Buffer> => channel.iterator({ destroyOnReturn: false });
 
 const drained = (channel: ssh2.ServerChannel): Promise<void> =>
   new Promise((resolve) => {

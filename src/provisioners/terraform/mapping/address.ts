@@ -4,20 +4,20 @@
 const INDEX = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
 
 /** The address as the graph writes it: every index removed, wherever it is. */
-export const labelOf = (address: string): string => address.replace(INDEX, "");
+export const toLabel = (address: string): string => address.replace(INDEX, "");
 
 /** `module.a[0]`; empty for the root module. */
-export const moduleOf = (address: string): string => {
-  const parts = partsOf(address);
+export const getModule = (address: string): string => {
+  const parts = splitAddress(address);
   const end = parts.findIndex((part, i) => i % 2 === 0 && part !== "module");
   return parts.slice(0, Math.max(0, end)).join(".");
 };
 
 /** The index of the resource itself, as written: `[0]`, `["k"]` or empty. */
-export const indexOf = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]$/.exec(address)?.[0] ?? "";
+export const getIndex = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]$/.exec(address)?.[0] ?? "";
 
 /** Between dots; those inside an index do not count. */
-const partsOf = (address: string): string[] => {
+const splitAddress = (address: string): string[] => {
   const parts: string[] = [];
   let part = "";
   for (const [piece] of address.matchAll(/\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]|\.|[^.[]+/g)) {

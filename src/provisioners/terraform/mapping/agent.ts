@@ -1,6 +1,6 @@
 // One coder_agent with all that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
-import { appOf, envOf, scriptOf } from "./belongings.ts";
+import { collectEnv, toApp, toScript } from "./belongings.ts";
 import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 
@@ -29,7 +29,7 @@ export type Belongings = {
 };
 
 /** The agent as it is when it runs on `machine`. Throws MappingError for a name or variable that cannot be. */
-export const agentOf = (agent: Instance, machine: Instance, belongings: Belongings): MappedAgent => {
+export const toAgent = (agent: Instance, machine: Instance, belongings: Belongings): MappedAgent => {
   const { values } = agent;
   const auth = text(values.auth) || "token";
   return {
@@ -43,7 +43,7 @@ export const agentOf = (agent: Instance, machine: Instance, belongings: Belongin
         ? ""
         : text(belongings.instance?.values.instance_id) || text(machine.values[INSTANCE_IDS[machine.type] ?? ""]),
     token: auth === "token" ? text(values.token) || undefined : "",
-    env: envOf(belongings.env, texts(values.env)),
+    env: collectEnv(belongings.env, texts(values.env)),
     display_apps: displayApps(values.display_apps),
     connection_timeout: number(values.connection_timeout, CONNECTION_TIMEOUT),
     troubleshooting_url: text(values.troubleshooting_url),
@@ -58,9 +58,9 @@ export const agentOf = (agent: Instance, machine: Instance, belongings: Belongin
       timeout: number(one.timeout),
       order: number(one.order),
     })),
-    monitors: monitorsOf(values.resources_monitoring),
-    scripts: [...ownScripts(values), ...belongings.scripts.map(scriptOf)],
-    apps: belongings.apps.map(appOf),
+    monitors: toMonitors(values.resources_monitoring),
+    scripts: [...ownScripts(values), ...belongings.scripts.map(toScript)],
+    apps: belongings.apps.map(toApp),
     devcontainers: belongings.devcontainers.map((one) => ({
       name: one.name,
       workspace_folder: text(one.values.workspace_folder),
@@ -85,7 +85,7 @@ const displayApps = (value: unknown): string[] => {
   });
 };
 
-const monitorsOf = (value: unknown): Monitors => {
+const toMonitors = (value: unknown): Monitors => {
   const [given] = blocks(value);
   const [memory] = blocks(given?.memory);
   return {

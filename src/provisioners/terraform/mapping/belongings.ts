@@ -2,7 +2,7 @@
 import { blocks, flag, type Instance, number, text } from "./document.ts";
 import { type MappedApp, type MappedScript, MappingError } from "./mapped.ts";
 
-export const appOf = ({ values }: Instance): MappedApp => {
+export const toApp = ({ values }: Instance): MappedApp => {
   const slug = text(values.slug);
   if (!/^[a-z0-9](?:-?[a-z0-9])*$/.test(slug))
     throw new MappingError(`The app ${slug} has a slug that cannot be: small letters, digits and single hyphens.`);
@@ -28,7 +28,7 @@ export const appOf = ({ values }: Instance): MappedApp => {
   };
 };
 
-export const scriptOf = ({ values }: Instance): MappedScript => ({
+export const toScript = ({ values }: Instance): MappedScript => ({
   display_name: text(values.display_name),
   icon: text(values.icon),
   script: text(values.script),
@@ -41,7 +41,10 @@ export const scriptOf = ({ values }: Instance): MappedScript => ({
 });
 
 /** The variables of coder_env in the order of their addresses, and the agent's own over all. Throws MappingError. */
-export const envOf = (given: readonly Instance[], own: Readonly<Record<string, string>>): Record<string, string> => {
+export const collectEnv = (
+  given: readonly Instance[],
+  own: Readonly<Record<string, string>>,
+): Record<string, string> => {
   const env = new Map<string, string>();
   for (const { values, address } of given) {
     const name = text(values.name);

@@ -2,7 +2,7 @@
 import { instancesOfPlan, instancesOfState, type PlanDocument, type StateDocument } from "./document.ts";
 import { Graph } from "./graph.ts";
 import type { MappedParameter, MappedPreset } from "./mapped.ts";
-import { accountsOf, parametersOf, presetsOf, tagsOf } from "./questions.ts";
+import { toAccounts, toParameters, toPresets, toTags } from "./questions.ts";
 import { type MappedResources, mapResources } from "./resources.ts";
 
 export type MappedPlan = MappedResources & {
@@ -20,10 +20,10 @@ export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
   const graph = new Graph(dot);
   return {
     ...mapResources(instances, graph),
-    parameters: parametersOf(instances),
-    presets: presetsOf(instances),
-    external_auth: accountsOf(instances),
-    tags: tagsOf(instances),
+    parameters: toParameters(instances),
+    presets: toPresets(instances),
+    external_auth: toAccounts(instances),
+    tags: toTags(instances),
     has_ai_task: instances.some(({ mode, type }) => mode === "managed" && type === "coder_ai_task"),
     has_external_agent: graph.has((label) => /(?:^|\.)coder_external_agent\.[^.]+$/.test(label)),
   };

@@ -1,6 +1,6 @@
 // Which agent something belongs to, and which resource an agent or metadata hangs on (facts/terraform 3.4 to 3.6, 3.14). The graph
 // knows labels only; among the instances of a label the one of the same module instance and index is taken, else the first. Pure.
-import { indexOf, labelOf, moduleOf } from "./address.ts";
+import { getIndex, getModule, toLabel } from "./address.ts";
 import { type Instance, text } from "./document.ts";
 import type { Graph } from "./graph.ts";
 
@@ -13,14 +13,14 @@ export class Places {
     this.#graph = graph;
     this.#byLabel = Map.groupBy(
       instances.filter(({ mode }) => mode === "managed"),
-      ({ address }) => labelOf(address),
+      ({ address }) => toLabel(address),
     );
   }
 
   /** What an agent runs on; undefined for one without a machine, which is left out. */
   machineOf(agent: Instance): Instance | undefined {
     return this.#instance(
-      this.#graph.nearestUser(labelOf(agent.address), (label) => this.#isA(label, mayCarryAgents)),
+      this.#graph.nearestUser(toLabel(agent.address), (label) => this.#isA(label, mayCarryAgents)),
       agent,
     );
   }
@@ -30,7 +30,7 @@ export class Places {
    * there each is about one that no other is about yet.
    */
   subjectOf(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
-    const label = this.#graph.nearestNeeded(labelOf(metadata.address), (one) =>
+    const label = this.#graph.nearestNeeded(toLabel(metadata.address), (one) =>
       this.#isA(one, (type) => !type.startsWith("coder_")),
     );
     const named = text(metadata.values.resource_id);
@@ -54,15 +54,15 @@ export class Places {
       }
     }
     const owners = one.type === "coder_devcontainer" ? ["coder_agent"] : ["coder_agent", "coder_devcontainer"];
-    const label = this.#graph.nearestNeeded(labelOf(one.address), (found) =>
+    const label = this.#graph.nearestNeeded(toLabel(one.address), (found) =>
       this.#isA(found, (type) => owners.includes(type)),
     );
     return this.#instance(label, one);
   }
 
   /** The instances of a label by their module: looked for once, because there may be thousands. */
-  #modulesOf(found: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
-    const known = this.#byModule.get(found) ?? Map.groupBy(found, ({ address }) => moduleOf(address));
+  #groupByModule(found: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
+    const known = this.#byModule.get(found) ?? Map.groupBy(found, ({ address }) => getModule(address));
     this.#byModule.set(found, known);
     return known;
   }
@@ -74,9 +74,9 @@ export class Places {
 
   #instance(label: string | undefined, beside: Instance): Instance | undefined {
     const found = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
-    const near = this.#modulesOf(found).get(moduleOf(beside.address)) ?? found;
-    const index = indexOf(beside.address);
-    return near.find(({ address }) => indexOf(address) === index) ?? near[0];
+    const near = this.#groupByModule(found).get(getModule(beside.address)) ?? found;
+    const index = getIndex(beside.address);
+    return near.find(({ address }) => getIndex(address) === index) ?? near[0];
   }
 }
 

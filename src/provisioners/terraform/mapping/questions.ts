@@ -2,12 +2,12 @@
 import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
-const dataOf = (instances: readonly Instance[], type: string): Instance[] =>
+const selectData = (instances: readonly Instance[], type: string): Instance[] =>
   instances.filter((one) => one.mode === "data" && one.type === type);
 
 /** In the order in which they are asked. Throws MappingError when two have one name. */
-export const parametersOf = (instances: readonly Instance[]): MappedParameter[] => {
-  const parameters = dataOf(instances, "coder_parameter").map(parameterOf);
+export const toParameters = (instances: readonly Instance[]): MappedParameter[] => {
+  const parameters = selectData(instances, "coder_parameter").map(toParameter);
   const names = parameters.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new MappingError(`There are two parameters named ${twice}.`);
@@ -16,7 +16,7 @@ export const parametersOf = (instances: readonly Instance[]): MappedParameter[] 
   return parameters.sort((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1));
 };
 
-const parameterOf = ({ values, address }: Instance): MappedParameter => {
+const toParameter = ({ values, address }: Instance): MappedParameter => {
   const [rule] = blocks(values.validation);
   return {
     name: text(values.name),
@@ -24,7 +24,7 @@ const parameterOf = ({ values, address }: Instance): MappedParameter => {
     description: text(values.description),
     type: text(values.type) || "string",
     form_type: text(values.form_type),
-    styling: stylingOf(text(values.styling)),
+    styling: parseStyling(text(values.styling)),
     mutable: flag(values.mutable),
     default_value: text(values.default),
     required: !flag(values.optional),
@@ -39,8 +39,8 @@ const parameterOf = ({ values, address }: Instance): MappedParameter => {
     })),
     validation: {
       regex: text(rule?.regex),
-      min: limitOf(rule, "min"),
-      max: limitOf(rule, "max"),
+      min: readLimit(rule, "min"),
+      max: readLimit(rule, "max"),
       monotonic: text(rule?.monotonic),
       error: text(rule?.error),
     },
@@ -50,12 +50,12 @@ const parameterOf = ({ values, address }: Instance): MappedParameter => {
   };
 };
 
-const limitOf = (rule: Values | undefined, key: "min" | "max"): number | null =>
+const readLimit = (rule: Values | undefined, key: "min" | "max"): number | null =>
   rule === undefined || rule[`${key}_disabled`] !== false || typeof rule[key] !== "number"
     ? null
     : (rule[key] as number);
 
-const stylingOf = (json: string): Record<string, unknown> => {
+const parseStyling = (json: string): Record<string, unknown> => {
   try {
     const value: unknown = JSON.parse(json || "{}");
     return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -66,8 +66,8 @@ const stylingOf = (json: string): Record<string, unknown> => {
   }
 };
 
-export const presetsOf = (instances: readonly Instance[]): MappedPreset[] => {
-  const presets = dataOf(instances, "coder_workspace_preset").map(({ values }) => {
+export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
+  const presets = selectData(instances, "coder_workspace_preset").map(({ values }) => {
     const [prebuilds] = blocks(values.prebuilds);
     const [expiry] = blocks(prebuilds?.expiration_policy);
     const [scheduling] = blocks(prebuilds?.scheduling);
@@ -96,8 +96,8 @@ export const presetsOf = (instances: readonly Instance[]): MappedPreset[] => {
 };
 
 /** Accounts that whoever uses the template links; old templates call it coder_git_auth. */
-export const accountsOf = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
-  const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => dataOf(instances, type));
+export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
+  const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();
   for (const { values } of found) {
     const id = text(values.id);
@@ -107,5 +107,5 @@ export const accountsOf = (instances: readonly Instance[]): { id: string; option
 };
 
 /** What a worker must have, as the template itself says for these values. */
-export const tagsOf = (instances: readonly Instance[]): Record<string, string> =>
-  Object.assign({}, ...dataOf(instances, "coder_workspace_tags").map(({ values }) => texts(values.tags)));
+export const toTags = (instances: readonly Instance[]): Record<string, string> =>
+  Object.assign({}, ...selectData(instances, "coder_workspace_tags").map(({ values }) => texts(values.tags)));

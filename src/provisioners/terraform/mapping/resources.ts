@@ -1,6 +1,6 @@
 // The resources of a workspace with their agents, from the instances of a plan or state and the graph (facts/terraform 3.1 to 3.15). Pure.
-import { moduleOf } from "./address.ts";
-import { agentOf, type Belongings } from "./agent.ts";
+import { getModule } from "./address.ts";
+import { type Belongings, toAgent } from "./agent.ts";
 import { blocks, flag, type Instance, number, text } from "./document.ts";
 import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
@@ -36,7 +36,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
     const machine = places.machineOf(agent);
     if (!machine) continue;
     const list = agents.get(machine.address) ?? [];
-    agents.set(machine.address, [...list, agentOf(agent, machine, belongings(agent))]);
+    agents.set(machine.address, [...list, toAgent(agent, machine, belongings(agent))]);
   }
   const shown = [...agents.values()].flat();
   once(
@@ -57,7 +57,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   return {
     resources: managed
       .filter(({ type }) => !PARTS.has(type))
-      .map((one) => resourceOf(one, metadata.get(one.address), agents.get(one.address) ?? [])),
+      .map((one) => toResource(one, metadata.get(one.address), agents.get(one.address) ?? [])),
     daily_cost: ofType("coder_metadata").reduce((sum, { values }) => sum + number(values.daily_cost), 0),
     warnings,
   };
@@ -91,10 +91,10 @@ const sortOut = (
   };
 };
 
-const resourceOf = (one: Instance, metadata: Instance | undefined, agents: readonly MappedAgent[]): MappedResource => ({
+const toResource = (one: Instance, metadata: Instance | undefined, agents: readonly MappedAgent[]): MappedResource => ({
   type: one.type,
   name: one.name,
-  module_path: moduleOf(one.address),
+  module_path: getModule(one.address),
   hide: flag(metadata?.values.hide),
   icon: text(metadata?.values.icon),
   daily_cost: number(metadata?.values.daily_cost),

@@ -55,7 +55,7 @@ const SECRET =
   /password|login|passkey|second-factor|factors|confirm|\/first$|invitations\/(look|accept)|\/try\/complete/;
 
 /** Where a call goes: the path with its parameters and the query, below /api/v2. */
-export const addressOf = (
+export const toAddress = (
   route: string,
   { path, query }: { path?: Readonly<Record<string, string | number>>; query?: Query["query"] } = {},
 ): string => {
@@ -75,7 +75,7 @@ export const call = async <R extends Route>(
 ): Promise<AnswerOf<CallOf<R>>> => {
   const { path, query, body } = (input ?? {}) as Query & { path?: Record<string, string>; body?: unknown };
   const method = route.slice(0, route.indexOf(" "));
-  const address = addressOf(route, { path, query });
+  const address = toAddress(route, { path, query });
   if (!SECRET.test(address)) {
     const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body: withoutSecrets(body) }) };
     lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
@@ -128,4 +128,4 @@ export const toSignIn = (): void => {
 };
 
 /** What went wrong, in words for people. */
-export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));

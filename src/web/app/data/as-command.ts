@@ -9,7 +9,7 @@ export const quoted = (text: string): string =>
 const withVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
 
 /** `origin` is the server's address. */
-export const curlOf = ({ method, path, body }: Sent, origin: string): string => {
+export const toCurl = ({ method, path, body }: Sent, origin: string): string => {
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);
   if (body !== undefined)

@@ -1,7 +1,7 @@
 // Calls of the pages as lines of our own command line, where it has a verb that does the same. Pure, but for names that are known.
 
 import { quoted } from "./as-command.ts";
-import { knownOf, nameOf } from "./names.ts";
+import { findKnown, getName } from "./names.ts";
 import type { Route, Sent } from "./sent.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -15,11 +15,11 @@ const flag = (name: string, value: unknown): string =>
 const flags = (name: string, values: unknown): string =>
   Array.isArray(values) ? values.map((one) => flag(name, one)).join(" ") : "";
 const id = (path: string, at = 2): string => decodeURIComponent(path.split("?")[0]?.split("/")[at] ?? "");
-const named = (path: string, at = 2): string => quoted(nameOf(id(path, at)));
+const named = (path: string, at = 2): string => quoted(getName(id(path, at)));
 const search = (path: string): string => word(new URLSearchParams(path.split("?")[1]).get("q") ?? "");
 
 const inOrganization = (name: string | undefined): string => (name === "default" ? "" : flag("organization", name));
-const group = (path: string): readonly string[] => [named(path), inOrganization(knownOf(id(path))?.organization)];
+const group = (path: string): readonly string[] => [named(path), inOrganization(findKnown(id(path))?.organization)];
 const groupFlags = ({ display_name, avatar_url, quota_allowance }: Body): string[] => [
   flag("display-name", display_name),
   flag("avatar-url", avatar_url),
@@ -46,7 +46,7 @@ const hasOnly = (body: Body, ...names: readonly string[]): boolean =>
 /** Access that is given or taken: `roles` by id of users or groups. */
 const access = (kind: string, roles: unknown): string[] =>
   Object.entries((roles ?? {}) as Record<string, string>).map(([one, role]) => {
-    const who = nameOf(one);
+    const who = getName(one);
     return role === "" ? flag(`remove-${kind}`, who) : flag(kind, role === "admin" ? `${who}:admin` : who);
   });
 const sharing = (path: string, { user_roles, group_roles }: Body): string | undefined => {
@@ -54,8 +54,8 @@ const sharing = (path: string, { user_roles, group_roles }: Body): string | unde
   const [, role] = [...(user ?? []), ...(of ?? [])][0] ?? [];
   if (role === undefined) return undefined;
   const who = [
-    ...(user ?? []).map(([one]) => flag("user", nameOf(one))),
-    ...(of ?? []).map(([one]) => flag("group", nameOf(one))),
+    ...(user ?? []).map(([one]) => flag("user", getName(one))),
+    ...(of ?? []).map(([one]) => flag("group", getName(one))),
   ];
   return line(`share ${role === "" ? "remove" : "add"}`, named(path), ...who, flag("role", role));
 };
@@ -117,7 +117,7 @@ const template = (body: Body): string[] => [
 const port = (path: string, { agent_name, port, share_level = "owner", protocol }: Body): string =>
   line(
     "share port",
-    quoted(`${nameOf(id(path))}.${agent_name}`),
+    quoted(`${getName(id(path))}.${agent_name}`),
     String(port),
     flag("to", share_level),
     protocol === "https" && "--https",
@@ -129,8 +129,8 @@ const quietHours = (schedule: string): string | undefined => {
   return hour === "" ? undefined : line("schedule quiet", `${hour}:${minute.padStart(2, "0")}`, word(zone));
 };
 const ofVersion = (verb: string, path: string): string | undefined => {
-  const { name, template } = knownOf(id(path)) ?? {};
-  return name && template ? line(`templates ${verb}`, quoted(nameOf(template)), quoted(name)) : undefined;
+  const { name, template } = findKnown(id(path)) ?? {};
+  return name && template ? line(`templates ${verb}`, quoted(getName(template)), quoted(name)) : undefined;
 };
 
 const LINES: Partial<Record<Route, Line>> = {
@@ -148,7 +148,12 @@ const LINES: Partial<Record<Route, Line>> = {
   "POST /workspaces/:workspace/restart": ({ path, body }) =>
     line("workspaces restart", named(path), Boolean(body.template_version_id) && "--update", ...parameters(body)),
   "POST /users/:user/workspaces": ({ body }) =>
-    line("workspaces create", word(body.name), flag("template", nameOf(String(body.template_id))), ...parameters(body)),
+    line(
+      "workspaces create",
+      word(body.name),
+      flag("template", getName(String(body.template_id))),
+      ...parameters(body),
+    ),
   "PUT /workspaces/:workspace/favorite": ({ path }) => line("workspaces favorite", named(path)),
   "DELETE /workspaces/:workspace/favorite": ({ path }) => line("workspaces unfavorite", named(path)),
   "PUT /workspaces/:workspace/ttl": ({ path, body }) =>
@@ -199,7 +204,7 @@ const LINES: Partial<Record<Route, Line>> = {
   "DELETE /templates/:template": ({ path }) => line("templates delete", named(path), "--yes"),
   "GET /templates/:template/versions": ({ path }) => line("templates versions", named(path)),
   "PATCH /templates/:template/versions": ({ path, body }) =>
-    line("templates promote", named(path), quoted(nameOf(String(body.id)))),
+    line("templates promote", named(path), quoted(getName(String(body.id)))),
   "POST /templateversions/:templateversion/archive": ({ path }) => ofVersion("archive", path),
   "POST /templateversions/:templateversion/unarchive": ({ path }) => ofVersion("unarchive", path),
   "GET /templates/:template/acl": ({ path }) => line("templates access", named(path)),
@@ -210,7 +215,7 @@ const LINES: Partial<Record<Route, Line>> = {
     const text = wordsIn(body.content);
     const isWhole = hasOnly(body, "organization_id", "content", "client_type", "workspace_id", "permission_mode");
     const mode = body.permission_mode === undefined ? "" : flag("mode", String(body.permission_mode));
-    const workspace = body.workspace_id === undefined ? "" : flag("workspace", nameOf(String(body.workspace_id)));
+    const workspace = body.workspace_id === undefined ? "" : flag("workspace", getName(String(body.workspace_id)));
     return text === undefined || !isWhole ? undefined : saying("chat new", text, workspace, mode);
   },
   "POST /chats/:chat/messages": ({ path, body }) => {
@@ -226,25 +231,25 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /tasks": () => line("tasks list"),
   "POST /tasks/:user": ({ body }) => {
     const { input, template_id, template_version_id, template_version_preset_id: preset, name } = body;
-    const template = template_id ?? knownOf(String(template_version_id))?.template;
+    const template = template_id ?? findKnown(String(template_version_id))?.template;
     if (template === undefined) return undefined;
-    const which = [flag("template", nameOf(String(template))), preset ? flag("preset", nameOf(String(preset))) : ""];
+    const which = [flag("template", getName(String(template))), preset ? flag("preset", getName(String(preset))) : ""];
     return saying("tasks create", String(input), ...which, flag("name", name));
   },
   "POST /tasks/:user/:task/pause": ({ path }) => line("tasks pause", named(path, 3)),
   "POST /tasks/:user/:task/resume": ({ path }) => line("tasks resume", named(path, 3)),
   "DELETE /tasks/:user/:task": ({ path }) => line("tasks delete", named(path, 3), "--yes"),
-  "GET /organizations/:organization/groups": ({ path }) => line("groups list", inOrganization(nameOf(id(path)))),
+  "GET /organizations/:organization/groups": ({ path }) => line("groups list", inOrganization(getName(id(path)))),
   "POST /organizations/:organization/groups": ({ path, body }) =>
-    line("groups create", word(body.name), ...groupFlags(body), inOrganization(nameOf(id(path)))),
+    line("groups create", word(body.name), ...groupFlags(body), inOrganization(getName(id(path)))),
   "PATCH /groups/:group": ({ path, body }) =>
     body.add_users === undefined && body.remove_users === undefined
       ? line("groups edit", ...group(path), flag("name", body.name), ...groupFlags(body))
       : line(
           "groups members",
           ...group(path),
-          flags("add", ((body.add_users ?? []) as string[]).map(nameOf)),
-          flags("remove", ((body.remove_users ?? []) as string[]).map(nameOf)),
+          flags("add", ((body.add_users ?? []) as string[]).map(getName)),
+          flags("remove", ((body.remove_users ?? []) as string[]).map(getName)),
         ),
   "DELETE /groups/:group": ({ path }) => line("groups delete", ...group(path), "--yes"),
   "GET /connectionlog": ({ path }) => line("connections list", search(path)),
@@ -262,5 +267,5 @@ const LINES: Partial<Record<Route, Line>> = {
 };
 
 /** Undefined where the command line has no verb that does the same. */
-export const cliOf = ({ route, path, body }: Sent): string | undefined =>
+export const toCliLine = ({ route, path, body }: Sent): string | undefined =>
   LINES[route]?.({ path, body: (body ?? {}) as Body });

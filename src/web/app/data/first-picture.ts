@@ -1,7 +1,7 @@
 // The moment when the page has shown its first picture: what nobody sees in it waits for that, so that it comes sooner.
 
 /** In a window that nobody sees no picture is made. */
-const LONGEST_MS = 1_000;
+const MAX_WAIT_MS = 1_000;
 
 let tell = (): void => {};
 
@@ -12,7 +12,7 @@ export const firstPicture = new Promise<void>((resolve) => {
 
 /** The page has been drawn. */
 export const drawn = (): void => {
-  setTimeout(tell, LONGEST_MS);
+  setTimeout(tell, MAX_WAIT_MS);
   // Behind the frame, not before it.
   requestAnimationFrame(() => setTimeout(tell));
 };

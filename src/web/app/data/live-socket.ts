@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { takeSocket } from "../../browser/early.ts";
 
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 15_000;
+const MAX_WAIT_MS = 15_000;
 /** The close code of what has ended. */
 const DONE = 1_000;
 /** The server pings each 15 s: after this much silence the connection is dead, whatever the browser thinks. */
@@ -194,7 +194,7 @@ export class LiveSocket {
   #again(): void {
     this.#socket = undefined;
     // Half of it at random, so that a thousand pages do not come back in the same moment.
-    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
+    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
     const wait = longest / 2 + (Math.random() * longest) / 2;
     this.#tries += 1;
     this.#since ??= Date.now();

@@ -20,13 +20,13 @@ const keepFont = (font: TerminalFont): void => {
 };
 
 /** Other programs keep themes of more kinds, such as dark for those who see no red. */
-const themeOf = (preference: string): Theme | undefined =>
+const toTheme = (preference: string): Theme | undefined =>
   preference === "" ? undefined : ((["light", "dark"] as const).find((one) => preference.startsWith(one)) ?? "system");
 
 /** Reads what one has chosen; what was never chosen stays as this browser has it. */
 export const readLooks = async (): Promise<void> => {
   const { theme_preference, terminal_font } = await call("GET /users/me/appearance");
-  const chosen = themeOf(theme_preference);
+  const chosen = toTheme(theme_preference);
   if (chosen && chosen !== theme.value) setTheme(chosen);
   keepFont(terminal_font);
 };

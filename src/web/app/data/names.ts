@@ -37,6 +37,6 @@ export const learnNames = (answer: unknown): void => {
 
 export const nameFor = (id: string, name: string): void => void known.set(id, { name });
 
-export const knownOf = (id: string): Known | undefined => known.get(id);
+export const findKnown = (id: string): Known | undefined => known.get(id);
 /** The name, else the id. */
-export const nameOf = (id: string): string => known.get(id)?.name || id;
+export const getName = (id: string): string => known.get(id)?.name || id;

@@ -12,7 +12,7 @@ export type Shown = { readonly workspace?: Workspace; readonly error?: unknown }
 type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } | { type: "error"; data: unknown };
 
 /** All agents of what runs, with those of containers. */
-export const agentsOf = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
+export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents);
 
 /** The workspace now and after each change; an error when there is none to see. */
@@ -55,7 +55,7 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
 };
 
 /** A workspace as a row of the live list has it, for as long as that has not come. */
-export const summaryOf = (workspace: Workspace): WorkspaceSummary => {
+export const toSummary = (workspace: Workspace): WorkspaceSummary => {
   const { latest_build: build, health, shared_with } = workspace;
   return {
     ...workspace,
@@ -72,6 +72,6 @@ export const summaryOf = (workspace: Workspace): WorkspaceSummary => {
     max_deadline: build.max_deadline,
     shared: shared_with.length > 0,
     healthy: health.healthy,
-    agents: agentsOf(workspace).map((agent) => ({ ...agent, healthy: agent.health.healthy })),
+    agents: listAgents(workspace).map((agent) => ({ ...agent, healthy: agent.health.healthy })),
   };
 };

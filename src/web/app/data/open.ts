@@ -1,6 +1,6 @@
 // Where the apps, ports and editors of a workspace are opened, and how. An editor gets a key of its own at the press; an external app gets one only
 // after a page asked for it.
-import { labelOf } from "#base/links/app-label.ts";
+import { formatLabel } from "#base/links/app-label.ts";
 import { type Editor, editorLink, gatewayLink } from "#base/links/editor-links.ts";
 import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -12,15 +12,15 @@ import { call } from "./api.ts";
 export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
 /** Where an app or a port (`8080`, `8080s`) is: at a host of its own where there are such (`host`: the wildcard), else below a path. */
-const addressOf = ({ workspace, agent }: Place, app: string, host: string): string => {
-  const label = labelOf({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
+const toAddress = ({ workspace, agent }: Place, app: string, host: string): string => {
+  const label = formatLabel({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
   if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
   return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
 };
 
 /** Where a port is; `host` is the wildcard of such hosts, empty for none. */
 export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string =>
-  addressOf(place, `${port}${isSecure ? "s" : ""}`, host);
+  toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in a page of its own, or by a program of this machine that is told the link. */
 export type Opening =
@@ -28,7 +28,7 @@ export type Opening =
   | { readonly way: "program"; readonly act: () => Promise<void> };
 
 /** Undefined for an app that wants a host of its own where there are none. */
-export const openingOf = (place: Place, app: App, host: string): Opening | undefined => {
+export const findOpening = (place: Place, app: App, host: string): Opening | undefined => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
@@ -43,7 +43,7 @@ export const openingOf = (place: Place, app: App, host: string): Opening | undef
     return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
   }
   if (app.subdomain && !host) return undefined;
-  return { way: page, href: addressOf(place, app.slug, host) };
+  return { way: page, href: toAddress(place, app.slug, host) };
 };
 
 const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
@@ -68,7 +68,7 @@ export const shows = ({ display_apps }: WorkspaceAgent, name: string): boolean =
 const LAST = "slipway.editor";
 
 /** Editors that open this agent, the one that was used last in front. */
-export const editorsOf = (place: Place): { readonly label: string; readonly act: () => Promise<void> }[] => {
+export const listEditors = (place: Place): { readonly label: string; readonly act: () => Promise<void> }[] => {
   const { agent } = place;
   const shown = Object.entries(SHOWN_BY).flatMap(([name, editors]) => (shows(agent, name) ? editors : []));
   const all: (Editor | "jetbrains")[] = [...shown, "jetbrains"];

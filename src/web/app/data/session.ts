@@ -5,7 +5,7 @@ import type { User } from "#schema/users/user.ts";
 import { cameValue } from "../../browser/early.ts";
 import { forgetInTab, forgetPerson, HINT, keepFor, keptOwner, OWNER } from "../../browser/kept.ts";
 import { say } from "../shell/toasts.tsx";
-import { call, onForbidden, Problem, toSignIn, wordsOf } from "./api.ts";
+import { call, formatError, onForbidden, Problem, toSignIn } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
 import { readShown } from "./resource.ts";
 import { onAccess } from "./workspaces.ts";
@@ -148,7 +148,7 @@ export const signOut = async (): Promise<void> => {
   await forgetPushed();
   const answer = await call("POST /users/logout").catch((error: unknown) => {
     if (!(error instanceof Problem && error.status === 401))
-      throw new Error(`You are still signed in. ${wordsOf(error)}`);
+      throw new Error(`You are still signed in. ${formatError(error)}`);
   });
   // Other tabs hear of this one: by now nobody is signed in.
   forgetPerson();

@@ -65,7 +65,7 @@ const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
 };
 
 /** The reason after the state: why it stopped, what an agent lacks. Empty when there is nothing to say. */
-export const whyOf = (workspace: Shown): string => {
+export const explainState = (workspace: Shown): string => {
   const { status, error, agents, reason } = workspace;
   if (error && (status === "failed" || status === "canceled")) return error;
   if (status === "stopped" || status === "stopping" || status === "starting") return REASONS[reason] ?? "";

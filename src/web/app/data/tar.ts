@@ -12,7 +12,7 @@ const PREFIX = 155;
 const text = new TextEncoder();
 
 /** Name and prefix of the header: a longer path is cut at a slash. Throws when it fits nowhere. */
-const partsOf = (path: string): [name: Uint8Array, prefix: Uint8Array] => {
+const splitPath = (path: string): [name: Uint8Array, prefix: Uint8Array] => {
   for (let at = 0; at !== -1; at = path.indexOf("/", at + 1)) {
     const [prefix, name] = at === 0 ? ["", path] : [path.slice(0, at), path.slice(at + 1)];
     const parts: [Uint8Array, Uint8Array] = [text.encode(name), text.encode(prefix)];
@@ -24,9 +24,9 @@ const partsOf = (path: string): [name: Uint8Array, prefix: Uint8Array] => {
 const octal = (value: number, length: number): Uint8Array =>
   text.encode(`${value.toString(8).padStart(length - 1, "0")}\0`);
 
-const headerOf = ({ path, bytes }: TarEntry): Uint8Array => {
+const toHeader = ({ path, bytes }: TarEntry): Uint8Array => {
   const header = new Uint8Array(BLOCK);
-  const [name, prefix] = partsOf(path);
+  const [name, prefix] = splitPath(path);
   header.set(name, 0);
   header.set(octal(0o644, 8), 100);
   header.set(octal(0, 8), 108);
@@ -43,10 +43,10 @@ const headerOf = ({ path, bytes }: TarEntry): Uint8Array => {
 };
 
 /** The same entries give the same bytes: times and owners are left out. */
-export const tarOf = (entries: readonly TarEntry[]): Blob => {
+export const makeTar = (entries: readonly TarEntry[]): Blob => {
   const parts: Uint8Array[] = [];
   for (const entry of [...entries].sort((a, b) => (a.path < b.path ? -1 : 1))) {
-    parts.push(headerOf(entry), entry.bytes, new Uint8Array((BLOCK - (entry.bytes.length % BLOCK)) % BLOCK));
+    parts.push(toHeader(entry), entry.bytes, new Uint8Array((BLOCK - (entry.bytes.length % BLOCK)) % BLOCK));
   }
   parts.push(new Uint8Array(2 * BLOCK));
   return new Blob(parts as Uint8Array<ArrayBuffer>[], { type: "application/x-tar" });

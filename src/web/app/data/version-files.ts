@@ -11,7 +11,7 @@ const LARGEST = 50_000_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-export const textOf = (bytes: Uint8Array): string | undefined => {
+export const decodeText = (bytes: Uint8Array): string | undefined => {
   if (bytes.subarray(0, 8_000).includes(0)) return undefined;
   try {
     return decoder.decode(bytes);
@@ -41,7 +41,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
   return new Map(
     paths.map((path) => {
       const bytes = entries[path] as Uint8Array;
-      return [path.replace(/^\.\//, ""), { bytes, text: textOf(bytes) }] as const;
+      return [path.replace(/^\.\//, ""), { bytes, text: decodeText(bytes) }] as const;
     }),
   );
 };
@@ -49,7 +49,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
 const CONTEXT = 3;
 
 /** A unified diff of all that differs, as git writes it; empty when nothing does. */
-export const diffOf = async (before: VersionFiles, after: VersionFiles): Promise<string> => {
+export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promise<string> => {
   const { structuredPatch } = await import("./text-diff.ts");
   const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
   return paths

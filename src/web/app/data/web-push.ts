@@ -9,7 +9,7 @@ export type Pushed = "on" | "off" | "denied" | "unknown" | "asleep";
 
 export const pushed = signal<Pushed>("unknown");
 
-const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
+const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 
 const tell = (one: PushSubscription): Promise<void> =>
@@ -34,7 +34,7 @@ export const turnPushOn = async (): Promise<void> => {
   }
   const { webpush_public_key } = await call("GET /buildinfo");
   const { pushManager } = await navigator.serviceWorker.ready;
-  const options = { userVisibleOnly: true, applicationServerKey: bytesOf(webpush_public_key) };
+  const options = { userVisibleOnly: true, applicationServerKey: decodeBase64Url(webpush_public_key) };
   const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
     // Subscribed once with the key of another server at this address.
     const old = await pushManager.getSubscription();

@@ -49,13 +49,13 @@ export const restart = async (target: Target): Promise<void> => {
 };
 
 const HOUR_MS = 3_600_000;
-const LEAST_MS = 31 * 60_000;
+const MIN_LEAD_MS = 31 * 60_000;
 
 /** One hour more than now, as far as the template lets it. */
 export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
   if (!target.deadline) return;
   const latest = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
-  const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + LEAST_MS);
+  const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + MIN_LEAD_MS);
   const deadline = new Date(Math.min(wanted, latest)).toISOString();
   await call("PUT /workspaces/:workspace/extend", { ...named(target), body: { deadline } });
   say(`${target.name} is kept longer`);

@@ -8,7 +8,7 @@ const COLOURS = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
 const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /** The pieces of one line. A carriage return begins the line anew, as progress bars want it. */
-export const piecesOf = (line: string): Piece[] => {
+export const parsePieces = (line: string): Piece[] => {
   const shown = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
   if (!/[\x00-\x1f\x7f]/.test(shown)) return [{ text: shown, class: "" }];
@@ -41,6 +41,6 @@ export const piecesOf = (line: string): Piece[] => {
 
 /** The text alone. */
 export const plainText = (line: string): string =>
-  piecesOf(line)
+  parsePieces(line)
     .map(({ text }) => text)
     .join("");

@@ -2,8 +2,8 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { lastCalls } from "../data/api.ts";
-import { curlOf } from "../data/as-command.ts";
-import type { cliOf } from "../data/cli-lines.ts";
+import { toCurl } from "../data/as-command.ts";
+import type { toCliLine } from "../data/cli-lines.ts";
 import { failed, say } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -40,14 +40,14 @@ export const copy = async (text: string): Promise<void> => {
 
 const Commands = () => {
   const kind = useSignal<"cli" | "curl">("cli");
-  const cli = useSignal<typeof cliOf | undefined>(undefined);
+  const cli = useSignal<typeof toCliLine | undefined>(undefined);
   useEffect(() => {
     void import("../data/cli-lines.ts").then((loaded) => {
-      cli.value = loaded.cliOf;
+      cli.value = loaded.toCliLine;
     }, failed);
   }, []);
   const lines = lastCalls.value.toReversed().flatMap((sent) => {
-    const text = kind.value === "curl" ? curlOf(sent, location.origin) : cli.value?.(sent);
+    const text = kind.value === "curl" ? toCurl(sent, location.origin) : cli.value?.(sent);
     return text ? [text] : [];
   });
   const seen = [...new Set(lines)].slice(0, 6);

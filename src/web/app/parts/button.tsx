@@ -17,7 +17,7 @@ type Look = {
   readonly keys?: string;
 };
 
-export const classOf = ({ look, small, class: more }: Look, isIcon = false): string =>
+export const toClass = ({ look, small, class: more }: Look, isIcon = false): string =>
   ["btn", look, small && "sm", isIcon && "icon", more].filter(Boolean).join(" ");
 
 /** As the attribute wants them. */
@@ -62,7 +62,7 @@ export const Button = ({
   };
   return (
     <button
-      class={classOf(look)}
+      class={toClass(look)}
       type={type}
       form={form}
       disabled={disabled}
@@ -107,7 +107,7 @@ export const IconButton = ({
   };
   return (
     <button
-      class={classOf({ look: "ghost", ...look }, true)}
+      class={toClass({ look: "ghost", ...look }, true)}
       type="button"
       aria-label={label}
       title={label}
@@ -131,7 +131,7 @@ export const ButtonLink = ({
   ...look
 }: Look & { href: string; newTab?: boolean; label?: string; children: ComponentChildren }) => (
   <a
-    class={classOf(look)}
+    class={toClass(look)}
     href={href}
     aria-label={label}
     aria-keyshortcuts={shortcut(keys)}

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { Problem, wordsOf } from "../data/api.ts";
+import { formatError, Problem } from "../data/api.ts";
 import { say } from "../shell/toasts.tsx";
 import { Button } from "./button.tsx";
 import { textInto } from "./handlers.ts";
@@ -125,7 +125,7 @@ const Asked = ({ asked }: { asked: Question }) => {
       if (isGone(error)) {
         close();
         sayGone(asked.typed ?? "It");
-      } else problem.current.value = wordsOf(error);
+      } else problem.current.value = formatError(error);
     } finally {
       isActing.current = false;
     }

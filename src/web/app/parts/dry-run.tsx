@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
-import { call, wordsOf } from "../data/api.ts";
+import { call, formatError } from "../data/api.ts";
 import { LogFeed } from "../data/logs.ts";
 import { Icon } from "./icon.tsx";
 import { LogView } from "./log-view.tsx";
@@ -23,7 +23,7 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
   useEffect(() => {
     let isOver = false;
     const failed = (error: unknown): void => {
-      if (!isOver) problem.value = wordsOf(error);
+      if (!isOver) problem.value = formatError(error);
     };
     const finish = async (job: string): Promise<void> => {
       const path = { templateversion: version_id, job };

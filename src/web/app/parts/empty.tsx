@@ -1,6 +1,6 @@
 // What stands where nothing is: what is missing, what the thing is, the next step. The same for what went wrong.
 import type { ComponentChildren } from "preact";
-import { wordsOf } from "../data/api.ts";
+import { formatError } from "../data/api.ts";
 import type { IconName } from "../icons.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
@@ -25,7 +25,7 @@ export const Empty = ({ icon, title, text, children }: EmptyProps) => (
 /** What a page shows in place of what it could not read. */
 export const Failed = ({ what, error, again }: { what: string; error: unknown; again: () => unknown }) => (
   <div role="alert">
-    <Empty icon="warn" title={what} text={wordsOf(error)}>
+    <Empty icon="warn" title={what} text={formatError(error)}>
       <Button look="primary" onPress={again}>
         Try now
       </Button>

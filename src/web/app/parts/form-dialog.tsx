@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
-import { Problem, wordsOf } from "../data/api.ts";
+import { formatError, Problem } from "../data/api.ts";
 import { Button } from "./button.tsx";
 import { Dialog, isGone, sayGone } from "./dialog.tsx";
-import { textsOf } from "./form-texts.ts";
+import { readTexts } from "./form-texts.ts";
 import { submits } from "./handlers.ts";
 
 type FormDialogProps = {
@@ -33,7 +33,7 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
     problem.value = "";
     problems.value = {};
     try {
-      await act(textsOf(form));
+      await act(readTexts(form));
       onClose();
     } catch (error) {
       if (thing !== undefined && isGone(error)) {
@@ -41,7 +41,7 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
         sayGone(thing);
         return;
       }
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
       if (error instanceof Problem) {
         problems.value = Object.fromEntries((error.body.validations ?? []).map(({ field, detail }) => [field, detail]));
       }

@@ -2,7 +2,7 @@
 // are not let up it is a tab.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { classOf } from "./button.tsx";
+import { toClass } from "./button.tsx";
 
 /** As in src/web/browser/external-auth-link.ts. The service's own page cuts the window off from its opener, so this is how it tells. */
 const CHANNEL = "external-auth";
@@ -36,7 +36,7 @@ export const LinkAccount = ({ id, name, small, linked, children }: LinkAccountPr
   };
   return (
     <a
-      class={classOf({ small })}
+      class={toClass({ small })}
       href={`/external-auth/${encodeURIComponent(id)}`}
       target="_blank"
       aria-label={`Link ${name}`}

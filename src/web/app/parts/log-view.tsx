@@ -2,7 +2,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { LogFeed, LogLine } from "../data/logs.ts";
-import { piecesOf, plainText } from "./ansi.ts";
+import { parsePieces, plainText } from "./ansi.ts";
 import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { sets, textInto } from "./handlers.ts";
@@ -50,7 +50,7 @@ const Line = ({ line, number, words, isHit }: { line: LogLine; number: number; w
     <span class="no">{number}</span>
     <time dateTime={line.at}>{clock(line.at)}</time>
     <span>
-      {piecesOf(line.text).map((piece, at) =>
+      {parsePieces(line.text).map((piece, at) =>
         piece.class ? (
           <span key={at} class={piece.class}>
             <Marked text={piece.text} words={words} />

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { IconName } from "../icons.ts";
 import { failed } from "../shell/toasts.tsx";
-import { classOf } from "./button.tsx";
+import { toClass } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
 export type MenuItem =
@@ -112,7 +112,7 @@ export const Menu = (props: MenuProps) => {
     <>
       <button
         ref={button}
-        class={classOf(shape, children === undefined)}
+        class={toClass(shape, children === undefined)}
         type="button"
         aria-label={children ? undefined : label}
         aria-expanded="false"

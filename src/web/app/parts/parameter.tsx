@@ -18,7 +18,7 @@ type ParameterProps = {
 
 const FEW = 6;
 
-const listOf = (value: string): string[] => {
+const parseList = (value: string): string[] => {
   try {
     const list: unknown = JSON.parse(value);
     return Array.isArray(list) ? list.map(String) : [];
@@ -158,7 +158,7 @@ type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: Compo
 /** Several of the options, or texts of one's own, one on a line. */
 const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListProps) => {
   const disabled = fixed !== undefined;
-  const chosen = listOf(value);
+  const chosen = parseList(value);
   if (parameter.options.length === 0) {
     const write = (text: string): void => onValue(JSON.stringify(text.split("\n").filter((one) => one !== "")));
     return (

@@ -26,7 +26,7 @@ const ALIKE: Readonly<Record<string, IconName>> = {
   ai: "spark",
 };
 
-const signOf = (points: string): string | undefined => {
+const toSign = (points: string): string | undefined => {
   const codes = points.split("-").map((point) => Number.parseInt(point, 16));
   return codes.every((code) => code <= 0x10_ff_ff) ? String.fromCodePoint(...codes) : undefined;
 };
@@ -34,7 +34,7 @@ const signOf = (points: string): string | undefined => {
 export const Picture = ({ of, otherwise }: { of: string; otherwise: IconName }) => {
   const isMissing = useSignal(false);
   const [, points] = SIGN.exec(of) ?? [];
-  const sign = points && signOf(points);
+  const sign = points && toSign(points);
   if (sign) return <span aria-hidden="true">{sign}</span>;
   const [, name] = NAMED.exec(of) ?? [];
   if (name !== undefined || isMissing.value || !isOwnPicture(of)) {

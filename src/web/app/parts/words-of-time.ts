@@ -30,7 +30,7 @@ export const shortTime = (at: number, now: number): string => {
 };
 
 /** A length of time in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
-export const lengthOf = (milliseconds: number): string => {
+export const formatDuration = (milliseconds: number): string => {
   if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   if (milliseconds < 2 * MINUTE) return `${Math.round(milliseconds / 1000)} s`;
@@ -47,7 +47,7 @@ export const lengthOf = (milliseconds: number): string => {
 export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** A number of bytes: 5.2 GB. */
-export const sizeOf = (bytes: number): string => {
+export const formatSize = (bytes: number): string => {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let at = 0;
   let value = bytes;

@@ -13,7 +13,7 @@ import { failed } from "./toasts.tsx";
 /** From the beginning of the page on, nothing is drawn for so long if its content may still come. */
 const PATIENCE_MS = 300;
 /** Where the page itself came late, what is all but here may still come. */
-const LEAST_MS = 100;
+const MIN_MS = 100;
 
 /** Pages whose content is the list of workspaces. */
 const OF_WORKSPACES = new Set(["/", "/workspaces"]);
@@ -38,6 +38,6 @@ export const beginSession = (): Promise<void> => {
 export const readyToDraw = async (pathname: string): Promise<void> => {
   const rows = OF_WORKSPACES.has(pathname) ? [firstWorkspaces] : [];
   const wanted = [fetchCode(pathname), ...(pathname in doors ? [] : [beginSession(), ...rows])];
-  const patience = new Promise((resolve) => setTimeout(resolve, Math.max(LEAST_MS, PATIENCE_MS - performance.now())));
+  const patience = new Promise((resolve) => setTimeout(resolve, Math.max(MIN_MS, PATIENCE_MS - performance.now())));
   await Promise.race([Promise.all(wanted), patience]);
 };

@@ -13,7 +13,7 @@ let held: { readonly element: HTMLElement; readonly levels: readonly Level[] } |
 const stopsIn = (box: Element): HTMLElement[] =>
   [...box.querySelectorAll<HTMLElement>(STOPS)].filter((one) => one.checkVisibility() && !one.matches(":disabled"));
 
-const levelsOf = (element: HTMLElement): Level[] => {
+const listLevels = (element: HTMLElement): Level[] => {
   const levels: Level[] = [];
   for (let box = element.parentElement; box && levels.length < FAR_UP; box = box.parentElement) {
     const stops = stopsIn(box);
@@ -51,7 +51,7 @@ const hold = (target: EventTarget | null): void => {
   // Dialogs and menus give the focus back by themselves.
   if (!(target instanceof HTMLElement) || !target.matches(":focus-visible") || target.closest("dialog, [popover]"))
     return;
-  held = { element: target, levels: levelsOf(target) };
+  held = { element: target, levels: listLevels(target) };
   const attributeFilter = ["disabled", "hidden"];
   observer.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter });
 };

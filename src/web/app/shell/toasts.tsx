@@ -1,6 +1,6 @@
 // Short messages at the edge of the page: what was done, with a way back where there is one, and what went wrong.
 import { signal } from "@preact/signals";
-import { wordsOf } from "../data/api.ts";
+import { formatError } from "../data/api.ts";
 import { Icon } from "../parts/icon.tsx";
 
 type Toast = {
@@ -29,7 +29,7 @@ const show = (toast: Omit<Toast, "id">): void => {
 export const say = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
 
 /** For `catch`: says what went wrong. */
-export const failed = (error: unknown): void => show({ text: wordsOf(error), isBad: true });
+export const failed = (error: unknown): void => show({ text: formatError(error), isBad: true });
 
 export const Toasts = () => (
   <div class="toasts" role="region" aria-label="Messages">

@@ -4,8 +4,8 @@
 import type { ChatState } from "#actors/chat/machine/chat-state.ts";
 import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
 import { transition } from "#actors/chat/machine/state.ts";
-import { type ChatNotice, pictureOf } from "#actors/chat/messages.ts";
-import { nameOf } from "#actors/chat/names.ts";
+import { type ChatNotice, toPicture } from "#actors/chat/messages.ts";
+import { toStateName } from "#actors/chat/names.ts";
 import { readChat } from "#actors/chat/storage/read.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
@@ -72,7 +72,7 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
   return { state, inserted, reset };
 };
 
-const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...pictureOf(state), messages: inserted, reset });
+const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...toPicture(state), messages: inserted, reset });
 
 /** Without the columns that a queue has when it was read from its table. */
 const withoutColumns = (notice: ChatNotice): ChatNotice => ({
@@ -126,12 +126,12 @@ export class Machine implements Disposable {
       if (!after || !Bun.deepEquals(withoutColumns(shown(after)), notice)) continue;
       this.#state = after.state;
       const name = wish.map(({ type }) => type).join("+");
-      const move = `${nameOf(before)} ${name} ${nameOf(after.state)}`;
+      const move = `${toStateName(before)} ${name} ${toStateName(after.state)}`;
       this.moves.set(move, (this.moves.get(move) ?? 0) + 1);
       this.commands.set(name, (this.commands.get(name) ?? 0) + 1);
       return;
     }
-    this.wrong.push(`from ${nameOf(before)} ${JSON.stringify(pictureOf(before))} to ${JSON.stringify(notice)}`);
+    this.wrong.push(`from ${toStateName(before)} ${JSON.stringify(toPicture(before))} to ${JSON.stringify(notice)}`);
     this.#state = { ...before, ...notice };
   }
 }

@@ -1,7 +1,7 @@
 // An authenticator app: set up with a picture or by typing its key, and disabled.
 import { useSignal } from "@preact/signals";
 import type { TotpEnrolment } from "#schema/users/second-factor.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
@@ -70,7 +70,7 @@ const Enrol = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly s
       const made = await call("POST /users/me/factors/totp/confirm", { body });
       await done(made.recovery_codes);
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     }
   };
   return (

@@ -13,7 +13,7 @@ const lifetimesUpTo = (maxHours: number) => [
 ];
 
 /** Seconds until the end of that day here, or a number of days, as the API takes it. */
-const lifetimeOf = (days: string, date: string): string => {
+const toLifetime = (days: string, date: string): string => {
   if (days !== "date") return `${Number(days) * 24}h`;
   const left = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
   if (!(left > 0)) throw new Error("Choose a day that is not over.");
@@ -40,7 +40,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
     const allowed_addresses = addresses.split(/[\s,]+/).filter(Boolean);
     const body = {
       token_name,
-      lifetime: lifetimeOf(days.value, date),
+      lifetime: toLifetime(days.value, date),
       ...(isLimited ? { scopes: [...chosen.value] } : {}),
       ...(allowed_addresses.length > 0 ? { allowed_addresses } : {}),
     };

@@ -1,7 +1,7 @@
 // A new password, judged by the server as one types.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
@@ -49,7 +49,7 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
       judge("");
       say("Your password is changed. Other sign-ins and tokens have ended.");
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     }
   };
   return (

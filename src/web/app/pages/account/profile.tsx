@@ -1,6 +1,6 @@
 // What others see of a person, and how the app looks to them.
 import { useSignal } from "@preact/signals";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
 import { chooseTerminalFont, chooseTheme, type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
@@ -40,7 +40,7 @@ export const Profile = () => {
       problems.value =
         fields.length > 0
           ? Object.fromEntries(fields.map(({ field, detail }) => [field, detail]))
-          : { form: wordsOf(error) };
+          : { form: formatError(error) };
     }
   };
   return (

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { QuietHours as Chosen } from "#schema/users/quiet-hours.ts";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
@@ -47,7 +47,7 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
       await again();
       say("Your quiet hours are saved");
     } catch (error) {
-      problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || wordsOf(error);
+      problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || formatError(error);
     }
   };
   const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;

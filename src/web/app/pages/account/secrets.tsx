@@ -66,7 +66,7 @@ export const Secrets = () => {
                 ]}
               />
               <span class="small mut">
-                {placesOf(secret)} {secret.description} Changed <Time at={secret.updated_at} />.
+                {formatPlaces(secret)} {secret.description} Changed <Time at={secret.updated_at} />.
               </span>
             </li>
           ))}
@@ -85,7 +85,7 @@ export const Secrets = () => {
   );
 };
 
-const placesOf = ({ env_name, file_path }: UserSecret): string => {
+const formatPlaces = ({ env_name, file_path }: UserSecret): string => {
   const places = [env_name && `$${env_name}`, file_path].filter(Boolean);
   return places.length === 0 ? "In no workspace." : `In ${places.join(" and ")}.`;
 };

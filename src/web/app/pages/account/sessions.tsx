@@ -46,11 +46,11 @@ export const SessionList = () => {
   );
 };
 
-const nameOf = ({ device: { client, os } }: Session): string =>
+const formatName = ({ device: { client, os } }: Session): string =>
   [client || "Unknown program", os].filter(Boolean).join(" on ");
 
 const Row = ({ session, again }: { session: Session; again: () => Promise<void> }) => {
-  const name = nameOf(session);
+  const name = formatName(session);
   const end = async (): Promise<void> => {
     await call("DELETE /users/me/sessions/:session", { path: { session: session.id } });
     await again();

@@ -12,7 +12,7 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { failed, say } from "../../shell/toasts.tsx";
 
-const MOST_BANNERS = 5;
+const MAX_BANNERS = 5;
 
 const change = async (body: UpdateAppearance): Promise<void> => takeAppearance(await call("PUT /appearance", { body }));
 
@@ -71,7 +71,7 @@ export const Appearance = () => {
             <Button
               small
               icon="plus"
-              disabled={banners.length >= MOST_BANNERS}
+              disabled={banners.length >= MAX_BANNERS}
               onPress={() => (opened.value = { form: "banner", at: banners.length })}
             >
               Add announcement

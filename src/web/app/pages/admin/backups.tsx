@@ -9,7 +9,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { lengthOf, sizeOf } from "../../parts/words-of-time.ts";
+import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 
 export const Backups = () => {
   const list = useSignal<BackupList | undefined>(undefined);
@@ -47,15 +47,15 @@ export const Backups = () => {
             None is made by itself: the setting <code>backup_interval</code> says how often.
           </>
         ) : (
-          `One is made every ${lengthOf(data.interval_ms)}; the newest ${data.keep} stay.`
+          `One is made every ${formatDuration(data.interval_ms)}; the newest ${data.keep} stay.`
         )}{" "}
         They are in <span class="mono">{data.folder}</span> on the server, with the key that opens its secrets.
       </p>
       {work && (
         <div class="panel body stack" role="status">
           <State kind="busy">
-            {work.kind === "make" ? "A backup is being made" : `${work.name} is read whole`}, {sizeOf(work.bytes)}
-            {work.total_bytes > 0 && ` of about ${sizeOf(work.total_bytes)}`}
+            {work.kind === "make" ? "A backup is being made" : `${work.name} is read whole`}, {formatSize(work.bytes)}
+            {work.total_bytes > 0 && ` of about ${formatSize(work.total_bytes)}`}
           </State>
           <progress
             max={Math.max(1, work.total_bytes)}
@@ -98,7 +98,7 @@ const Row = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
         </span>
       </State>
       <span class="line">
-        <span class="num small mut">{sizeOf(bytes)}</span>
+        <span class="num small mut">{formatSize(bytes)}</span>
         <Button
           small
           label={`Check ${name}`}

@@ -14,7 +14,7 @@ const ORDER: readonly HealthReport["severity"][] = ["error", "warning", "ok"];
 
 type Section = { severity: Check["severity"]; dismissed: boolean; error?: string; warnings: { message: string }[] };
 
-const sectionOf = (name: string, title: string, section: Section, well: string): Check => ({
+const makeSection = (name: string, title: string, section: Section, well: string): Check => ({
   name,
   title,
   severity: section.severity,
@@ -22,15 +22,20 @@ const sectionOf = (name: string, title: string, section: Section, well: string):
   detail: section.error ?? section.warnings[0]?.message ?? well,
 });
 
-export const checksOf = (report: HealthReport): Check[] => {
+export const toChecks = (report: HealthReport): Check[] => {
   const { access_url, database, websocket, derp, provisioner_daemons, findings } = report;
   const workers = provisioner_daemons.items.length;
   const own = [
-    sectionOf("AccessURL", "address people use", access_url, `${access_url.access_url} answers`),
-    sectionOf("Database", "reading the database", database, `a row takes ${database.latency_ms.toFixed(1)} ms`),
-    sectionOf("Websocket", "live connections", websocket, "a WebSocket opens at that address"),
-    sectionOf("DERP", "relay of the private network", derp, `${derp.clients} connections`),
-    sectionOf("ProvisionerDaemons", "workers", provisioner_daemons, `${workers === 0 ? "none" : workers} of their own`),
+    makeSection("AccessURL", "address people use", access_url, `${access_url.access_url} answers`),
+    makeSection("Database", "reading the database", database, `a row takes ${database.latency_ms.toFixed(1)} ms`),
+    makeSection("Websocket", "live connections", websocket, "a WebSocket opens at that address"),
+    makeSection("DERP", "relay of the private network", derp, `${derp.clients} connections`),
+    makeSection(
+      "ProvisionerDaemons",
+      "workers",
+      provisioner_daemons,
+      `${workers === 0 ? "none" : workers} of their own`,
+    ),
   ];
   const all = [...findings.map((one) => ({ ...one, title: one.name })), ...own];
   const rank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
@@ -48,4 +53,4 @@ const DOCS: Readonly<Record<string, string>> = {
   hooks: "hooks",
 };
 
-export const docsOf = (name: string): string => DOCS[name] ?? "operating";
+export const getDocsPage = (name: string): string => DOCS[name] ?? "operating";

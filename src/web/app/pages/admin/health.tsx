@@ -9,7 +9,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { type Check, checksOf, docsOf } from "./health-checks.ts";
+import { type Check, getDocsPage, toChecks } from "./health-checks.ts";
 import { Prebuilds } from "./prebuilds.tsx";
 
 const KINDS: Readonly<Record<HealthReport["severity"], StateKind>> = {
@@ -64,7 +64,7 @@ export const Health = () => {
           without secrets.
         </p>
         <ul class="panel list">
-          {checksOf(data).map((check) => (
+          {toChecks(data).map((check) => (
             <Row key={check.name} check={check} setAside={setAside} />
           ))}
         </ul>
@@ -76,7 +76,7 @@ export const Health = () => {
 
 const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: boolean) => Promise<void> }) => {
   const { name, title, severity, detail, dismissed } = check;
-  const docs = docsOf(name);
+  const docs = getDocsPage(name);
   return (
     <li class="item">
       <State kind={dismissed ? "stopped" : KINDS[severity]}>

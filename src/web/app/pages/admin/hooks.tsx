@@ -11,7 +11,7 @@ import { into } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
 
 const EVENTS: readonly HookEvent[] = [
@@ -27,7 +27,7 @@ export const Hooks = () => {
   if (!data) return <Skeleton lines={6} />;
   const tryIt = async (): Promise<void> => {
     const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
-    if (works) say(`The consumer answers after ${lengthOf(took_ms)}`);
+    if (works) say(`The consumer answers after ${formatDuration(took_ms)}`);
     else failed(new Error(`The consumer gives no valid answer. ${problem ?? ""}`));
   };
   return (
@@ -55,7 +55,7 @@ export const Hooks = () => {
               <dt>Address</dt>
               <dd class="mono">{data.url}</dd>
               <dt>Waits</dt>
-              <dd>{lengthOf(data.timeout_ms)} for an answer</dd>
+              <dd>{formatDuration(data.timeout_ms)} for an answer</dd>
               <dt>Ledger</dt>
               <dd>
                 {data.ledger_days} days{data.keeps_contents ? ", with contents" : ", without contents"}
@@ -152,7 +152,7 @@ const Ledger = () => {
                   <td>
                     <a href={`/chats/${one.chat_id}`}>{one.chat_id.slice(0, 8)}</a>
                   </td>
-                  <td class="r">{lengthOf(one.duration_ms)}</td>
+                  <td class="r">{formatDuration(one.duration_ms)}</td>
                 </tr>
               ))}
             </tbody>

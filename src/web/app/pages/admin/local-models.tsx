@@ -5,14 +5,14 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { sizeOf } from "../../parts/words-of-time.ts";
+import { formatSize } from "../../parts/words-of-time.ts";
 import { tried } from "./model-table.tsx";
 
 type Model = LocalModelServer["models"][number];
 
-const factsOf = ({ size_bytes, parameters, context_limit, tools }: Model): string =>
+const formatFacts = ({ size_bytes, parameters, context_limit, tools }: Model): string =>
   [
-    size_bytes !== null && sizeOf(size_bytes),
+    size_bytes !== null && formatSize(size_bytes),
     parameters,
     tools === true && "tools",
     context_limit !== null && `${Math.round(context_limit / 1024)}k context`,
@@ -83,7 +83,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
               </span>
               <span class="mono clip">{model.model}</span>
               <p class="small mut">
-                {factsOf(model)}
+                {formatFacts(model)}
                 {model.tools === false && ". No tools: for questions, not for work in a workspace."}
               </p>
             </label>

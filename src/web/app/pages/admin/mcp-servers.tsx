@@ -10,7 +10,7 @@ import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { say } from "../../shell/toasts.tsx";
 import { McpForm } from "./mcp-form.tsx";
 import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
@@ -157,7 +157,8 @@ const TriedDialog = ({ server, result, onClose }: Tried & { onClose: () => void 
     {result.works ? (
       <>
         <p class="mut">
-          {result.tools.length === 1 ? "One tool" : `${result.tools.length} tools`} after {lengthOf(result.took_ms)}.
+          {result.tools.length === 1 ? "One tool" : `${result.tools.length} tools`} after{" "}
+          {formatDuration(result.took_ms)}.
         </p>
         <ul class="stack" aria-label="Tools">
           {result.tools.map(({ name, description, offered }) => (

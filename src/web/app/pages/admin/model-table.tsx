@@ -6,7 +6,7 @@ import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
 import { PriceForm } from "./price-form.tsx";
 import { FEATURES, UnsupportedForm } from "./unsupported-form.tsx";
@@ -16,7 +16,7 @@ export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "disp
   try {
     const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
     if (result.works)
-      say(`${display_name} answers: “${result.answer.trim()}” First token after ${lengthOf(result.first_ms)}.`);
+      say(`${display_name} answers: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`);
     else failed(new Error(`${display_name} does not answer. ${result.problem ?? ""}`));
   } catch (error) {
     failed(error);

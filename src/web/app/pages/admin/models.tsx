@@ -102,7 +102,7 @@ export const Models = () => {
       {open.value?.form === "edit" && (
         <EditProvider
           provider={open.value.provider}
-          tested={models.find((one) => one.is_default && one.provider_id === providerOf(open.value)?.id)?.model}
+          tested={models.find((one) => one.is_default && one.provider_id === getProvider(open.value)?.id)?.model}
           onClose={close}
         />
       )}
@@ -111,7 +111,7 @@ export const Models = () => {
   );
 };
 
-const providerOf = (open: Open): ModelProvider | undefined => (open && "provider" in open ? open.provider : undefined);
+const getProvider = (open: Open): ModelProvider | undefined => (open && "provider" in open ? open.provider : undefined);
 
 type ProviderProps = {
   readonly provider: ModelProvider;

@@ -72,7 +72,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           submit="Add group"
           onClose={close}
           act={async (values) => {
-            const made = await call("POST /organizations/:organization/groups", { path, body: bodyOf(values) });
+            const made = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
             say(`${nameOfGroup(made)} is added`);
           }}
         >
@@ -86,7 +86,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           submit="Save group"
           onClose={close}
           act={async (values) => {
-            await call("PATCH /groups/:group", { path: { group: group.id }, body: bodyOf(values) });
+            await call("PATCH /groups/:group", { path: { group: group.id }, body: toBody(values) });
           }}
         >
           {(problems) => <GroupFields problems={problems} group={group} />}
@@ -97,7 +97,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
   );
 };
 
-const bodyOf = ({ name = "", display_name = "", quota_allowance = "0" }: Record<string, string>): CreateGroup => ({
+const toBody = ({ name = "", display_name = "", quota_allowance = "0" }: Record<string, string>): CreateGroup => ({
   name,
   display_name,
   quota_allowance: Number(quota_allowance || 0),

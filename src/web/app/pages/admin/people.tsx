@@ -115,7 +115,7 @@ const Person = ({ user, again, edit }: PersonProps) => {
         ))}
         {user.is_service_account && <span class="badge">Service account</span>}
         {user.status === "suspended" && <span class="badge">Suspended</span>}
-        {!isMe && <Menu label={`More for ${user.username}`} small items={() => itemsOf(user, again, edit)} />}
+        {!isMe && <Menu label={`More for ${user.username}`} small items={() => makeItems(user, again, edit)} />}
       </span>
       <span class="sub clip">
         {[user.username, user.email].filter(Boolean).join(", ")}
@@ -131,7 +131,7 @@ const Person = ({ user, again, edit }: PersonProps) => {
   );
 };
 
-const itemsOf = (user: User, again: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
+const makeItems = (user: User, again: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
   ...(isSiteOwner.value ? [{ icon: "shield" as const, label: "Roles…", act: () => edit("roles") }] : []),
   ...(user.login_type === "password"
     ? [

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
 import type { OidcProvider, OidcTrial } from "#schema/users/oidc.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
@@ -123,7 +123,7 @@ const Trial = ({ provider: { id, name } }: { provider: OidcProvider }) => {
         trial.value = result;
       })
       .catch((error) => {
-        problem.value = wordsOf(error);
+        problem.value = formatError(error);
       });
   }, []);
   if (problem.value) {

@@ -16,7 +16,7 @@ import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
 
-const tagsOf = (tags: Readonly<Record<string, string>>): string =>
+const formatTags = (tags: Readonly<Record<string, string>>): string =>
   Object.entries(tags)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
@@ -108,7 +108,7 @@ export const Workers = () => {
                   </Button>
                 </span>
                 <span class="sub clip">
-                  {tagsOf(one.tags) || "no tags"}, created <Time at={one.created_at} />
+                  {formatTags(one.tags) || "no tags"}, created <Time at={one.created_at} />
                 </span>
               </li>
             ))}

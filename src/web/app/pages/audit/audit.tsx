@@ -17,13 +17,13 @@ import { Detail } from "./detail.tsx";
 import { Entry } from "./entry.tsx";
 import { LogHead } from "./log-head.tsx";
 import { Retention } from "./retention.tsx";
-import { KEYS, valuesOf } from "./search.ts";
+import { KEYS, listValues } from "./search.ts";
 
 const PAGE = 50;
 /** Entries that came while one looks; older ones are in the list when it is read anew. */
-const MOST_LIVE = 500;
+const MAX_LIVE = 500;
 
-const exportOf = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
+const toExportUrl = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
 
 export default function AuditPage() {
   const { query } = useLocation();
@@ -60,7 +60,7 @@ export default function AuditPage() {
         if (!Array.isArray(message)) return;
         // It begins here, since there was no entry to begin behind: one may have been written meanwhile.
         if (message.length === 0) void again();
-        fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
+        fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MAX_LIVE);
       },
     });
     return () => socket.end();
@@ -95,8 +95,8 @@ export default function AuditPage() {
           <Menu
             label="Export"
             items={() => [
-              { icon: "file", label: "As a table (CSV)", href: exportOf(q, "csv"), newTab: true },
-              { icon: "file", label: "As JSON lines", href: exportOf(q, "ndjson"), newTab: true },
+              { icon: "file", label: "As a table (CSV)", href: toExportUrl(q, "csv"), newTab: true },
+              { icon: "file", label: "As JSON lines", href: toExportUrl(q, "ndjson"), newTab: true },
             ]}
           >
             <Icon name="file" />
@@ -110,7 +110,7 @@ export default function AuditPage() {
         label="Filter audit log"
         placeholder="username:me, action:delete, date_from:…"
         keys={KEYS}
-        valuesOf={valuesOf}
+        valuesOf={listValues}
         href="/audit"
         q={q}
         nouns={["entry", "entries"]}

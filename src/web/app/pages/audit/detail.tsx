@@ -5,7 +5,7 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { exactTime, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { kindOf, sentenceOf, valueText } from "./words.ts";
+import { formatKind, formatSentence, valueText } from "./words.ts";
 
 const NIL = "00000000-0000-0000-0000-000000000000";
 
@@ -22,7 +22,7 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
     <div class="stack loose">
       <div>
         <div class="head">
-          <h2>{sentenceOf(entry)}</h2>
+          <h2>{formatSentence(entry)}</h2>
           <a class="btn icon ghost push phone" href={back} aria-label="Close entry">
             <Icon name="x" />
           </a>
@@ -47,7 +47,7 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
         </Button>
         {entry.resource_id !== NIL && (
           <ButtonLink look="ghost" href={`/audit?${new URLSearchParams({ q: `resource_id:${entry.resource_id}` })}`}>
-            Entries of this {kindOf(entry)}
+            Entries of this {formatKind(entry)}
           </ButtonLink>
         )}
         {entry.resource_type === "workspace" && !entry.is_deleted && hasPage("/workspaces") && (

@@ -2,7 +2,7 @@
 import type { AuditLog } from "#schema/audit.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Time } from "../../parts/time.tsx";
-import { changeOf, isRefused, thingOf, verbOf, whoOf } from "./words.ts";
+import { formatActor, formatChange, formatVerb, isRefused, toTarget } from "./words.ts";
 
 type EntryProps = {
   readonly entry: AuditLog;
@@ -12,7 +12,7 @@ type EntryProps = {
 
 export const Entry = ({ entry, href, chosen }: EntryProps) => {
   const isBad = isRefused(entry) || entry.action === "delete";
-  const { kind, name } = thingOf(entry);
+  const { kind, name } = toTarget(entry);
   return (
     <li>
       <a class="entry" href={href} aria-current={chosen ? "true" : undefined}>
@@ -25,10 +25,10 @@ export const Entry = ({ entry, href, chosen }: EntryProps) => {
           )}
         </span>
         <span class="clip">
-          <b class="med">{whoOf(entry)}</b> <span class={isBad ? "t-bad" : "mut"}>{verbOf(entry)}</span>{" "}
+          <b class="med">{formatActor(entry)}</b> <span class={isBad ? "t-bad" : "mut"}>{formatVerb(entry)}</span>{" "}
           <span class="dim">{kind}</span> {name}
         </span>
-        <span class="dim small clip x">{isRefused(entry) ? entry.status_code : changeOf(entry)}</span>
+        <span class="dim small clip x">{isRefused(entry) ? entry.status_code : formatChange(entry)}</span>
       </a>
     </li>
   );

@@ -23,4 +23,4 @@ const VALUES: Readonly<Record<string, () => readonly string[]>> = {
 
 export const KEYS = Object.keys(VALUES);
 
-export const valuesOf = (key: string): readonly string[] => VALUES[key]?.() ?? [];
+export const listValues = (key: string): readonly string[] => VALUES[key]?.() ?? [];

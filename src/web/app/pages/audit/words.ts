@@ -56,12 +56,12 @@ const DONE: Readonly<Record<AuditAction, string>> = {
 /** Where the entry is of a try that failed. */
 export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 400;
 
-export const verbOf = (entry: AuditLog): string => {
+export const formatVerb = (entry: AuditLog): string => {
   const done = DONE[entry.action] ?? entry.action;
   return isRefused(entry) ? `could not: ${done}` : done;
 };
 
-export const kindOf = ({ resource_type }: AuditLog): string =>
+export const formatKind = ({ resource_type }: AuditLog): string =>
   resource_type.replace(/^ai_/, "").replaceAll("_", " ").replace("api key", "token").replace("git ssh", "SSH");
 
 /** Who signs in or out is what it is about; the key is not. As `present.ts` of the audit log has it. */
@@ -69,19 +69,19 @@ const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
   resource_type === "api_key" && ["login", "logout", "register"].includes(action);
 
 /** What was done: the kind and the name of the thing, or nothing where the verb says it all. */
-export const thingOf = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
-  isOfWho(entry) ? { kind: "", name: "" } : { kind: kindOf(entry), name: entry.resource_target };
+export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
+  isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: entry.resource_target };
 
-export const sentenceOf = (entry: AuditLog): string => {
-  const { kind, name } = thingOf(entry);
-  return [whoOf(entry), verbOf(entry), kind, name].filter(Boolean).join(" ");
+export const formatSentence = (entry: AuditLog): string => {
+  const { kind, name } = toTarget(entry);
+  return [formatActor(entry), formatVerb(entry), kind, name].filter(Boolean).join(" ");
 };
 
 /** Null is the server itself, or a stranger: those have an address. */
-export const whoOf = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "somebody");
+export const formatActor = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "somebody");
 
 /** The first field that changed, and how many more. */
-export const changeOf = ({ diff, additional_fields }: AuditLog): string => {
+export const formatChange = ({ diff, additional_fields }: AuditLog): string => {
   const [first, ...rest] = Object.keys(diff);
   if (first !== undefined) return rest.length === 0 ? first : `${first}, ${rest.length} more`;
   const { build_number, build_reason } = additional_fields as { build_number?: string; build_reason?: string };

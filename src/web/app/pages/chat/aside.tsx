@@ -8,7 +8,7 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
-import { sizeOf } from "../../parts/words-of-time.ts";
+import { formatSize } from "../../parts/words-of-time.ts";
 import { Changes, changedFiles } from "./changes.tsx";
 import { Desktop } from "./desktop.tsx";
 import { followGit } from "./git.ts";
@@ -136,7 +136,7 @@ const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> 
         {context?.resources.map(({ kind, source, status, error, skill_name, size_bytes }) => (
           <li key={`${kind} ${source}`} class="item">
             <span class="clip">{skill_name ?? source}</span>
-            <span class="dim small">{size_bytes > 0 ? sizeOf(size_bytes) : ""}</span>
+            <span class="dim small">{size_bytes > 0 ? formatSize(size_bytes) : ""}</span>
             <span class="sub clip">
               {KINDS[kind]}
               {status !== "ok" && `, ${status}`}
@@ -149,7 +149,7 @@ const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> 
             <a class="clip" href={`/api/v2/chats/files/${id}`} target="_blank" rel="noreferrer">
               {name}
             </a>
-            <span class="dim small">{sizeOf(size_bytes)}</span>
+            <span class="dim small">{formatSize(size_bytes)}</span>
             <span class="sub">Attached</span>
           </li>
         ))}

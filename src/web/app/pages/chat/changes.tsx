@@ -5,7 +5,7 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { FileHead } from "../../parts/diff/diff-file.tsx";
-import { type DiffLine, type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
+import { type DiffLine, type FileDiff, parseFiles } from "../../parts/diff/diff-lines.ts";
 import { sets, textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -17,7 +17,7 @@ const OPEN = 8;
 
 export const changedFiles = (): readonly string[] => [
   ...new Set(
-    [...repositories.value.values()].flatMap(({ unified_diff }) => filesOf(unified_diff).map(({ path }) => path)),
+    [...repositories.value.values()].flatMap(({ unified_diff }) => parseFiles(unified_diff).map(({ path }) => path)),
   ),
 ];
 
@@ -39,7 +39,7 @@ export const Changes = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
 type Of = { readonly chat: LiveChat; readonly isOwner: boolean };
 
 const Repository = ({ repository, chat, isOwner }: Of & { repository: GitRepository }) => {
-  const files = filesOf(repository.unified_diff);
+  const files = parseFiles(repository.unified_diff);
   const sum = (name: "added" | "removed"): number => files.reduce((total, file) => total + file[name], 0);
   return (
     <section aria-label={repository.repo_root}>

@@ -16,7 +16,7 @@ import { Aside } from "./aside.tsx";
 import { changedFiles } from "./changes.tsx";
 import { Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
-import { draftOf, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
+import { getDraft, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
 import { Head } from "./head.tsx";
 import { type LiveChat, liveChat } from "./live-chat.ts";
@@ -92,10 +92,10 @@ const OneChat = ({ id }: { id: string }) => {
               <ButtonLink look="primary" href="/chats">
                 All chats
               </ButtonLink>
-              {!isEmptyDraft(draftOf(id).value) && (
+              {!isEmptyDraft(getDraft(id).value) && (
                 <Button
                   onPress={() => {
-                    setDraft(NEW, draftOf(id).value);
+                    setDraft(NEW, getDraft(id).value);
                     setDraft(id, NO_DRAFT);
                     route("/chats");
                   }}

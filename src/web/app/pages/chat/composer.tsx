@@ -6,10 +6,10 @@ import type { InputPart } from "#schema/chats/chat-part.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { sizeOf } from "../../parts/words-of-time.ts";
+import { formatSize } from "../../parts/words-of-time.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { COMPOSER_ID } from "./actions.ts";
-import { contentOf, draftOf, isEmptyDraft, joined, NO_DRAFT, setDraft, upload } from "./draft.ts";
+import { getDraft, isEmptyDraft, joined, NO_DRAFT, setDraft, toContent, upload } from "./draft.ts";
 import { type Command, commandIn, offersFor } from "./suggest.ts";
 
 type ComposerProps = {
@@ -31,7 +31,7 @@ type ComposerProps = {
 
 export const Composer = (props: ComposerProps) => {
   const { draftKey, organization, placeholder, sendLabel, commands, onSend, onInterrupt, onNextMode } = props;
-  const draft = draftOf(draftKey).value;
+  const draft = getDraft(draftKey).value;
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const caret = useSignal(0);
@@ -56,14 +56,14 @@ export const Composer = (props: ComposerProps) => {
   const change = (text: string): void => {
     isClosed.value = false;
     chosen.value = 0;
-    setDraft(draftKey, { ...draftOf(draftKey).value, text });
+    setDraft(draftKey, { ...getDraft(draftKey).value, text });
   };
   const attach = async (files: readonly File[]): Promise<void> => {
     uploading.value += files.length;
     for (const file of files) {
       await upload(organization, file)
         .then((made) => {
-          const now = draftOf(draftKey).value;
+          const now = getDraft(draftKey).value;
           setDraft(draftKey, { ...now, files: [...now.files, made] });
         }, failed)
         .finally(() => {
@@ -72,19 +72,19 @@ export const Composer = (props: ComposerProps) => {
     }
   };
   const send = async (interrupts = false): Promise<void> => {
-    const now = draftOf(draftKey).value;
+    const now = getDraft(draftKey).value;
     if (isEmptyDraft(now) || uploading.value > 0) return;
     const command = commandIn(now.text, commands);
     // The browser keeps it until it was taken: a reload meanwhile loses nothing.
-    draftOf(draftKey).value = NO_DRAFT;
+    getDraft(draftKey).value = NO_DRAFT;
     try {
-      await (command ? command() : onSend(contentOf(now), interrupts));
+      await (command ? command() : onSend(toContent(now), interrupts));
     } catch (error) {
       // Nothing was taken: it stands before what was written since.
-      setDraft(draftKey, joined(now, draftOf(draftKey).value));
+      setDraft(draftKey, joined(now, getDraft(draftKey).value));
       throw error;
     }
-    setDraft(draftKey, draftOf(draftKey).value);
+    setDraft(draftKey, getDraft(draftKey).value);
   };
   const take = (at: number): void => {
     const offer = offers[at];
@@ -218,7 +218,7 @@ export const Composer = (props: ComposerProps) => {
 };
 
 const Attached = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
-  const draft = draftOf(draftKey).value;
+  const draft = getDraft(draftKey).value;
   const { files, references } = draft;
   if (files.length + references.length + uploading === 0) return null;
   return (
@@ -234,7 +234,7 @@ const Attached = ({ draftKey, uploading }: { draftKey: string; uploading: number
         <Chip
           key={file.id}
           label={file.name}
-          note={file.size > 0 ? sizeOf(file.size) : ""}
+          note={file.size > 0 ? formatSize(file.size) : ""}
           remove={() => setDraft(draftKey, { ...draft, files: files.filter((other) => other !== file) })}
         />
       ))}

@@ -26,7 +26,7 @@ const stored = (key: string): Draft => {
 };
 
 /** The draft of a chat, or of a new one. */
-export const draftOf = (key: string): Signal<Draft> => {
+export const getDraft = (key: string): Signal<Draft> => {
   let known = open.get(key);
   if (!known) {
     known = signal(stored(key));
@@ -36,7 +36,7 @@ export const draftOf = (key: string): Signal<Draft> => {
 };
 
 export const setDraft = (key: string, draft: Draft): void => {
-  draftOf(key).value = draft;
+  getDraft(key).value = draft;
   const isEmpty = draft.text === "" && draft.files.length === 0 && draft.references.length === 0;
   try {
     keepText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
@@ -56,20 +56,20 @@ export const joined = (first: Draft, then: Draft): Draft => ({
 });
 
 /** What the API takes. */
-export const contentOf = ({ text, files, references }: Draft): InputPart[] => [
+export const toContent = ({ text, files, references }: Draft): InputPart[] => [
   ...references.map((one) => ({ type: "file-reference", ...one })),
   ...files.map(({ id }) => ({ type: "file", file_id: id })),
   ...(text.trim() === "" ? [] : [{ type: "text", text: text.trim() }]),
 ];
 
-const idOf = (file_id: ShownPart["file_id"]): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+const toId = (file_id: ShownPart["file_id"]): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
 
 /** What was sent once, to be sent again. */
-export const inputOf = (content: readonly ShownPart[]): InputPart[] =>
+export const toInput = (content: readonly ShownPart[]): InputPart[] =>
   content.flatMap((part): InputPart[] => {
     const { type, text = "", file_name = "", start_line = 0, end_line = 0, content: lines = "" } = part;
     if (type === "text") return [{ type, text }];
-    if (type === "file") return [{ type, file_id: idOf(part.file_id) }];
+    if (type === "file") return [{ type, file_id: toId(part.file_id) }];
     if (type === "file-reference") return [{ type, file_name, start_line, end_line, content: lines }];
     return [];
   });
@@ -78,7 +78,7 @@ export const inputOf = (content: readonly ShownPart[]): InputPart[] =>
 export const draftFrom = (content: readonly ShownPart[]): Draft => ({
   text: content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("\n"),
   files: content.flatMap((part) =>
-    part.type === "file" ? [{ id: idOf(part.file_id), name: part.name ?? "file", size: 0 }] : [],
+    part.type === "file" ? [{ id: toId(part.file_id), name: part.name ?? "file", size: 0 }] : [],
   ),
   references: content.flatMap(({ type, file_name = "", start_line = 0, end_line = 0, content: lines = "" }) =>
     type === "file-reference" ? [{ file_name, start_line, end_line, content: lines }] : [],

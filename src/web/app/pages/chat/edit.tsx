@@ -7,7 +7,7 @@ import { Button } from "../../parts/button.tsx";
 import { Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 import { failed, say } from "../../shell/toasts.tsx";
-import { inputOf } from "./draft.ts";
+import { toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
 
 type EditProps = {
@@ -24,7 +24,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
   useEffect(() => area.current?.focus(), []);
   const save = async (): Promise<void> => {
     // What was attached stays.
-    const others = inputOf(message.content).filter(({ type }) => type !== "text");
+    const others = toInput(message.content).filter(({ type }) => type !== "text");
     const { warnings } = await call("PATCH /chats/:chat/messages/:message", {
       path: { chat: chat.id, message: message.id },
       body: { content: [{ type: "text", text: words.value }, ...others], restore_files: restores.value },

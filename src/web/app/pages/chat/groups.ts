@@ -10,7 +10,7 @@ const waits = (chat: Listed): boolean => needsOwner(chat) || chat.children.some(
 const works = ({ status }: Listed): boolean => status === "running" || status === "interrupting";
 
 /** Each chat in one group; groups without chats are left out. */
-export const groupsOf = (all: readonly Chat[], by: Way, nameOf: (workspace: string) => string): readonly Group[] => {
+export const groupChats = (all: readonly Chat[], by: Way, nameOf: (workspace: string) => string): readonly Group[] => {
   if (by === "archived") return [{ name: "Archived", chats: all }];
   if (by === "workspace") {
     const found = Map.groupBy(all, ({ workspace_id }) => (workspace_id ? nameOf(workspace_id) : "Without workspace"));

@@ -75,11 +75,11 @@ const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^(keyword|built_in|type|tag|operator|deletion)/, "k"],
 ];
 
-const classOf = (scope = ""): string => CLASSES.find(([pattern]) => pattern.test(scope))?.[1] ?? "";
+const toClass = (scope = ""): string => CLASSES.find(([pattern]) => pattern.test(scope))?.[1] ?? "";
 
 const flatten = (node: Node, name: string, into: Piece[]): void => {
   if (typeof node === "string") into.push([node, name]);
-  else for (const child of node.children) flatten(child, classOf(node.scope) || name, into);
+  else for (const child of node.children) flatten(child, toClass(node.scope) || name, into);
 };
 
 const idle = (): Promise<unknown> =>

@@ -8,7 +8,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { askToFork } from "./actions.ts";
 import { Edit } from "./edit.tsx";
 import type { LiveChat } from "./live-chat.ts";
@@ -17,7 +17,7 @@ import { Tool } from "./tool.tsx";
 
 type Props = { readonly chat: LiveChat; readonly message: ChatMessage; readonly isOwner: boolean };
 
-export const textOf = (content: readonly ShownPart[]): string =>
+export const toText = (content: readonly ShownPart[]): string =>
   content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
 
 export const Message = memo(({ chat, message, isOwner }: Props) =>
@@ -35,7 +35,7 @@ export const Live = ({ chat }: { chat: LiveChat }) =>
 const Said = ({ chat, message, isOwner }: Props) => {
   const { route } = useLocation();
   const edits = useSignal(false);
-  const text = textOf(message.content);
+  const text = toText(message.content);
   if (edits.value) {
     return <Edit chat={chat} message={message} text={text} close={sets(edits, false)} />;
   }
@@ -87,10 +87,10 @@ const SaidPart = ({ part }: { part: ShownPart }) => {
   }
 };
 
-const fileIdOf = ({ file_id }: ShownPart): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+const toFileId = ({ file_id }: ShownPart): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
 
 const FilePart = ({ part }: { part: ShownPart }) => {
-  const address = `/api/v2/chats/files/${fileIdOf(part)}`;
+  const address = `/api/v2/chats/files/${toFileId(part)}`;
   const name = part.name || "file";
   if (part.media_type?.startsWith("image/")) {
     return (
@@ -153,7 +153,7 @@ const Reasoning = ({ part, isLive }: { part: ShownPart; isLive: boolean }) => {
     <details class="fold">
       <summary>
         <Icon name="chev" small />
-        {isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${lengthOf(took)}` : "Thought"}
+        {isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${formatDuration(took)}` : "Thought"}
       </summary>
       <div class="prose">
         <Markdown text={text} isLive={isLive} />

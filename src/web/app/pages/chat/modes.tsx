@@ -17,7 +17,7 @@ export const nextMode = (mode: PermissionMode): PermissionMode =>
   MODES[(MODES.findIndex(([one]) => one === mode) + 1) % MODES.length]?.[0] ?? "ask";
 
 /** What the mode means in this chat, with the rules that go first. */
-const meaningOf = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
+const explainMode = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
   const meaning = MODES.find(([one]) => one === mode)?.[2] ?? "";
   const isStricter = mode === "ask" && (permissions?.default === "ask" || permissions?.default === "deny");
   const words = isStricter
@@ -58,7 +58,7 @@ export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
       ))}
     </div>
     <p id="mode-meaning" class="small mut">
-      {meaningOf(mode, permissions)}
+      {explainMode(mode, permissions)}
     </p>
   </div>
 );

@@ -1,20 +1,21 @@
 // What is said of a call that waits for approval. Pure.
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionRule } from "#schema/chats/chat-permissions.ts";
-import { argsOf, toolWords } from "./tool-words.ts";
+import { parseArgs, toolWords } from "./tool-words.ts";
 
-export const argumentsOf = ({ args }: Pick<ToolCallRequest, "args">) => argsOf({ type: "tool-call", args_delta: args });
+export const parseArguments = ({ args }: Pick<ToolCallRequest, "args">) =>
+  parseArgs({ type: "tool-call", args_delta: args });
 
-const nameOf = (path: unknown): string => (typeof path === "string" ? (path.split("/").at(-1) ?? path) : "a file");
+const getFileName = (path: unknown): string => (typeof path === "string" ? (path.split("/").at(-1) ?? path) : "a file");
 
 /** Returns the question; `isNew`: the file that is written is not there yet. */
-export const questionOf = (one: ToolCallRequest, isNew: boolean): string => {
-  const args = argumentsOf(one);
+export const formatQuestion = (one: ToolCallRequest, isNew: boolean): string => {
+  const args = parseArguments(one);
   if (one.tool_name === "execute") return "Run this command?";
-  if (one.tool_name === "write_file") return `${isNew ? "Create" : "Replace"} ${nameOf(args.path)}?`;
+  if (one.tool_name === "write_file") return `${isNew ? "Create" : "Replace"} ${getFileName(args.path)}?`;
   if (one.tool_name === "edit_files") {
     const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
-    return files.length === 1 ? `Edit ${nameOf(files[0]?.path)}?` : `Edit ${files.length} files?`;
+    return files.length === 1 ? `Edit ${getFileName(files[0]?.path)}?` : `Edit ${files.length} files?`;
   }
   const [server, ...tool] = one.tool_name.split("__");
   if (tool.length > 0) return `Use ${tool.join("__").replaceAll("_", " ")} of ${server}?`;
@@ -39,18 +40,18 @@ export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefine
 export type ArgumentRow = { readonly name: string; readonly value: string; readonly isText: boolean };
 
 /** Returns the arguments as a form shows them; what is no object is one row. */
-export const rowsOf = (one: ToolCallRequest): readonly ArgumentRow[] => {
+export const toRows = (one: ToolCallRequest): readonly ArgumentRow[] => {
   let given: unknown;
   try {
     given = JSON.parse(one.args);
   } catch {
     given = one.args;
   }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return [rowOf("Arguments", given)];
-  return Object.entries(given).map(([name, value]) => rowOf(name, value));
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return [toRow("Arguments", given)];
+  return Object.entries(given).map(([name, value]) => toRow(name, value));
 };
 
-const rowOf = (name: string, value: unknown): ArgumentRow => {
+const toRow = (name: string, value: unknown): ArgumentRow => {
   if (typeof value === "string") return { name, value, isText: true };
   if (typeof value === "boolean") return { name, value: value ? "Yes" : "No", isText: true };
   return { name, value: JSON.stringify(value, null, 2), isText: typeof value !== "object" };

@@ -10,7 +10,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
-import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
@@ -18,7 +18,7 @@ import { failed } from "../../shell/toasts.tsx";
 import { ShellText } from "./code.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { pickMode } from "./modes.tsx";
-import { alwaysLabel, argumentsOf, questionOf, rowsOf } from "./permission-words.ts";
+import { alwaysLabel, formatQuestion, parseArguments, toRows } from "./permission-words.ts";
 
 type Answer = PermissionAnswers["answers"][number];
 
@@ -65,7 +65,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         <span class="t-attn">
           <Icon name="key" />
         </span>
-        <h3 id="asked">{questionOf(first, shown?.files?.every(({ is_new }) => is_new) ?? false)}</h3>
+        <h3 id="asked">{formatQuestion(first, shown?.files?.every(({ is_new }) => is_new) ?? false)}</h3>
         {asked.tool_calls.length > 1 && (
           <span class="push dim small">
             {done + 1} of {asked.tool_calls.length}
@@ -120,7 +120,7 @@ const Details = ({ request, shown, isReading }: DetailsProps) => {
 const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
   <>
     {files.map(({ path, diff }) => {
-      const [file] = filesOf(diff);
+      const [file] = parseFiles(diff);
       return file ? (
         <DiffFile key={path} file={{ ...file, path }} isOpen />
       ) : (
@@ -133,7 +133,7 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
 );
 
 const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatApproval | undefined }) => {
-  const { command, workdir } = argumentsOf(request);
+  const { command, workdir } = parseArguments(request);
   const text = typeof command === "string" ? command : request.args;
   const folder = shown?.command?.folder || (typeof workdir === "string" ? workdir : "");
   const parts = shown?.command?.parts ?? [];
@@ -168,7 +168,7 @@ const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatAppr
 
 /** The arguments as a form that is filled in. */
 const Arguments = ({ request }: { request: ToolCallRequest }) => {
-  const rows = rowsOf(request);
+  const rows = toRows(request);
   if (rows.length === 0) return <p class="small mut">It takes no arguments.</p>;
   return (
     <dl class="kv" aria-label="Arguments">

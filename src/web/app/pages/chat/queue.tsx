@@ -2,9 +2,9 @@
 import type { QueuedMessage } from "#schema/chats/chat.ts";
 import { call, Problem } from "../../data/api.ts";
 import { IconButton } from "../../parts/button.tsx";
-import { draftFrom, draftOf, inputOf, isEmptyDraft, setDraft } from "./draft.ts";
+import { draftFrom, getDraft, isEmptyDraft, setDraft, toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
-import { textOf } from "./message.tsx";
+import { toText } from "./message.tsx";
 
 const drop = (chat: LiveChat, queued: number): Promise<void> =>
   call("DELETE /chats/:chat/queue/:queued", { path: { chat: chat.id, queued } });
@@ -17,7 +17,7 @@ const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: numbe
   const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);
   for (const one of behind) {
     const body = {
-      content: inputOf(one.content),
+      content: toInput(one.content),
       ...(one.model_config_id ? { model_config_id: one.model_config_id } : {}),
     };
     const { queued_message } = await call("POST /chats/:chat/messages", { path: { chat: chat.id }, body });
@@ -32,7 +32,7 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
   const { queue } = chat.picture.value;
   if (queue.length === 0) return null;
   const edit = async (one: QueuedMessage): Promise<void> => {
-    const now = draftOf(chat.id).value;
+    const now = getDraft(chat.id).value;
     await drop(chat, one.id);
     const taken = draftFrom(one.content);
     setDraft(chat.id, isEmptyDraft(now) ? taken : { ...taken, text: `${taken.text}\n\n${now.text}` });
@@ -40,7 +40,7 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
   return (
     <ol class="queue" aria-label="Queued messages">
       {queue.map((one, at) => {
-        const text = textOf(one.content) || "Files";
+        const text = toText(one.content) || "Files";
         return (
           <li key={one.id}>
             <span class="clip grow">{text}</span>

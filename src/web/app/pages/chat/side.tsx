@@ -13,7 +13,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { failed } from "../../shell/toasts.tsx";
-import { type Group, groupsOf, type Way } from "./groups.ts";
+import { type Group, groupChats, type Way } from "./groups.ts";
 
 const WAY = "slipway.chats-by";
 const way = signal<Way>((localStorage.getItem(WAY) as Way | null) ?? "state");
@@ -22,7 +22,7 @@ const setWay = (next: Way): void => {
   localStorage.setItem(WAY, next);
 };
 
-const nameOf = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
+const getName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
 
 /** What the server finds for a text, or the archived ones; undefined while the live list counts. */
 const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
@@ -105,7 +105,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
         ) : all.length === 0 ? (
           <p class="pad mut small">{isFound ? "No chat fits." : "No chats yet."}</p>
         ) : (
-          groupsOf(all, words.value.trim() === "" ? way.value : "state", nameOf).map((group) => (
+          groupChats(all, words.value.trim() === "" ? way.value : "state", getName).map((group) => (
             <GroupOf key={group.name} group={group} current={current} />
           ))
         )}
@@ -131,7 +131,7 @@ const GroupOf = ({ group: { name, isPressing, chats }, current }: { group: Group
 const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
   // What one looks at is being read.
   const { kind, words } = chatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
-  const place = chat.workspace_id ? nameOf(chat.workspace_id) : "";
+  const place = chat.workspace_id ? getName(chat.workspace_id) : "";
   const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;
   const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
   return (

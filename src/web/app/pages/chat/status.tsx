@@ -76,7 +76,7 @@ const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
   );
 };
 
-const wordsOf = ({ status, asked, live, liveResults }: Picture): string => {
+const formatStatus = ({ status, asked, live, liveResults }: Picture): string => {
   switch (status) {
     case undefined:
       return "";
@@ -100,7 +100,7 @@ export const StatusLine = ({ chat }: { chat: LiveChat }) => {
   const picture = chat.picture.value;
   // What the chat does is not known while the server does not answer.
   const isCut = line.value.state === "cut";
-  const words = isCut ? "Not connected" : picture.waitsForSlot ? "Waiting for a slot" : wordsOf(picture);
+  const words = isCut ? "Not connected" : picture.waitsForSlot ? "Waiting for a slot" : formatStatus(picture);
   const kind = isCut
     ? "stopped"
     : picture.status === "error"

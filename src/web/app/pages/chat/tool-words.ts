@@ -5,18 +5,18 @@ import type { IconName } from "../../icons.ts";
 type Args = Readonly<Record<string, unknown>>;
 
 /** Arguments as far as they are known: while they come they are the beginning of a JSON text. */
-export const argsOf = ({ args, args_delta }: ShownPart): Args => {
+export const parseArgs = ({ args, args_delta }: ShownPart): Args => {
   if (typeof args === "object" && args !== null) return args as Args;
   try {
     const whole = JSON.parse(args_delta ?? "{}") as unknown;
     return typeof whole === "object" && whole !== null ? (whole as Args) : {};
   } catch {
-    return begunOf(args_delta ?? "");
+    return parsePartialArgs(args_delta ?? "");
   }
 };
 
 /** Members of an object whose text has not ended yet, as far as they are texts. */
-const begunOf = (text: string): Args =>
+const parsePartialArgs = (text: string): Args =>
   Object.fromEntries(
     [...text.matchAll(/"(\w+)":\s*"((?:[^"\\]|\\.)*)/g)].map(([, name = "", value = ""]) => [
       name,
@@ -87,7 +87,7 @@ export type ToolOutcome = {
   readonly exit_code: number | undefined;
 };
 
-export const outcomeOf = (name: string, part: ShownPart | undefined): ToolOutcome => {
+export const toOutcome = (name: string, part: ShownPart | undefined): ToolOutcome => {
   const result = (typeof part?.result === "object" && part.result !== null ? part.result : {}) as Args;
   const files = Array.isArray(result.files) ? (result.files as { diff?: unknown }[]) : [];
   const error = text(result.error) || (part?.is_error ? text(part.result) || "It failed." : "");

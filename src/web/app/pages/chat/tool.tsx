@@ -2,16 +2,16 @@
 import { useSignal } from "@preact/signals";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
-import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Plan } from "./plan.tsx";
 import { Questions } from "./questions.tsx";
-import { argsOf, outcomeOf, toolWords } from "./tool-words.ts";
+import { parseArgs, toOutcome, toolWords } from "./tool-words.ts";
 
 type ToolProps = { readonly chat: LiveChat; readonly part: ShownPart; readonly isLive: boolean };
 
@@ -30,10 +30,10 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
   const name = part.tool_name ?? "";
   const running = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
   const known = result ?? running?.part;
-  const { icon, verb, thing, isCode } = toolWords(name, argsOf(part));
-  const { output, error, diffs, took_ms, exit_code } = outcomeOf(name, known);
+  const { icon, verb, thing, isCode } = toolWords(name, parseArgs(part));
+  const { output, error, diffs, took_ms, exit_code } = toOutcome(name, known);
   const text = known ? output : (running?.text ?? "");
-  const files = diffs.flatMap(filesOf);
+  const files = diffs.flatMap(parseFiles);
   const isRunning = !known && (isLive || chat.isBusy.value);
   const isAsked = isRunning && chat.status.value === "requires_action";
   const hasInside = text !== "" || files.length > 0 || error !== "" || thing.includes("\n");
@@ -65,8 +65,8 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
             <span class="minus">−{removed}</span>
           </>
         )}
-        {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{lengthOf(took_ms)}</span>}
-        {isRunning && begun > 2_000 && <span class="dim">{lengthOf(begun)}</span>}
+        {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{formatDuration(took_ms)}</span>}
+        {isRunning && begun > 2_000 && <span class="dim">{formatDuration(begun)}</span>}
       </span>
     </>
   );

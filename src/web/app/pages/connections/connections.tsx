@@ -12,7 +12,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { LogHead } from "../audit/log-head.tsx";
 import { Entry } from "./entry.tsx";
 import { Retention } from "./retention.tsx";
-import { KEYS, valuesOf } from "./search.ts";
+import { KEYS, listValues } from "./search.ts";
 
 const PAGE = 50;
 
@@ -51,7 +51,7 @@ export default function ConnectionsPage() {
         label="Filter connections"
         placeholder="username:me, type:ssh, status:ongoing…"
         keys={KEYS}
-        valuesOf={valuesOf}
+        valuesOf={listValues}
         href="/connections"
         q={q}
         nouns={["connection", "connections"]}

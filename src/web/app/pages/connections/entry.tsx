@@ -2,7 +2,7 @@
 import type { ConnectionLog } from "#schema/connections.ts";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 
 export const Entry = ({ entry }: { entry: ConnectionLog }) => {
   const isOpen = entry.disconnect_time === null;
@@ -11,7 +11,7 @@ export const Entry = ({ entry }: { entry: ConnectionLog }) => {
     <li class="item">
       <State kind={isOpen ? "running" : "stopped"}>
         <span class="clip">
-          <b class="med">{entry.user?.username ?? "somebody"}</b> <span class="mut">{howOf(entry)}</span>{" "}
+          <b class="med">{entry.user?.username ?? "somebody"}</b> <span class="mut">{formatProtocol(entry)}</span>{" "}
           {entry.workspace_deleted ? place : <a href={`/workspaces/${entry.workspace_id}`}>{place}</a>}
         </span>
       </State>
@@ -19,7 +19,14 @@ export const Entry = ({ entry }: { entry: ConnectionLog }) => {
         <Time at={entry.connect_time} />
       </span>
       <span class="sub">
-        {[isOpen ? "open" : "", lengthWords(entry), entry.ip ?? "", entry.agent_name, entry.user_agent, endOf(entry)]
+        {[
+          isOpen ? "open" : "",
+          lengthWords(entry),
+          entry.ip ?? "",
+          entry.agent_name,
+          entry.user_agent,
+          formatEnd(entry),
+        ]
           .filter(Boolean)
           .join(", ")}
       </span>
@@ -36,17 +43,17 @@ const HOW: Readonly<Record<ConnectionLog["type"], string>> = {
   port_forwarding: "on port",
 };
 
-const howOf = ({ type, target }: ConnectionLog): string => {
+const formatProtocol = ({ type, target }: ConnectionLog): string => {
   if (type === "workspace_app" || type === "port_forwarding") return `${HOW[type]} ${target} of`;
   return target === "" ? HOW[type] : `by ${target} to`;
 };
 
 const lengthWords = ({ connect_time, disconnect_time }: ConnectionLog): string => {
   const end = disconnect_time === null ? now.value : Date.parse(disconnect_time);
-  return lengthOf(Math.max(0, end - Date.parse(connect_time)));
+  return formatDuration(Math.max(0, end - Date.parse(connect_time)));
 };
 
-const endOf = ({ disconnect_reason, ssh_info, web_info }: ConnectionLog): string => {
+const formatEnd = ({ disconnect_reason, ssh_info, web_info }: ConnectionLog): string => {
   const code = ssh_info?.exit_code ?? 0;
   const status = web_info?.status_code ?? 0;
   const said = status >= 400 ? `status ${status}` : code === 0 ? "" : `code ${code}`;

@@ -11,7 +11,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { NoTemplateYet } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
@@ -76,7 +76,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
       </span>
       <span class="line">
         <span class="med clip">{template.display_name || template.name}</span>
-        {usual !== null && <span class="push dim small num">{lengthOf(usual)}</span>}
+        {usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>}
       </span>
       <p>
         <Inline text={template.description || `Runs by ${template.provisioner}.`} plainLinks />

@@ -7,7 +7,7 @@ import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { Preset } from "#schema/templates/template-version.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { nameFor } from "../../data/names.ts";
 import { useResource } from "../../data/resource.ts";
@@ -22,7 +22,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { type Filled, linkTo } from "./link.ts";
@@ -52,7 +52,7 @@ const freeName = (template: string): string => {
 };
 
 /** One's own of this name and template, as the live list has it. */
-const ownOf = (name: string, { id }: Template): WorkspaceSummary | undefined =>
+const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =>
   [...workspaces.value.values()].find(
     (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
   );
@@ -129,11 +129,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
       route(`/workspaces/${made.id}`);
     } catch (error) {
       const made =
-        error instanceof Problem && error.status === 409 && unanswered.current === wanted && ownOf(wanted, template);
+        error instanceof Problem && error.status === 409 && unanswered.current === wanted && findOwn(wanted, template);
       if (made) return route(`/workspaces/${made.id}`);
       if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
-      if (error instanceof Problem && error.names("name")) nameProblem.value = wordsOf(error);
-      else problem.value = wordsOf(error);
+      if (error instanceof Problem && error.names("name")) nameProblem.value = formatError(error);
+      else problem.value = formatError(error);
     }
   };
   useEffect(() => onKeys("mod+enter", () => void create()), [template]);
@@ -278,11 +278,13 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
             {usual !== null && (
               <>
                 <dt>Time</dt>
-                <dd>about {lengthOf(usual)}</dd>
+                <dd>about {formatDuration(usual)}</dd>
               </>
             )}
             <dt>Stops</dt>
-            <dd>{template.default_ttl_ms > 0 ? `after ${lengthOf(template.default_ttl_ms)}` : "never by itself"}</dd>
+            <dd>
+              {template.default_ttl_ms > 0 ? `after ${formatDuration(template.default_ttl_ms)}` : "never by itself"}
+            </dd>
             <dt>Organization</dt>
             <dd>{template.organization_display_name || template.organization_name}</dd>
           </dl>

@@ -26,16 +26,16 @@ declare const SLIPWAY_DOCS: readonly Page[];
 const PAGES: readonly Page[] = SLIPWAY_DOCS;
 const FIRST = "README";
 
-const addressOf = (name: string, id = ""): string =>
+const toAddress = (name: string, id = ""): string =>
   `${name === FIRST ? "/docs" : `/docs/${name}`}${id === "" ? "" : `#${id}`}`;
 
 /** Where a link of a page leads: to a page here, a place on the same page, or elsewhere; what is not in the program is only text. */
-const linkOf = (href: string): string | undefined => {
+const toLink = (href: string): string | undefined => {
   if (/^(https?|mailto):/.test(href)) return href;
   if (href.startsWith("#")) return href;
   const [path = "", id = ""] = href.split("#");
   const name = /^(?:\.\/)?([\w-]+)\.md$/.exec(path)?.[1];
-  return PAGES.some((page) => page.name === name) ? addressOf(name ?? "", id) : undefined;
+  return PAGES.some((page) => page.name === name) ? toAddress(name ?? "", id) : undefined;
 };
 
 const read = async (file: string): Promise<string> => {
@@ -57,7 +57,7 @@ export default function DocsPage() {
       : PAGES.flatMap(({ name, title, headings }) =>
           [{ id: "", text: title }, ...headings]
             .filter(({ text }) => text.toLowerCase().includes(wanted))
-            .map(({ id, text }) => ({ href: addressOf(name, id), text, title })),
+            .map(({ id, text }) => ({ href: toAddress(name, id), text, title })),
         ).slice(0, FOUND);
   return (
     <Frame
@@ -67,7 +67,7 @@ export default function DocsPage() {
       <div class="admin">
         <nav class="subnav docs-nav" aria-label="Documentation">
           {PAGES.map(({ name, title }) => (
-            <a key={name} href={addressOf(name)} aria-current={name === page?.name ? "page" : undefined}>
+            <a key={name} href={toAddress(name)} aria-current={name === page?.name ? "page" : undefined}>
               {name === FIRST ? "Contents" : title}
             </a>
           ))}
@@ -114,7 +114,7 @@ const Text = ({ page }: { page: Page }) => {
   const { data, error } = state.value;
   // The title stands in the bar.
   const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
-  const reading = useMemo((): Reading => ({ ids: page.headings.map(({ id }) => id), linkOf }), [page]);
+  const reading = useMemo((): Reading => ({ ids: page.headings.map(({ id }) => id), linkOf: toLink }), [page]);
   // The place that the address names is there only now.
   useEffect(() => {
     if (text === "") return;

@@ -9,7 +9,7 @@ const slug = (text: string): string =>
     .replace(/\s/g, "-");
 
 /** One for each heading, in order; the second of the same words has a number. */
-export const slugsOf = (headings: readonly string[]): string[] => {
+export const makeSlugs = (headings: readonly string[]): string[] => {
   const taken = new Map<string, number>();
   return headings.map((text) => {
     const base = slug(text);

@@ -3,11 +3,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
 import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
-import { textsOf } from "../../parts/form-texts.ts";
+import { readTexts } from "../../parts/form-texts.ts";
 import { into, textInto } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Door, DoorProblem } from "./door.tsx";
@@ -28,7 +28,7 @@ export default function InvitePage() {
   const tried: Tried = async (work) => {
     problem.value = "";
     await work().catch((error) => {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     });
   };
   useEffect(() => {
@@ -77,7 +77,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
   const name = useSignal(invitation.name);
   const hasPasskeys = invitation.passkey && knowsPasskeys();
   const withPassword = async (form: HTMLFormElement): Promise<void> => {
-    const { password = "" } = textsOf(form);
+    const { password = "" } = readTexts(form);
     await call("POST /invitations/accept", {
       body: { token, username: username.value, name: name.value, password },
     });

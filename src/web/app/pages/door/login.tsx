@@ -4,13 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
 import { wayBack } from "../../../browser/way-back.ts";
 import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { readLooks } from "../../data/looks.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
-import { textsOf } from "../../parts/form-texts.ts";
+import { readTexts } from "../../parts/form-texts.ts";
 import { Door, DoorProblem } from "./door.tsx";
 
 type Second = { readonly challenge: string; readonly passkey: boolean };
@@ -49,18 +49,18 @@ export default function LoginPage() {
       ways.value = { passkey: passkey.enabled && knowsPasskeys(), providers: oidc.providers };
     };
     read().catch((error) => {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     });
   }, []);
   /** Shows what goes wrong where it was tried. */
   const tried = async (work: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
     await work().catch((error) => {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     });
   };
   const signIn = async (form: HTMLFormElement): Promise<void> => {
-    const { email = "", password = "" } = textsOf(form);
+    const { email = "", password = "" } = readTexts(form);
     try {
       await call("POST /users/login", { body: { email, password } });
     } catch (error) {
@@ -179,7 +179,7 @@ const SecondFactor = ({
     <Form
       tried={tried}
       act={async (form) => {
-        const { code = "" } = textsOf(form);
+        const { code = "" } = readTexts(form);
         await call("POST /users/login/second-factor", { body: { challenge: second.challenge, code } });
         await finish();
       }}

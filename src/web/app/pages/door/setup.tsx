@@ -1,11 +1,11 @@
 // Setting the server up: makes the first user with the token of the link that the server prints.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
-import { textsOf } from "../../parts/form-texts.ts";
+import { readTexts } from "../../parts/form-texts.ts";
 import { Door, DoorProblem } from "./door.tsx";
 import { Form } from "./login.tsx";
 import { UsernameField } from "./username-field.tsx";
@@ -21,7 +21,7 @@ export default function SetupPage() {
   const tried = async (work: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
     await work().catch((error) => {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     });
   };
   useEffect(() => {
@@ -33,7 +33,7 @@ export default function SetupPage() {
     });
   }, []);
   const create = async (form: HTMLFormElement): Promise<void> => {
-    const { email = "", username = "", name = "", password = "" } = textsOf(form);
+    const { email = "", username = "", name = "", password = "" } = readTexts(form);
     await call("POST /users/first", { body: { setup_token, email, username, name, password } });
     await call("POST /users/login", { body: { email, password } });
     location.replace("/");

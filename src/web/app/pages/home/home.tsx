@@ -4,7 +4,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
 import { needs } from "../../data/needs.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
-import { chatState, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { chatState, explainState, statusWords, workspaceState } from "../../data/states.ts";
 import { workspaces, workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -16,7 +16,7 @@ import { openPalette } from "../../shell/palette.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { FirstModel } from "../admin/first-model-later.tsx";
 import { First } from "./first.tsx";
-import { keyOf, NeedItem } from "./need.tsx";
+import { NeedItem, toKey } from "./need.tsx";
 
 const RECENT = 6;
 
@@ -56,7 +56,7 @@ const Needs = () => (
     </div>
     <ul class="panel list">
       {needs.value.map((need) => (
-        <NeedItem key={keyOf(need)} need={need} />
+        <NeedItem key={toKey(need)} need={need} />
       ))}
     </ul>
   </section>
@@ -106,7 +106,11 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
 
 const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
   const kind = workspaceState(row);
-  const words = [row.template_display_name || row.template_name, statusWords(row, kind).toLowerCase(), whyOf(row)];
+  const words = [
+    row.template_display_name || row.template_name,
+    statusWords(row, kind).toLowerCase(),
+    explainState(row),
+  ];
   return (
     <li>
       <a class="item" href={`/workspaces/${row.id}`}>

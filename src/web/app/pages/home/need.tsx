@@ -9,10 +9,10 @@ import type { IconName } from "../../icons.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** The same as long as it is about the same. */
-export const keyOf = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;
+export const toKey = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;
 
 type ShellProps = {
   readonly icon: IconName;
@@ -48,7 +48,7 @@ const Shell = ({ icon, tone, href, name, what, at, text, command, children }: Sh
 );
 
 /** The command of a call that is asked for, or its arguments as they are. */
-const commandOf = (args: string): string => {
+const parseCommand = (args: string): string => {
   try {
     const { command } = JSON.parse(args) as { command?: unknown };
     return typeof command === "string" ? command : args;
@@ -71,7 +71,7 @@ export const NeedItem = ({ need }: { need: Need }) => {
         what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : chatState(need.chat).words}
         at={need.at}
         text={workspace && `In ${workspace}.`}
-        command={isPermission && first ? commandOf(first.args) : undefined}
+        command={isPermission && first ? parseCommand(first.args) : undefined}
       >
         <ButtonLink look="primary" href={`/chats/${need.chat.id}`}>
           Answer
@@ -141,7 +141,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
       {...common}
       icon="clock"
       tone="t-attn"
-      what={`stops in ${lengthOf(left)}`}
+      what={`stops in ${formatDuration(left)}`}
       text={isLast ? "Its template lets it run no longer." : undefined}
     >
       {!isLast && <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>}

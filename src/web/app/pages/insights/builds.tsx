@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { BuildInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { COUNT, change, count, share, TIME } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
@@ -22,7 +22,7 @@ const read = async ({ range, template }: PartProps): Promise<Data> => {
 };
 
 const worked = ({ builds, failed, canceled }: Figures): number => builds - failed - canceled;
-const time = (ms: number | null): string => (ms === null ? "–" : lengthOf(ms));
+const time = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
 export const Builds = (props: PartProps) => {
   const { dates } = useDays(props.range);

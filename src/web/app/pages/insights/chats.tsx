@@ -25,7 +25,7 @@ type Used = Pick<
   ChatInsights["report"],
   "input_tokens" | "output_tokens" | "cache_read_tokens" | "cache_creation_tokens"
 >;
-const tokensOf = (used: Used): number =>
+const sumTokens = (used: Used): number =>
   used.input_tokens + used.output_tokens + used.cache_read_tokens + used.cache_creation_tokens;
 
 const read = async ({ range }: PartProps): Promise<Data> => {
@@ -64,7 +64,7 @@ export const Chats = (props: PartProps) => {
   );
 };
 
-const nameOf = (model: ChatInsights["report"]["models"][number]): string =>
+const formatName = (model: ChatInsights["report"]["models"][number]): string =>
   model.display_name || model.model || `Deleted model ${model.model_config_id.slice(0, 4)}`;
 
 const Shown = ({ data, range }: PartProps & { data: Data }) => {
@@ -76,7 +76,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
     const listed = now.models.length > LINES ? now.models.slice(0, LINES - 1) : now.models;
     const rest = now.models.slice(listed.length);
     return [
-      ...listed.map((model) => ({ label: nameOf(model), values: values(model) })),
+      ...listed.map((model) => ({ label: formatName(model), values: values(model) })),
       ...(rest.length === 0
         ? []
         : [
@@ -106,7 +106,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
         stats={[
           { label: "Chats", value: count(now.chats), note: change(now.chats, before.chats) },
           { label: "People", value: count(now.users), note: change(now.users, before.users) },
-          { label: "Tokens", value: shortCount(tokensOf(now)), note: change(tokensOf(now), tokensOf(before)) },
+          { label: "Tokens", value: shortCount(sumTokens(now)), note: change(sumTokens(now), sumTokens(before)) },
           {
             label: "Model cost",
             value: money(now.total_cost_micros),
@@ -128,9 +128,9 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
           rows={now.models.map((model) => ({
             key: model.model_config_id,
             cells: [
-              nameOf(model),
+              formatName(model),
               count(model.request_count),
-              shortCount(tokensOf(model)),
+              shortCount(sumTokens(model)),
               model.unpriced_request_count === model.request_count ? "no price" : money(model.total_cost_micros),
             ],
           }))}
@@ -145,7 +145,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
               cells: [
                 one.name || one.username,
                 count(one.chat_count),
-                shortCount(tokensOf(one)),
+                shortCount(sumTokens(one)),
                 money(one.total_cost_micros),
               ],
             }))}

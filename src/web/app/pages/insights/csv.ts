@@ -4,12 +4,12 @@ export type Cell = string | number | null;
 export type Sheet = { readonly head: readonly string[]; readonly rows: readonly (readonly Cell[])[] };
 
 /** A text that a spreadsheet would run as a formula is marked as text. */
-const cellOf = (cell: Cell): string => {
+const toCell = (cell: Cell): string => {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);
   const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
-export const csvOf = ({ head, rows }: Sheet): string =>
-  [head, ...rows].map((row) => `${row.map(cellOf).join(",")}\r\n`).join("");
+export const toCsv = ({ head, rows }: Sheet): string =>
+  [head, ...rows].map((row) => `${row.map(toCell).join(",")}\r\n`).join("");

@@ -1,6 +1,6 @@
 // Numbers as people read them, and what changed since the days before. Pure.
 import type { Measure } from "../../parts/plot/measure.ts";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** 1,234 and 12.5 */
 export const count = (value: number): string =>
@@ -41,7 +41,7 @@ export const MONEY: Measure = {
   least: 1_000_000,
 };
 export const TIME: Measure = {
-  format: lengthOf,
+  format: formatDuration,
   // Such that each multiple of a step has words of its own.
   steps: [
     ...[10, 20, 100, 200, 500, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND],
@@ -56,11 +56,11 @@ export const share = (part: number, whole: number): string =>
   whole === 0 ? "–" : `${((part / whole) * 100).toFixed(part === whole ? 0 : 1)} %`;
 
 /** More than this says only that there was next to nothing before. */
-const MOST_PERCENT = 999;
+const MAX_PERCENT = 999;
 
 /** +11 %, −5 %; empty where there was next to nothing before, or nothing has changed. */
 export const change = (now: number, before: number): string => {
   if (before === 0 || now === before) return "";
   const percent = Math.round(((now - before) / before) * 100);
-  return percent === 0 || percent > MOST_PERCENT ? "" : `${percent > 0 ? "+" : "−"}${count(Math.abs(percent))} %`;
+  return percent === 0 || percent > MAX_PERCENT ? "" : `${percent > 0 ? "+" : "−"}${count(Math.abs(percent))} %`;
 };

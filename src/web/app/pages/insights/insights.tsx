@@ -12,7 +12,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { Builds } from "./builds.tsx";
 import { Chats } from "./chats.tsx";
 import { ChooseRange, HERE } from "./choose-range.tsx";
-import { csvOf, type Sheet } from "./csv.ts";
+import { type Sheet, toCsv } from "./csv.ts";
 import { Latency } from "./latency.tsx";
 import type { PartProps } from "./part.tsx";
 import { rangeFor } from "./range.ts";
@@ -57,7 +57,7 @@ export default function InsightsPage() {
             disabled={sheet.value === undefined}
             onPress={() => {
               const name = `slipway-${chosen?.tab || "use"}-${range.first}-${range.last}.csv`;
-              if (sheet.value) download(name, csvOf(sheet.value), "text/csv");
+              if (sheet.value) download(name, toCsv(sheet.value), "text/csv");
             }}
           >
             CSV

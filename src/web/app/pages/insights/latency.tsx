@@ -14,10 +14,10 @@ const read = async ({ range, template }: PartProps): Promise<Row[]> => {
     call("GET /insights/user-latency", { query }),
     call("GET /insights/user-activity", { query }),
   ]);
-  return rowsOf(latency, activity);
+  return toRows(latency, activity);
 };
 
-const rowsOf = (latency: UserLatency, activity: UserActivity): Row[] => {
+const toRows = (latency: UserLatency, activity: UserActivity): Row[] => {
   const hours = new Map(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds / 3600]));
   return latency.report.users
     .map(({ user_id, username, latency_ms }) => ({ name: username, hours: hours.get(user_id) ?? 0, ...latency_ms }))

@@ -3,7 +3,7 @@
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 export const CHOICES = [7, 30, 90] as const;
-const LONGEST_DAYS = 366;
+const MAX_DAYS = 366;
 /** Two clocks that differ by this much still agree on which hour has begun. */
 const SKEW_MS = 60_000;
 
@@ -48,8 +48,8 @@ export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange 
   const given = isDate(asked.from) && isDate(asked.to) ? [Date.parse(asked.from), Date.parse(asked.to)] : undefined;
   const [from = 0, to = 0] =
     given && (given[0] ?? 0) <= (given[1] ?? 0) && (given[0] ?? 0) <= today
-      ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (LONGEST_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
-      : [today - (daysOf(asked.days) - 1) * DAY, today];
+      ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (MAX_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
+      : [today - (parseDays(asked.days) - 1) * DAY, today];
   const end = to === today ? (Math.floor(here / HOUR) + 1) * HOUR : to + DAY;
   const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${offsetText(minutes)}`;
   const days = (to - from) / DAY + 1;
@@ -63,9 +63,9 @@ export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange 
   };
 };
 
-const daysOf = (text: string | undefined): number => {
+const parseDays = (text: string | undefined): number => {
   const days = Number(text);
-  return Number.isInteger(days) && days > 0 && days <= LONGEST_DAYS ? days : 30;
+  return Number.isInteger(days) && days > 0 && days <= MAX_DAYS ? days : 30;
 };
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

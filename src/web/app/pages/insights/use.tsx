@@ -4,7 +4,7 @@ import type { TemplateInsights } from "#schema/insights.ts";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { COUNT, change, count, share } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
@@ -20,7 +20,7 @@ type Data = {
 };
 
 /** So many templates are told apart; each is a report of its own. */
-const MOST_LISTED = 20;
+const MAX_LISTED = 20;
 
 const secondsIn = (users: readonly { seconds: number }[]): number =>
   users.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -35,7 +35,7 @@ const read = async ({ range, template }: PartProps): Promise<Data> => {
     template ? [] : call("GET /templates"),
   ]);
   const used = new Set(use.report?.template_ids);
-  const listed = templates.filter(({ id }) => used.has(id)).slice(0, MOST_LISTED);
+  const listed = templates.filter(({ id }) => used.has(id)).slice(0, MAX_LISTED);
   const each = await Promise.all(
     listed.map(async (template) => {
       const { report } = await call("GET /insights/user-activity", {
@@ -106,7 +106,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
             key: `${app.type} ${app.slug}`,
             cells: [
               app.display_name || app.slug,
-              lengthOf(app.seconds * 1000),
+              formatDuration(app.seconds * 1000),
               share(
                 app.seconds,
                 apps.reduce((sum, one) => sum + one.seconds, 0),

@@ -6,13 +6,13 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
-import { idOf, taskState, taskWords } from "./words.ts";
+import { taskState, taskWords, toId } from "./words.ts";
 
 export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<void> }) => {
   const { kind, words } = taskState(task);
-  const chat = idOf(task.chat_id);
+  const chat = toId(task.chat_id);
   const title = task.display_name || task.name;
-  const workspace = `/workspaces/${idOf(task.workspace_id) ?? ""}`;
+  const workspace = `/workspaces/${toId(task.workspace_id) ?? ""}`;
   return (
     <li class="item">
       <span class="clip">
@@ -20,7 +20,7 @@ export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<voi
           {title}
         </a>
       </span>
-      <Menu label={`More for ${title}`} small items={() => itemsOf(task, again)} />
+      <Menu label={`More for ${title}`} small items={() => makeItems(task, again)} />
       <span class="small mut clip">
         <State kind={kind}>{words}</State>
         {" · "}
@@ -35,9 +35,9 @@ export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<voi
   );
 };
 
-const itemsOf = (task: Task, again: () => Promise<void>): MenuItem[] => {
+const makeItems = (task: Task, again: () => Promise<void>): MenuItem[] => {
   const path = { user: "me", task: task.id };
-  const chat = idOf(task.chat_id);
+  const chat = toId(task.chat_id);
   const isPaused = task.status === "paused" || task.status === "error";
   const remove = (): void =>
     ask({
@@ -62,7 +62,7 @@ const itemsOf = (task: Task, again: () => Promise<void>): MenuItem[] => {
   };
   return [
     ...(chat === undefined ? [] : [{ icon: "chat", label: "Chat", href: `/chats/${chat}` } as const]),
-    { icon: "box", label: "Workspace", href: `/workspaces/${idOf(task.workspace_id) ?? ""}` },
+    { icon: "box", label: "Workspace", href: `/workspaces/${toId(task.workspace_id) ?? ""}` },
     "line",
     isPaused ? { icon: "play", label: "Resume", act: resume } : { icon: "stop", label: "Pause", act: pause },
     { icon: "trash", label: "Delete…", isDanger: true, act: remove },

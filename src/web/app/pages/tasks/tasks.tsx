@@ -13,7 +13,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { NewTask } from "./new-task.tsx";
 import { TaskItem } from "./task-item.tsx";
 import { Unheard } from "./unheard.tsx";
-import { idOf } from "./words.ts";
+import { toId } from "./words.ts";
 
 const SHOWN = 100;
 
@@ -21,7 +21,7 @@ export default function TasksPage() {
   const { state, again } = useResource("tasks", () => call("GET /tasks", { query: { q: "owner:me", limit: SHOWN } }));
   const isOpen = useSignal(false);
   const { data, error } = state.value;
-  const news = useComputed(() => (state.value.data?.tasks ?? []).map(factsOf).join());
+  const news = useComputed(() => (state.value.data?.tasks ?? []).map(formatFacts).join());
   useChange(news.value, again);
   const make = (
     <Button look="primary" icon="plus" onPress={sets(isOpen, true)}>
@@ -69,9 +69,9 @@ export default function TasksPage() {
 }
 
 /** What the live lists know of a task: when that changes, its status may have. */
-const factsOf = ({ workspace_id, chat_id }: Task): string => {
-  const workspace = workspaces.value.get(idOf(workspace_id) ?? "");
-  const chat = chats.value.get(idOf(chat_id) ?? "");
+const formatFacts = ({ workspace_id, chat_id }: Task): string => {
+  const workspace = workspaces.value.get(toId(workspace_id) ?? "");
+  const chat = chats.value.get(toId(chat_id) ?? "");
   const agents = workspace?.agents.map(({ status, lifecycle_state }) => `${status} ${lifecycle_state}`) ?? [];
   // A chat that has begun is new in the list of chats.
   const begun = chat ? chat.status : String(chats.value.size);

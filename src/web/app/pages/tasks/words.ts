@@ -3,7 +3,7 @@ import type { Task } from "#schema/tasks/task.ts";
 import type { StateKind } from "../../data/states.ts";
 
 /** An id that may be missing. */
-export const idOf = (id: Task["chat_id"]): string | undefined => {
+export const toId = (id: Task["chat_id"]): string | undefined => {
   if (id === null || typeof id === "string") return id ?? undefined;
   return id.valid ? id.uuid : undefined;
 };

@@ -14,7 +14,7 @@ const ROLES = [
   { value: "admin", label: "Also change it" },
 ] as const;
 
-const subjectsOf = ({ users, group }: TemplateAcl): Subject[] => [
+const toSubjects = ({ users, group }: TemplateAcl): Subject[] => [
   ...group.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
   ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
 ];
@@ -27,9 +27,9 @@ export const Access = ({ template }: { template: Template }) => {
   const { data, error } = state.value;
   if (error && !data) return <Failed what="Who may use the template cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
-  const subjects = subjectsOf(data);
+  const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => subjectsOf(await callNow("GET /templates/:template/acl", { path }));
+    const read = async () => toSubjects(await callNow("GET /templates/:template/acl", { path }));
     await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
     const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
     await call("PATCH /templates/:template/acl", { path, body });

@@ -2,10 +2,10 @@
 import { useLocation } from "preact-iso/router";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { useResource } from "../../data/resource.ts";
-import { diffOf, readVersionFiles } from "../../data/version-files.ts";
+import { makeDiff, readVersionFiles } from "../../data/version-files.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
-import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -27,7 +27,7 @@ const read = async (from: TemplateVersion, to: TemplateVersion) => {
     readVersionFiles(from.job.file_id),
     from.job.file_id === to.job.file_id ? undefined : readVersionFiles(to.job.file_id),
   ]);
-  return after ? filesOf(await diffOf(before, after)) : [];
+  return after ? parseFiles(await makeDiff(before, after)) : [];
 };
 
 export const Compare = ({ versions, from, to, base }: CompareProps) => {

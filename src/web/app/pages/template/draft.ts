@@ -4,14 +4,14 @@ import { keepText, keptText } from "../../data/kept-text.ts";
 /** By path: the new text, or null for a file that is gone. */
 export type Draft = Readonly<Record<string, string | null>>;
 
-const keyOf = (version_id: string): string => `template-draft:${version_id}`;
+const toKey = (version_id: string): string => `template-draft:${version_id}`;
 
 /** Larger drafts are not kept: the browser's store is for small things. */
 const LONGEST = 500_000;
 
 export const readDraft = (version_id: string): Draft => {
   try {
-    return (JSON.parse(keptText(keyOf(version_id)) ?? "{}") as Draft) ?? {};
+    return (JSON.parse(keptText(toKey(version_id)) ?? "{}") as Draft) ?? {};
   } catch {
     return {};
   }
@@ -19,5 +19,5 @@ export const readDraft = (version_id: string): Draft => {
 
 export const keepDraft = (version_id: string, draft: Draft): void => {
   const text = JSON.stringify(draft);
-  keepText(keyOf(version_id), text === "{}" || text.length > LONGEST ? undefined : text);
+  keepText(toKey(version_id), text === "{}" || text.length > LONGEST ? undefined : text);
 };

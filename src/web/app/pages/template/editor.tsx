@@ -5,13 +5,13 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, callNow } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { type TarEntry, tarOf } from "../../data/tar.ts";
-import { diffOf, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
+import { makeTar, type TarEntry } from "../../data/tar.ts";
+import { makeDiff, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
-import { type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
+import { type FileDiff, parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { textInto } from "../../parts/handlers.ts";
@@ -345,13 +345,13 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
         other.value = (await call("GET /templateversions/:templateversion", { path })).name;
       })
       .catch(() => {});
-    void diffOf(before, after).then((diff) => {
-      changes.value = filesOf(diff);
+    void makeDiff(before, after).then((diff) => {
+      changes.value = parseFiles(diff);
     });
   }, []);
   const save = async (): Promise<void> => {
     const entries: TarEntry[] = [...after].map(([path, { bytes }]) => ({ path, bytes }));
-    const file_id = await upload(tarOf(entries));
+    const file_id = await upload(makeTar(entries));
     const body = { file_id, template_id: template.id, message: message.value.trim() };
     const path = { organization: template.organization_id };
     saved(await call("POST /organizations/:organization/templateversions", { path, body }));

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import type { PatchTemplate, Template } from "#schema/templates/template.ts";
-import { call, callNow, Problem, wordsOf } from "../../data/api.ts";
+import { call, callNow, formatError, Problem } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
@@ -38,9 +38,9 @@ const SHARING = {
 };
 
 /** The days that are ticked below this name. */
-const daysOf = (form: FormData, name: string): Weekday[] => WEEKDAYS.filter((day) => form.has(`${name}.${day}`));
+const readDays = (form: FormData, name: string): Weekday[] => WEEKDAYS.filter((day) => form.has(`${name}.${day}`));
 
-const bodyOf = (form: HTMLFormElement): PatchTemplate => {
+const readBody = (form: HTMLFormElement): PatchTemplate => {
   const data = new FormData(form);
   const values = Object.fromEntries(data) as Record<string, string>;
   const { name = "", display_name = "", description = "", icon = "", deprecation_message = "" } = values;
@@ -51,15 +51,15 @@ const bodyOf = (form: HTMLFormElement): PatchTemplate => {
     icon,
     deprecation_message,
     ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
-    autostop_requirement: { days_of_week: daysOf(data, "autostop"), weeks: Number(values.weeks) },
-    autostart_requirement: { days_of_week: daysOf(data, "autostart") },
+    autostop_requirement: { days_of_week: readDays(data, "autostop"), weeks: Number(values.weeks) },
+    autostart_requirement: { days_of_week: readDays(data, "autostart") },
     max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
 };
 
 /** What is another than it was when the form was filled in: somebody else may have changed the rest meanwhile. */
-const changesOf = (body: PatchTemplate, template: Template): PatchTemplate =>
+const findChanges = (body: PatchTemplate, template: Template): PatchTemplate =>
   Object.fromEntries(
     Object.entries(body).filter(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(template[name as keyof Template]),
@@ -132,7 +132,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
     problem.value = "";
     problems.value = {};
     try {
-      const body = changesOf(bodyOf(form), first.current);
+      const body = findChanges(readBody(form), first.current);
       if (Object.keys(body).length > 0) {
         await tellOthers(body);
         first.current = base.current = await call("PATCH /templates/:template", { path, body });
@@ -140,7 +140,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       await again();
       say("The template is saved");
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
       const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
       problems.value = Object.fromEntries(fields.map(({ field, detail }) => [field, detail]));
     }

@@ -16,7 +16,7 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Tabs } from "../../parts/sections.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { Markdown } from "../chat/markdown.tsx";
 import { Access } from "./access.tsx";
@@ -157,7 +157,7 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
         </div>
         <div>
           <dt>Start, median</dt>
-          <dd>{usual === null ? "None yet" : lengthOf(usual)}</dd>
+          <dd>{usual === null ? "None yet" : formatDuration(usual)}</dd>
         </div>
         <div>
           <dt>Version</dt>

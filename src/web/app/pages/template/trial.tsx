@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { Button } from "../../parts/button.tsx";
@@ -35,7 +35,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
     };
     const ended = (): void => {
       void finish().catch((error) => {
-        problem.value = wordsOf(error);
+        problem.value = formatError(error);
       });
     };
     feed.follow({ source: "import", path: `/templateversions/${begun.id}/logs`, ended });

@@ -4,7 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -74,7 +74,7 @@ const Form = ({ template, active, variables, changed, again }: FormProps) => {
         },
       });
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     }
   };
   const close = (isActivated: boolean): void => {

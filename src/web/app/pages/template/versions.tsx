@@ -21,7 +21,7 @@ type VersionsProps = {
   readonly again: () => Promise<void>;
 };
 
-const kindOf = ({ job, archived }: TemplateVersion): StateKind => {
+const toKind = ({ job, archived }: TemplateVersion): StateKind => {
   if (job.status === "failed" || job.status === "canceled") return "failed";
   if (job.status !== "succeeded") return "busy";
   return archived ? "stopped" : "running";
@@ -116,7 +116,7 @@ const Version = ({ template, version, mayChange, again, compared, withActive }: 
   ];
   return (
     <li class="item">
-      <State kind={kindOf(version)}>
+      <State kind={toKind(version)}>
         <span class="med clip">{version.name}</span>
       </State>
       <span class="line">

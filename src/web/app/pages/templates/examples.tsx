@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateExample } from "#schema/templates/template-version.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
@@ -73,7 +73,7 @@ const Example = ({ example, templates, made }: ExamplesProps & { example: Templa
       const body = { name: free, display_name: free === id ? name : "", description, template_version_id: begun.id };
       made(await call("POST /organizations/:organization/templates", { path, body }));
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     }
   };
   const count = templates.filter((one) => one.name === id || one.name.startsWith(`${id}-`)).length;

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { call, wordsOf } from "../../data/api.ts";
+import { call, formatError } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
@@ -30,7 +30,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
   const tried = (work: () => Promise<unknown>): Promise<unknown> => {
     problem.value = "";
     return work().catch((error) => {
-      problem.value = wordsOf(error);
+      problem.value = formatError(error);
     });
   };
   const finish = (name: string, begun: TemplateVersion): Promise<unknown> =>

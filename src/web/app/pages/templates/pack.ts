@@ -1,8 +1,8 @@
 // What a person drops or picks, as the archive that is uploaded: an archive as it is, a folder as a tar archive.
 import { Problem } from "../../../browser/api.ts";
-import { type TarEntry, tarOf } from "../../data/tar.ts";
+import { makeTar, type TarEntry } from "../../data/tar.ts";
 
-const entryOf = async (file: File, path: string): Promise<TarEntry> => ({
+const loadEntry = async (file: File, path: string): Promise<TarEntry> => ({
   path,
   bytes: new Uint8Array(await file.arrayBuffer()),
 });
@@ -14,10 +14,10 @@ const isKept = (path: string): boolean => !path.split("/").includes(".git");
 export const packFolder = async (files: readonly File[]): Promise<Blob> => {
   const named = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
   const kept = named.filter(({ path }) => isKept(path));
-  return tarOf(await Promise.all(kept.map(({ file, path }) => entryOf(file, path))));
+  return makeTar(await Promise.all(kept.map(({ file, path }) => loadEntry(file, path))));
 };
 
-const childrenOf = async (folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> => {
+const listChildren = async (folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> => {
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
@@ -31,11 +31,11 @@ const childrenOf = async (folder: FileSystemDirectoryEntry): Promise<FileSystemE
 const walk = async (entry: FileSystemEntry, path: string): Promise<TarEntry[]> => {
   if (!isKept(path)) return [];
   if (entry.isDirectory) {
-    const children = await childrenOf(entry as FileSystemDirectoryEntry);
+    const children = await listChildren(entry as FileSystemDirectoryEntry);
     return (await Promise.all(children.map((one) => walk(one, path ? `${path}/${one.name}` : one.name)))).flat();
   }
   const file = await new Promise<File>((done, fail) => (entry as FileSystemFileEntry).file(done, fail));
-  return [await entryOf(file, path)];
+  return [await loadEntry(file, path)];
 };
 
 /** A folder or an archive that was dropped; undefined when it was neither. Entries are asked for before anything is waited for. */
@@ -43,18 +43,18 @@ export const packDropped = async (items: DataTransferItemList): Promise<Blob | u
   const [item] = [...items];
   const entry = item?.webkitGetAsEntry();
   const file = item?.getAsFile();
-  if (entry?.isDirectory) return tarOf(await walk(entry, ""));
+  if (entry?.isDirectory) return makeTar(await walk(entry, ""));
   return file ?? undefined;
 };
 
-const typeOf = async (archive: Blob): Promise<string> => {
+const detectType = async (archive: Blob): Promise<string> => {
   const [a, b] = new Uint8Array(await archive.slice(0, 2).arrayBuffer());
   return a === 0x50 && b === 0x4b ? "application/zip" : "application/x-tar";
 };
 
 /** Uploads an archive and gives its id. Throws Problem. */
 export const upload = async (archive: Blob): Promise<string> => {
-  const headers = { "content-type": await typeOf(archive) };
+  const headers = { "content-type": await detectType(archive) };
   const response = await fetch("/api/v2/files", { method: "POST", headers, body: archive }).catch(() => {
     throw new Problem(0, { message: "The server cannot be reached." });
   });

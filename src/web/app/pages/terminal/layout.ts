@@ -6,13 +6,13 @@ export type Tab = { readonly columns: readonly (readonly string[])[] };
 export type Layout = { readonly tabs: readonly Tab[]; readonly tab: number; readonly pane: string };
 
 /** The daemon keeps 100 in all. */
-export const MOST_PANES = 24;
+export const MAX_PANES = 24;
 const PREFIX = "slipway.terminals.";
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export const panesOf = ({ columns }: Tab): readonly string[] => columns.flat();
-export const allPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(panesOf);
-const firstOf = (tab: Tab | undefined): string => tab?.columns[0]?.[0] ?? "";
+export const listPanes = ({ columns }: Tab): readonly string[] => columns.flat();
+export const allPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(listPanes);
+const getFirstPane = (tab: Tab | undefined): string => tab?.columns[0]?.[0] ?? "";
 
 export const begun = (id: string): Layout => ({ tabs: [{ columns: [[id]] }], tab: 0, pane: id });
 
@@ -40,11 +40,11 @@ export const closed = (layout: Layout, id: string): Layout | undefined => {
       columns: columns.map((column) => column.filter((one) => one !== id)).filter(({ length }) => length > 0),
     }))
     .filter(({ columns }) => columns.length > 0);
-  const went = tabs.length < layout.tabs.length && layout.tabs.findIndex((tab) => panesOf(tab).includes(id));
+  const went = tabs.length < layout.tabs.length && layout.tabs.findIndex((tab) => listPanes(tab).includes(id));
   const tab = Math.min(went !== false && went < layout.tab ? layout.tab - 1 : layout.tab, tabs.length - 1);
   const here = tabs[tab];
   if (!here) return undefined;
-  return { tabs, tab, pane: panesOf(here).includes(layout.pane) ? layout.pane : firstOf(here) };
+  return { tabs, tab, pane: listPanes(here).includes(layout.pane) ? layout.pane : getFirstPane(here) };
 };
 
 /** The same place, another terminal in it. */
@@ -58,7 +58,7 @@ export const replaced = (layout: Layout, before: string, after: string): Layout 
 };
 
 export const atTab = (layout: Layout, tab: number): Layout =>
-  layout.tabs[tab] ? { ...layout, tab, pane: firstOf(layout.tabs[tab]) } : layout;
+  layout.tabs[tab] ? { ...layout, tab, pane: getFirstPane(layout.tabs[tab]) } : layout;
 
 export const atPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
 
@@ -71,7 +71,7 @@ export const readLayout = (text: string | null): Layout | undefined => {
       clean.length > 0 && clean.every(({ columns }) => columns.length > 0 && columns.every((c) => c.length));
     if (!isWhole) return undefined;
     const at = clean[tab] ? tab : 0;
-    return { tabs: clean, tab: at, pane: firstOf(clean[at]) };
+    return { tabs: clean, tab: at, pane: getFirstPane(clean[at]) };
   } catch {
     return undefined;
   }

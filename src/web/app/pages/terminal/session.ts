@@ -47,8 +47,8 @@ export class Terminals {
 
   add(way: "tab" | "right" | "below"): void {
     const now = this.#layout.value;
-    if (layouts.allPanes(now).length >= layouts.MOST_PANES) {
-      failed(new Error(`There are ${layouts.MOST_PANES} terminals already. Close one first.`));
+    if (layouts.allPanes(now).length >= layouts.MAX_PANES) {
+      failed(new Error(`There are ${layouts.MAX_PANES} terminals already. Close one first.`));
     } else this.#set(way === "tab" ? layouts.opened(now, newId()) : layouts.split(now, way, newId()));
   }
 
@@ -73,7 +73,7 @@ export class Terminals {
   /** The next or the one before in this tab. */
   step(by: 1 | -1): void {
     const { tabs, tab, pane } = this.#layout.value;
-    const panes = layouts.panesOf(tabs[tab] ?? { columns: [] });
+    const panes = layouts.listPanes(tabs[tab] ?? { columns: [] });
     this.#set(layouts.atPane(this.#layout.value, panes.at((panes.indexOf(pane) + by) % panes.length) ?? pane));
   }
 

@@ -17,7 +17,7 @@ import { uploadFiles } from "../../parts/upload-files.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { Find } from "./find.tsx";
 import { KeysRow } from "./keys-row.tsx";
-import { allPanes, panesOf, type Tab } from "./layout.ts";
+import { allPanes, listPanes, type Tab } from "./layout.ts";
 import { Pane } from "./pane.tsx";
 import { SIZES, Terminals } from "./session.ts";
 
@@ -98,7 +98,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
   const menu = (): MenuItem[] => [
     { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => all.add("right") },
     { icon: "list", label: "Split below", note: "Alt Shift B", act: () => all.add("below") },
-    ...(panesOf(tabs[tab] ?? { columns: [] }).length > 1
+    ...(listPanes(tabs[tab] ?? { columns: [] }).length > 1
       ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.step(1) }]
       : []),
     { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => all.search(true) },
@@ -129,14 +129,14 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
           <span class="group tabs-of" role="group" aria-label="Tabs">
             {tabs.map((one, at) => (
               <Button
-                key={panesOf(one)[0]}
+                key={listPanes(one)[0]}
                 small
                 label={`Tab ${at + 1}`}
                 keys={at < 9 ? `Alt ${at + 1}` : undefined}
                 pressed={at === tab}
                 onPress={() => all.toTab(at)}
               >
-                {at + 1} <span class="clip desk">{titleOf(all, one)}</span>
+                {at + 1} <span class="clip desk">{formatTitle(all, one)}</span>
               </Button>
             ))}
           </span>
@@ -166,20 +166,20 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
   );
 };
 
-const titleOf = ({ titles }: Terminals, tab: Tab): string => titles.value[panesOf(tab)[0] ?? ""] ?? "";
+const formatTitle = ({ titles }: Terminals, tab: Tab): string => titles.value[listPanes(tab)[0] ?? ""] ?? "";
 
 /** What was looked at stays drawn, so that coming back shows all it has written meanwhile. */
 const Tabs = ({ all }: { all: Terminals }) => {
   const { tabs, tab, pane } = all.layout.value;
   const seen = useRef(new Set<string>());
-  for (const id of panesOf(tabs[tab] ?? { columns: [] })) seen.current.add(id);
+  for (const id of listPanes(tabs[tab] ?? { columns: [] })) seen.current.add(id);
   const numbers = allPanes(all.layout.value);
   return (
     <>
       {tabs
-        .filter((one) => panesOf(one).some((id) => seen.current.has(id)))
+        .filter((one) => listPanes(one).some((id) => seen.current.has(id)))
         .map((one) => (
-          <div key={panesOf(one)[0]} class="columns" hidden={one !== tabs[tab]}>
+          <div key={listPanes(one)[0]} class="columns" hidden={one !== tabs[tab]}>
             {one.columns.map((column) => (
               <div key={column[0]} class="column">
                 {column.map((id) => (

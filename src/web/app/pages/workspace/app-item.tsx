@@ -1,7 +1,7 @@
 // One app of a workspace: its picture, what it says of itself, and how it is opened.
 import type { App } from "#schema/workspaces/app.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
-import { openingOf, type Place } from "../../data/open.ts";
+import { findOpening, type Place } from "../../data/open.ts";
 import { Picture } from "../../parts/picture.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { LEVELS } from "./ports.tsx";
@@ -19,7 +19,7 @@ type AppItemProps = {
 
 export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
   const isReachable = place.agent.status === "connected" || app.external;
-  const opening = isReachable ? openingOf(place, app, host) : undefined;
+  const opening = isReachable ? findOpening(place, app, host) : undefined;
   const [status] = app.statuses;
   const inside = (
     <>

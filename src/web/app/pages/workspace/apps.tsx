@@ -4,8 +4,8 @@ import { Fragment } from "preact";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
-import { agentsOf } from "../../data/one-workspace.ts";
-import { editorsOf, shows } from "../../data/open.ts";
+import { listAgents } from "../../data/one-workspace.ts";
+import { listEditors, shows } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
@@ -16,7 +16,7 @@ import { AppItem } from "./app-item.tsx";
 import { Ports, ShareDialog } from "./ports.tsx";
 
 export const Apps = ({ workspace }: { workspace: Workspace }) => {
-  const agents = agentsOf(workspace);
+  const agents = listAgents(workspace);
   const connected = agents.filter(({ status }) => status === "connected");
   const hosts = useResource("app host", () => call("GET /applications/host"));
   const host = hosts.state.value.data?.host ?? "";
@@ -94,7 +94,7 @@ type WaysProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent
 const Ways = ({ workspace, agent, isOneOfSeveral }: WaysProps) => {
   const name = `${workspace.name}${isOneOfSeveral ? `.${agent.name}` : ""}`;
   const items = (): MenuItem[] => [
-    ...editorsOf({ workspace, agent }),
+    ...listEditors({ workspace, agent }),
     ...(shows(agent, "ssh_helper")
       ? [
           "line" as const,

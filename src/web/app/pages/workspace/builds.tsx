@@ -13,13 +13,13 @@ import { LogView } from "../../parts/log-view.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 
 const SHOWN = 50;
 const VERBS: Record<Build["transition"], string> = { start: "Start", stop: "Stop", delete: "Delete" };
 
-const tookOf = ({ job }: Build): string =>
-  job.started_at && job.completed_at ? lengthOf(Date.parse(job.completed_at) - Date.parse(job.started_at)) : "";
+const formatBuildDuration = ({ job }: Build): string =>
+  job.started_at && job.completed_at ? formatDuration(Date.parse(job.completed_at) - Date.parse(job.started_at)) : "";
 
 export const Builds = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
@@ -66,7 +66,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
                 <td class="mut">
                   {one.reason === "initiator" || one.reason === "dashboard" ? one.initiator_name : one.reason}
                 </td>
-                <td class="r num mut">{tookOf(one)}</td>
+                <td class="r num mut">{formatBuildDuration(one)}</td>
                 <td class="r dim">
                   <Time at={one.created_at} />
                 </td>

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { chats } from "../../data/chats.ts";
 import { me } from "../../data/session.ts";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
-import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { followGit, repositories } from "../chat/git.ts";
 
@@ -29,7 +29,7 @@ export const ChatChanges = ({ workspace }: { workspace: string }) => {
             <Icon name="branch" small />
             {branch || "no branch"}
           </p>
-          {filesOf(unified_diff).map((file, at) => (
+          {parseFiles(unified_diff).map((file, at) => (
             <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
           ))}
         </div>

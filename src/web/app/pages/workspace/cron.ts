@@ -27,7 +27,7 @@ export const readCron = (schedule: string | undefined): Start | undefined => {
   return minute === "" ? undefined : { zone, time: `${two(hour)}:${two(minute)}`, days: readDays(days) };
 };
 
-export const cronOf = ({ time, days, zone }: Start): string => {
+export const toCron = ({ time, days, zone }: Start): string => {
   const [hour = "0", minute = "0"] = time.split(":");
   return `CRON_TZ=${zone} ${Number(minute)} ${Number(hour)} * * ${days.length === 7 ? "*" : days.join(",")}`;
 };

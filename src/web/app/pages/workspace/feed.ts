@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { LogFeed } from "../../data/logs.ts";
-import { agentsOf } from "../../data/one-workspace.ts";
+import { listAgents } from "../../data/one-workspace.ts";
 
 /** The logs of the latest build and of its agents; a new build begins a new one. */
 export const useFeed = (workspace: Workspace): LogFeed => {
@@ -11,12 +11,12 @@ export const useFeed = (workspace: Workspace): LogFeed => {
   useEffect(() => () => feed.end(), [feed]);
   useEffect(() => {
     feed.follow({ source: "build", path: `/workspacebuilds/${id}/logs` });
-    for (const agent of agentsOf(workspace)) {
+    for (const agent of listAgents(workspace)) {
       feed.follow({ source: agent.name, path: `/workspaceagents/${agent.id}/logs` });
     }
   }, [
     feed,
-    agentsOf(workspace)
+    listAgents(workspace)
       .map((agent) => agent.id)
       .join(" "),
   ]);

@@ -3,7 +3,7 @@ import { useResource } from "../../data/resource.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { sizeOf } from "../../parts/words-of-time.ts";
+import { formatSize } from "../../parts/words-of-time.ts";
 import { Code } from "../chat/code.tsx";
 
 /** Bytes that are shown. */
@@ -42,7 +42,7 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
     <section class="panel" aria-label={`File ${name}`}>
       <header>
         <h2 class="mono clip">{name}</h2>
-        {data && <span class="dim small num">{sizeOf(data.size)}</span>}
+        {data && <span class="dim small num">{formatSize(data.size)}</span>}
         <span class="push line">
           <a class="btn sm" href={contentAddress(agent, path)} download={name}>
             Download
@@ -61,7 +61,7 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
       ) : (
         <>
           <Code text={data.text} language={data.text.length > COLOURED ? "" : language} isLive={false} />
-          {data.size > SHOWN && <p class="pad mut">The first {sizeOf(SHOWN)} are shown.</p>}
+          {data.size > SHOWN && <p class="pad mut">The first {formatSize(SHOWN)} are shown.</p>}
         </>
       )}
     </section>

@@ -12,7 +12,7 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { uploadFiles } from "../../parts/upload-files.ts";
-import { sizeOf } from "../../parts/words-of-time.ts";
+import { formatSize } from "../../parts/words-of-time.ts";
 import { ChatChanges } from "./chat-changes.tsx";
 import { FileText } from "./file-text.tsx";
 
@@ -116,7 +116,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
                 </span>
                 <span class={is_dir ? "med clip" : "clip"}>{name}</span>
               </span>
-              <span class="dim small num">{is_dir ? "" : sizeOf(size)}</span>
+              <span class="dim small num">{is_dir ? "" : formatSize(size)}</span>
             </a>
           </li>
         ))}

@@ -33,20 +33,20 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
       key={row.template_active_version_id}
       workspace={workspace}
       row={row}
-      before={valuesOf(last.current)}
+      before={toValues(last.current)}
       values={values}
       touched={touched}
     />
   );
 };
 
-const valuesOf = (all: readonly { readonly name: string; readonly value: string }[]): Values =>
+const toValues = (all: readonly { readonly name: string; readonly value: string }[]): Values =>
   Object.fromEntries(all.map(({ name, value }) => [name, value]));
 
 /** As the newest build has them in this moment. */
 const readNow = async (workspace: Workspace): Promise<Values> => {
   const { latest_build } = await callNow("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
-  return valuesOf(
+  return toValues(
     await call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
   );
 };

@@ -10,7 +10,7 @@ import { Field, Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 import { Meanwhile } from "../../parts/meanwhile.tsx";
 import { say } from "../../shell/toasts.tsx";
-import { cronOf, DAYS, readCron } from "./cron.ts";
+import { DAYS, readCron, toCron } from "./cron.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -90,10 +90,10 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
 /** As this form would write it, so that what means the same is the same. */
 const written = (schedule = ""): string => {
   const known = readCron(schedule);
-  return known ? cronOf(known) : schedule;
+  return known ? toCron(known) : schedule;
 };
 
-const wordsOf = (schedule: string): string => {
+const formatSchedule = (schedule: string): string => {
   const known = readCron(schedule);
   if (!known) return schedule === "" ? "it does not start by itself" : `it starts by the schedule ${schedule}`;
   return `it starts at ${known.time} on ${known.days.map((day) => DAYS[day]).join(", ")} (${known.zone})`;
@@ -105,7 +105,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const time = useSignal(known?.time ?? "09:00");
   const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
   const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const schedule = on.value ? cronOf({ time: time.value, days: days.value, zone: zone.value }) : "";
+  const schedule = on.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
   const meanwhile = useMeanwhile({
     now: written(workspace.autostart_schedule),
     typed: schedule,
@@ -162,7 +162,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
             />
           </>
         )}
-        {other && <Meanwhile words={wordsOf(other.value)} take={meanwhile.take} />}
+        {other && <Meanwhile words={formatSchedule(other.value)} take={meanwhile.take} />}
       </div>
       <footer>
         <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>

@@ -1,7 +1,7 @@
 // With whom a workspace is shared: people and groups of its organization.
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { call, callNow, Problem, wordsOf } from "../../data/api.ts";
+import { call, callNow, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -13,7 +13,7 @@ const ROLES = [
   { value: "admin", label: "Also start, stop and change it" },
 ] as const;
 
-const subjectsOf = ({ users, groups }: WorkspaceAcl): Subject[] => [
+const toSubjects = ({ users, groups }: WorkspaceAcl): Subject[] => [
   ...groups.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
   ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
 ];
@@ -24,12 +24,12 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
   const { state, again } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
   const { data, error } = state.value;
   if (error instanceof Problem && error.status === 403)
-    return <Empty icon="user" title="Nothing is shared here" text={wordsOf(error)} />;
+    return <Empty icon="user" title="Nothing is shared here" text={formatError(error)} />;
   if (error && !data) return <Failed what="The sharing cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
-  const subjects = subjectsOf(data);
+  const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => subjectsOf(await callNow("GET /workspaces/:workspace/acl", { path }));
+    const read = async () => toSubjects(await callNow("GET /workspaces/:workspace/acl", { path }));
     await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
     const body = { [subject.kind === "group" ? "group_roles" : "user_roles"]: { [subject.id]: role } };
     await call("PATCH /workspaces/:workspace/acl", { path, body });

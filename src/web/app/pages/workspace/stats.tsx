@@ -1,11 +1,11 @@
 // What a workspace does now, in figures: its state and why, when it stops, what its agents measure.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { agentsOf } from "../../data/one-workspace.ts";
-import { statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { listAgents } from "../../data/one-workspace.ts";
+import { explainState, statusWords, workspaceState } from "../../data/states.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
-import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
+import { formatDuration, shortTime } from "../../parts/words-of-time.ts";
 
 /** The number in front large, its unit and the rest small. */
 const Figure = ({ text }: { text: string }) => {
@@ -20,9 +20,9 @@ const Figure = ({ text }: { text: string }) => {
 
 export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
   const kind = workspaceState(row);
-  const why = whyOf(row);
-  const measured = agentsOf(workspace).flatMap(({ metadata }) => metadata);
-  const [agent] = agentsOf(workspace);
+  const why = explainState(row);
+  const measured = listAgents(workspace).flatMap(({ metadata }) => metadata);
+  const [agent] = listAgents(workspace);
   const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
@@ -40,7 +40,7 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
         <div>
           <dt>Stops</dt>
           <dd>
-            {shortTime(now.value + left, now.value)} <small>in {lengthOf(Math.max(0, left))}</small>
+            {shortTime(now.value + left, now.value)} <small>in {formatDuration(Math.max(0, left))}</small>
           </dd>
         </div>
       )}

@@ -2,7 +2,7 @@
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
-import { lengthOf } from "../../parts/words-of-time.ts";
+import { formatDuration } from "../../parts/words-of-time.ts";
 
 type Step = {
   readonly group: string;
@@ -15,7 +15,7 @@ type Step = {
 const GROUPS = ["Build", "Agent"];
 
 /** Times in milliseconds since 1970. */
-const stepsOf = (timings: BuildTimings): Step[] => {
+const toSteps = (timings: BuildTimings): Step[] => {
   const span = ({ started_at, ended_at }: { started_at: string; ended_at: string }) => ({
     from: Date.parse(started_at),
     to: Date.parse(ended_at),
@@ -50,7 +50,7 @@ export const Timings = ({ build }: { build: Build }) => {
   );
   const ready = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
   useChange([build.status, ...ready].join(" "), again);
-  const steps = stepsOf(
+  const steps = toSteps(
     state.value.data ?? { provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] },
   );
   if (steps.length === 0) return null;
@@ -61,7 +61,7 @@ export const Timings = ({ build }: { build: Build }) => {
     <section class="panel" aria-labelledby="timings">
       <header>
         <h2 id="timings">Timings of build {build.build_number}</h2>
-        <span class="dim small num">{lengthOf(whole)}</span>
+        <span class="dim small num">{formatDuration(whole)}</span>
       </header>
       <div class="body">
         <div class="fall">
@@ -95,7 +95,7 @@ const Row = ({ step, begin, whole, isFirst, isLongest }: RowProps) => {
         viewBox="0 0 100 28"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${step.name}: ${lengthOf(took)}, begins at ${lengthOf(step.from - begin)}`}
+        aria-label={`${step.name}: ${formatDuration(took)}, begins at ${formatDuration(step.from - begin)}`}
       >
         {MARKS.map((mark) => (
           <path key={mark} class="grid" d={`M${mark * 100} 0v28`} />
@@ -108,7 +108,7 @@ const Row = ({ step, begin, whole, isFirst, isLongest }: RowProps) => {
           height="12"
         />
       </svg>
-      <span class={isLongest ? "num right small t-attn" : "num right small mut"}>{lengthOf(took)}</span>
+      <span class={isLongest ? "num right small t-attn" : "num right small mut"}>{formatDuration(took)}</span>
     </>
   );
 };

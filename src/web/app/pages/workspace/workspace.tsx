@@ -7,7 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
 import { nameFor } from "../../data/names.ts";
-import { agentsOf, summaryOf, useWorkspace } from "../../data/one-workspace.ts";
+import { listAgents, toSummary, useWorkspace } from "../../data/one-workspace.ts";
 import { isPassing, mayStart } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces, workspacesLoaded } from "../../data/workspaces.ts";
@@ -21,7 +21,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { menuOf, waysIn } from "../workspaces/row-menu.ts";
+import { makeMenu, waysIn } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { AgentChoice } from "./agent-choice.tsx";
 import { Apps } from "./apps.tsx";
@@ -59,7 +59,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   const { workspace, error } = shown.value;
   const listed = workspaces.value.get(id);
   // The page does not wait for the list: it may be long.
-  const row = listed ?? (workspace && !workspacesLoaded.value ? summaryOf(workspace) : undefined);
+  const row = listed ?? (workspace && !workspacesLoaded.value ? toSummary(workspace) : undefined);
   if (error instanceof Problem && (error.status === 410 || error.status === 404 || error.status === 400)) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
@@ -107,7 +107,7 @@ const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connect
 const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
   const base = `/workspaces/${row.id}`;
   const feed = useFeed(workspace);
-  const agents = agentsOf(workspace);
+  const agents = listAgents(workspace);
   const { query } = useLocation();
   const agent = agents.find(({ name }) => name === query.agent) ?? agents.find(isConnected) ?? agents[0];
   const isUp = agent?.status === "connected";
@@ -153,7 +153,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             </ButtonLink>
           )}
           <MainAction row={row} />
-          <Menu label={`More for ${row.name}`} items={() => menuOf(row)} more={() => waysIn(row)} />
+          <Menu label={`More for ${row.name}`} items={() => makeMenu(row)} more={() => waysIn(row)} />
         </>
       }
     >

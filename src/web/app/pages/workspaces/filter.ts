@@ -53,7 +53,7 @@ export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: V
 };
 
 /** Values that are offered behind a key, from what there is. */
-export const valuesOf = (key: string, rows: Iterable<WorkspaceSummary>): string[] => {
+export const listValues = (key: string, rows: Iterable<WorkspaceSummary>): string[] => {
   const fixed: Record<string, string[]> = {
     status: ["running", "stopped", "failed", "starting", "stopping", "pending", "canceled", "deleting"],
     "has-agent": ["connected", "connecting", "disconnected", "timeout"],

@@ -1,15 +1,15 @@
 // What one can do with a workspace, as its row and its page offer it.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
-import { agentsOf } from "../../data/one-workspace.ts";
-import { editorsOf, openingOf } from "../../data/open.ts";
+import { listAgents } from "../../data/one-workspace.ts";
+import { findOpening, listEditors } from "../../data/open.ts";
 import { isPassing, mayStart, mayStop } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import type { MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
 
 /** Everything one can do with it, as far as its state lets one. */
-export const menuOf = (row: WorkspaceSummary): MenuItem[] => [
+export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
   ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
   ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
   ...(row.status === "running"
@@ -44,10 +44,10 @@ export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]
     call("GET /workspaces/:workspace", { path: { workspace: row.id } }),
     call("GET /applications/host"),
   ]);
-  const places = agentsOf(workspace).map((agent) => ({ workspace, agent }));
+  const places = listAgents(workspace).map((agent) => ({ workspace, agent }));
   const apps = places.flatMap((place) =>
     place.agent.apps.flatMap((app): MenuItem[] => {
-      const opening = app.hidden ? undefined : openingOf(place, app, host);
+      const opening = app.hidden ? undefined : findOpening(place, app, host);
       const label = app.display_name || app.slug;
       if (!opening) return [];
       if (opening.way === "program") return [{ icon: "out", label, act: opening.act }];
@@ -55,6 +55,6 @@ export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]
     }),
   );
   const [place] = places;
-  const [editor] = place ? editorsOf(place) : [];
+  const [editor] = place ? listEditors(place) : [];
   return [...(editor ? [{ ...editor, icon: "pen" as const }] : []), ...apps];
 };

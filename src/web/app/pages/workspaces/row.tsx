@@ -1,15 +1,15 @@
 // One workspace in the list.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { mayStart, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { explainState, mayStart, statusWords, workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
+import { formatDuration, shortTime } from "../../parts/words-of-time.ts";
 import { hasPage } from "../../shell/places.ts";
-import { menuOf, waysIn } from "./row-menu.ts";
+import { makeMenu, waysIn } from "./row-menu.ts";
 
 const SOON_MS = 30 * 60_000;
 
@@ -20,7 +20,7 @@ export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   if (row.status === "running" && row.deadline) {
     const left = Date.parse(row.deadline) - at;
     const words =
-      left < 12 * 3_600_000 ? `Stops in ${lengthOf(Math.max(0, left))}` : `Stops ${shortTime(at + left, at)}`;
+      left < 12 * 3_600_000 ? `Stops in ${formatDuration(Math.max(0, left))}` : `Stops ${shortTime(at + left, at)}`;
     return <span class={left < SOON_MS ? "t-attn" : undefined}>{words}</span>;
   }
   if (row.status === "running") return <>Never stops</>;
@@ -78,7 +78,7 @@ export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: R
       </span>
       <span class="cell why" role="cell">
         <span class={isBad ? "t-bad" : undefined}>{statusWords(row, kind)}</span>
-        <span class="dim clip small">{whyOf(row)}</span>
+        <span class="dim clip small">{explainState(row)}</span>
       </span>
       <span class="cell opt small mut" role="cell">
         <Schedule row={row} />
@@ -112,7 +112,7 @@ const Acts = ({ row }: { row: WorkspaceSummary }) => {
       ) : (
         mayStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
       )}
-      <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} more={() => waysIn(row)} />
+      <Menu label={`More for ${row.name}`} small items={() => makeMenu(row)} more={() => waysIn(row)} />
     </>
   );
 };

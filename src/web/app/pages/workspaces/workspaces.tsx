@@ -17,7 +17,7 @@ import { VirtualList } from "../../parts/virtual-list/virtual-list.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { Bulk } from "./bulk.tsx";
-import { isRemote, KEYS, matching, valuesOf } from "./filter.ts";
+import { isRemote, KEYS, listValues, matching } from "./filter.ts";
 import { Row } from "./row.tsx";
 import { Saved } from "./saved.tsx";
 
@@ -101,7 +101,7 @@ export default function WorkspacesPage() {
           terms={terms}
           words={typed.value}
           keys={KEYS}
-          valuesOf={(key) => valuesOf(key, workspacesByUse.value)}
+          valuesOf={(key) => listValues(key, workspacesByUse.value)}
           onChange={(nextTerms, nextWords) => {
             typed.value = nextWords;
             // A key without its value is not asked yet.

@@ -19,7 +19,7 @@ export type FileDiff = {
 };
 
 /** One entry for each file of a diff as git writes it, with or without its `diff --git` lines. */
-export const filesOf = (diff: string): readonly FileDiff[] => {
+export const parseFiles = (diff: string): readonly FileDiff[] => {
   const files: { head: string[]; lines: DiffLine[] }[] = [];
   let before = 0;
   let after = 0;
@@ -55,10 +55,10 @@ export const filesOf = (diff: string): readonly FileDiff[] => {
       newLeft -= 1;
     }
   }
-  return files.map(({ head, lines }) => fileOf(head, lines));
+  return files.map(({ head, lines }) => toFile(head, lines));
 };
 
-const fileOf = (head: readonly string[], lines: readonly DiffLine[]): FileDiff => {
+const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff => {
   const named = (start: string): string | undefined => head.find((line) => line.startsWith(start))?.slice(start.length);
   const plain = (path: string | undefined): string | undefined =>
     path === undefined || path === "/dev/null" ? undefined : path.replace(/\t.*$/, "").replace(/^[ab]\//, "");

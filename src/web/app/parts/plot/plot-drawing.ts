@@ -22,7 +22,7 @@ type Options = {
 };
 
 /** A colour of the page as the canvas knows it: custom properties may hold what only style sheets understand. */
-const colourOf = (box: HTMLElement, name: string): string => {
+const readColor = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   box.append(probe);
@@ -44,9 +44,9 @@ export class Drawing {
     adoptSheet(rules);
     adoptSheet(own);
     const font = `11px ${getComputedStyle(box).fontFamily}`;
-    const axis = { font, stroke: () => colourOf(box, "--text-3"), ticks: { show: false } };
-    const grid = { stroke: () => colourOf(box, "--plot-grid"), width: 1 };
-    const colour = (index: number) => () => colourOf(box, `--plot-${index + 1}`);
+    const axis = { font, stroke: () => readColor(box, "--text-3"), ticks: { show: false } };
+    const grid = { stroke: () => readColor(box, "--plot-grid"), width: 1 };
+    const colour = (index: number) => () => readColor(box, `--plot-${index + 1}`);
     this.#plot = new UPlot(
       {
         width: Math.max(1, box.clientWidth),

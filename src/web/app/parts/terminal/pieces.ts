@@ -4,7 +4,7 @@
 const PIECE = 16 * 1024;
 
 /** Returns the text in pieces; none begins or ends inside a character. */
-export const piecesOf = (text: string): string[] => {
+export const splitPieces = (text: string): string[] => {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + PIECE, text.length);

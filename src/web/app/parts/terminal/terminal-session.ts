@@ -10,7 +10,7 @@ import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
-import { piecesOf } from "./pieces.ts";
+import { splitPieces } from "./pieces.ts";
 import { loadFont } from "./terminal-font.ts";
 import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
@@ -37,7 +37,7 @@ type Options = {
 const FIRST_WAIT_MS = 300;
 /** Of letters on their ground, whatever colours a program asks for. */
 const CONTRAST = 4.5;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 /** An attempt that takes longer is given up for the next. */
 /** While the browser holds so much that the line has not taken, input waits; and it looks again after this. */
 const LINE_BYTES = 64 * 1024;
@@ -60,7 +60,7 @@ const colour = (box: HTMLElement, name: string): string => {
   return computed;
 };
 
-const themeOf = (box: HTMLElement) => {
+const readTheme = (box: HTMLElement) => {
   const of = (name: string): string => colour(box, name);
   const colours = {
     red: of("--ansi-red"),
@@ -120,7 +120,7 @@ export class TerminalSession {
         // One that blinks has the browser make sixty pictures a second, and a key waits for the next of them.
         cursorBlink: false,
         scrollback: 10_000,
-        theme: themeOf(box),
+        theme: readTheme(box),
         screenReaderMode: false,
         allowProposedApi: true,
         minimumContrastRatio: CONTRAST,
@@ -146,7 +146,7 @@ export class TerminalSession {
     this.#resized = new ResizeObserver(() => this.#fit.fit());
     this.#resized.observe(box);
     const retheme = (): void => {
-      this.terminal.options.theme = themeOf(box);
+      this.terminal.options.theme = readTheme(box);
     };
     this.#dark.onchange = retheme;
     this.#themed = new MutationObserver(retheme);
@@ -245,7 +245,7 @@ export class TerminalSession {
 
   /** Types in order, and a paste of any size in pieces: the next one goes when the line has taken those before. */
   #type(data: string): void {
-    this.#typed.push(...piecesOf(data));
+    this.#typed.push(...splitPieces(data));
     if (this.#typing === undefined) this.#typeNext(this.#socket);
   }
 
@@ -305,7 +305,7 @@ export class TerminalSession {
 
   #again(reason: string): void {
     clearTimeout(this.#timer);
-    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
+    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
     this.#tries += 1;
     this.#options.onState("cut", reason);
     this.#timer = setTimeout(() => this.#open(), longest / 2 + (Math.random() * longest) / 2);
