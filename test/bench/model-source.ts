@@ -35,7 +35,7 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
 
 /** Whether the last message of a call says just this; those before it are the history. */
 const isLast = (body: string, word: string): boolean => {
-  const { messages } = JSON.parse(body) as { messages: { content: unknown }[] };
+  const { messages = [] } = JSON.parse(body) as { messages?: { content: unknown }[] };
   return JSON.stringify(messages.at(-1)?.content ?? "").includes(`"${word}"`);
 };
 

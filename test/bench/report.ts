@@ -3,11 +3,13 @@ import type { Figures, Medians, Row, Verdict } from "./row.ts";
 import type { SideName } from "./sides.ts";
 
 /** All rounds of one row, per side. */
-export type PingTimer = Partial<Record<SideName, Figures[]>>;
+export type Measurements = Partial<Record<SideName, Figures[]>>;
 
 export interface RowResult {
   row: Row;
-  rounds: PingTimer;
+  rounds: Measurements;
+  /** The day it was measured, where the table holds rows of several days. */
+  date?: string;
 }
 
 /** Median; of an even count the mean of the two in the middle. NaN when there are none. */
@@ -18,7 +20,8 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-function mediansOf(rounds: PingTimer): Medians {
+/** Returns the median of each figure on each side. */
+export function mediansOf(rounds: Measurements): Medians {
   const of = (figures: Figures[] | undefined): Figures | undefined => {
     const names = Object.keys(figures?.[0] ?? {});
     return figures?.length
@@ -43,19 +46,21 @@ function reached(verdict: Verdict, medians: Medians): boolean | undefined {
   return verdict.better === "higher" ? value >= bound : value <= bound;
 }
 
-/** The table of targets: one line for each verdict. */
+/** The table of targets: one line for each verdict; with a column of days where a result has one. */
 export function verdictTable(results: RowResult[]): string {
-  const lines = ["| row | what | measured | target | reached |", "|---|---|---|---|---|"];
-  for (const { row, rounds } of results) {
+  const isDated = results.some(({ date }) => date !== undefined);
+  const lines = isDated
+    ? ["| row | what | measured | target | reached | on |", "|---|---|---|---|---|---|"]
+    : ["| row | what | measured | target | reached |", "|---|---|---|---|---|"];
+  for (const { row, rounds, date } of results) {
     const medians = mediansOf(rounds);
     for (const verdict of row.verdicts) {
       const value = verdict.value(medians);
       const ok = reached(verdict, medians);
       const unit = verdict.unit === "ratio" || verdict.unit === "count" ? "" : ` ${verdict.unit}`;
       const measured = value === undefined ? "not measured" : `${format(value)}${unit}`;
-      lines.push(
-        `| ${row.name} | ${verdict.what} | ${measured} | ${verdict.target} | ${ok === undefined ? "-" : ok ? "yes" : "NO"} |`,
-      );
+      const cells = [row.name, verdict.what, measured, verdict.target, ok === undefined ? "-" : ok ? "yes" : "NO"];
+      lines.push(`| ${[...cells, ...(isDated ? [date ?? ""] : [])].join(" | ")} |`);
     }
   }
   return lines.join("\n");

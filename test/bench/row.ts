@@ -32,6 +32,8 @@ export interface Bench {
   start(side: SideName, needs: SideNeeds): Promise<Target>;
   /** File with the GET sample for the floor, made once. */
   sample(): Promise<string>;
+  /** Log lines a second that the floor takes on this machine, measured once in a run: rates are shares of it, never figures of a machine. */
+  floorLimit(): Promise<number>;
 }
 
 export interface Row {

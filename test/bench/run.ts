@@ -1,5 +1,6 @@
-// `bun run bench`: measures the product beside the floor, rounds interleaved, and prints ratios against the targets.
-// Never part of the tests; a missed target is a line in the table, not an exit code. Stops with a message when it cannot measure.
+// `bun run bench`: measures the product and the floor in turn, and prints each row as soon as it is measured, with ratios against the targets.
+// Never part of the tests; a missed target is a line in the table. Exits with 1 when a row could not be measured, and with --check when a
+// ratio is worse than in earlier runs.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +8,8 @@ import { parseArgs } from "node:util";
 import { Driver } from "./driver.ts";
 import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./machine.ts";
 import { productCommand } from "./product.ts";
-import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
+import { figureTables, type Measurements, type RowResult, verdictTable, withResults } from "./report.ts";
+import { newestOf, readRuns, regressionsOf, type StoredRun, writeRun } from "./results.ts";
 import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows/rows-agents.ts";
 import { audit, auditCost } from "./rows/rows-audit.ts";
@@ -16,7 +18,7 @@ import { latency, send, tokens } from "./rows/rows-chats.ts";
 import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
 import { cluster } from "./rows/rows-cluster.ts";
 import { insights } from "./rows/rows-insights.ts";
-import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
+import { fanout, idle, ingest, measureIngest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
 import { networkCrowd } from "./rows/rows-network-crowd.ts";
 import { networkSsh } from "./rows/rows-network-ssh.ts";
@@ -78,21 +80,32 @@ const help = `bun run bench [options]
   --floor        only the floor, without the product
   --product FILE the binary to measure (default dist/slipway, else the source)
   --dir DIR      where databases are written (default the system's temporary folder)
-  --no-write     leave README.md as it is`;
+  --quick        the rows that say most, one round of one second each: about three minutes, for --check
+  --check        compare the ratios with the last five runs of each row; exit with 1 when one is worse by more than its noise
+  --no-write     store no results`;
 
 const { values: options } = parseArgs({
   options: {
-    rounds: { type: "string", default: "5" },
+    rounds: { type: "string" },
     only: { type: "string", multiple: true },
-    seconds: { type: "string", default: "3" },
+    seconds: { type: "string" },
     stall: { type: "string", default: "60" },
     floor: { type: "boolean", default: false },
     product: { type: "string" },
     dir: { type: "string", default: tmpdir() },
+    quick: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
     "no-write": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
+
+const QUICK = ["ingest", "steady", "get", "fanout", "start", "tunnel", "proxy", "tokens", "latency", "send"];
+/** Options that were not given follow --quick. */
+const rounds = Number(options.rounds ?? (options.quick ? 1 : 5));
+const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
+const RESULTS = join(import.meta.dir, "../results/bench");
+const README = join(import.meta.dir, "README.md");
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -101,7 +114,8 @@ async function main(): Promise<void> {
   if (options.help) return say(help);
   const unknown = options.only?.find((name) => !rows.some((row) => isAsked(row.name, name)));
   if (unknown) throw new Error(`There is no row "${unknown}".\n${help}`);
-  const chosen = rows.filter((row) => !options.only || options.only.some((name) => isAsked(row.name, name)));
+  const only = options.only ?? (options.quick ? QUICK : undefined);
+  const chosen = rows.filter((row) => !only || only.some((name) => isAsked(row.name, name)));
   const cores = pinnedCores();
   if (!cores) note("No second core or no taskset: server and driver share cores, ratios will be rough.");
   const dir = mkdtempSync(join(options.dir, "slipway-bench-"));
@@ -112,45 +126,103 @@ async function main(): Promise<void> {
     if (!command) note("No product to measure: the floor alone.");
     const sides: Sides = { dir, core: cores?.server, productCommand: command };
     let sample: Promise<string> | undefined;
+    let limit: Promise<number> | undefined;
     const bench: Bench = {
       driver: await Driver.compile(dir, cores?.driver),
       sides,
-      seconds: Number(options.seconds),
+      seconds,
       stallSeconds: Number(options.stall),
       start: (side, needs) => startSide(sides, side, needs),
       sample: () => (sample ??= writeSample(sides)),
+      floorLimit: () => (limit ??= measureIngest(bench, "floor").then(({ lines_per_s }) => lines_per_s as number)),
     };
-    const results: RowResult[] = [];
-    for (const row of chosen) results.push(await runRow(bench, row));
-    const kind = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
-    const date = new Date().toISOString().slice(0, 10);
-    const head = `Measured on ${date}: ${describeMachine()}, ${fileSystemOf(dir)}. Product: ${kind}.`;
-    const block = `${head}\n\n${verdictTable(results)}\n\n${figureTables(results)}`;
-    say(block);
-    const readme = join(import.meta.dir, "README.md");
-    if (!options["no-write"]) await Bun.write(readme, withResults(readFileSync(readme, "utf8"), block));
+    const product = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
+    const machine = `${describeMachine()}, ${fileSystemOf(dir)}`;
+    const run: StoredRun = { date: new Date().toISOString(), commit: revision(), machine, product, rows: [] };
+    const earlier = readRuns(RESULTS);
+    say(`${run.date.slice(0, 10)}, ${run.commit}: ${machine}. Product: ${product}.\n`);
+    for (const row of chosen) {
+      const { rounds, error } = await measured(bench, row);
+      run.rows.push({ name: row.name, rounds, ...(error === undefined ? {} : { error }) });
+      const result = { row: { ...row, figures: { ...row.figures, others } }, rounds };
+      say(
+        error === undefined
+          ? `${figureTables([result])}\n\n${verdictTable([result])}\n`
+          : `**${row.name}** failed: ${error}\n`,
+      );
+      if (!options["no-write"]) writeRun(RESULTS, run);
+    }
+    if (!options["no-write"]) await Bun.write(README, withResults(readFileSync(README, "utf8"), newestTable()));
+    const failed = run.rows.filter(({ error }) => error !== undefined);
+    if (failed.length > 0) {
+      note(`Could not measure: ${failed.map(({ name }) => name).join(", ")}.`);
+      process.exitCode = 1;
+    }
+    if (options.check) check(run, earlier);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-async function runRow(bench: Bench, row: Row): Promise<RowResult> {
-  const rounds: RowResult["rounds"] = {};
+/** The table of the README: of each row the newest run that has it. */
+function newestTable(): string {
+  const runs = readRuns(RESULTS);
+  const newest = rows.flatMap((row): RowResult[] => {
+    const found = newestOf(runs, row.name);
+    return found ? [{ row, ...found }] : [];
+  });
+  const last = runs.at(-1);
+  return `Last run: ${last?.machine}. Product: ${last?.product}.\n\n${verdictTable(newest)}`;
+}
+
+/** The commit that is measured, with `+` where files differ from it. */
+function revision(): string {
+  const git = (...words: string[]) =>
+    Bun.spawnSync(["git", "-C", import.meta.dir, ...words], { stderr: "ignore" })
+      .stdout.toString()
+      .trim();
+  const isChanged = git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/actors", ":/db") !== "";
+  return `${git("rev-parse", "--short", "HEAD") || "unknown"}${isChanged ? "+" : ""}`;
+}
+
+/** Says which ratios are worse than in earlier runs by more than their noise; the exit code is 1 then. */
+function check(run: StoredRun, earlier: readonly StoredRun[]): void {
+  const regressions = regressionsOf(rows, run, earlier);
+  for (const { row, what, now, before, limit } of regressions) {
+    note(
+      `${row}: ${what} is ${now.toPrecision(3)}, was ${before.toPrecision(3)} (noise up to ${limit.toPrecision(3)}).`,
+    );
+  }
+  if (regressions.length > 0) process.exitCode = 1;
+  else note("No ratio is worse than before by more than its noise.");
+}
+
+/** All rounds of a row; a row that fails keeps the rounds before, and does not end the run. */
+async function measured(bench: Bench, row: Row): Promise<{ rounds: Measurements; error?: string }> {
+  const done: Measurements = {};
+  try {
+    await runRow(bench, row, done);
+    return { rounds: done };
+  } catch (error) {
+    return { rounds: done, error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function runRow(bench: Bench, row: Row, done: Measurements): Promise<void> {
   const sides = row.sides.filter((side) => side === "floor" || bench.sides.productCommand);
-  const count = Math.min(Number(options.rounds), row.maxRounds ?? Number.POSITIVE_INFINITY);
+  const count = Math.min(rounds, row.maxRounds ?? Number.POSITIVE_INFINITY);
   for (let round = 1; round <= count; round++) {
     for (const side of sides) {
       note(`${row.name} ${side} ${round}/${count}`);
-      rounds[side] ??= [];
+      done[side] ??= [];
       const before = processorTicks();
       const from = performance.now();
       const figures = await row.measure(bench, side);
       const after = processorTicks();
       const foreign = after.machine - before.machine - (after.own - before.own);
-      rounds[side].push({ ...figures, others: Math.max(0, foreign) / ((performance.now() - from) / 10) });
+      done[side].push({ ...figures, others: Math.max(0, foreign) / ((performance.now() - from) / 10) });
     }
   }
-  return { row: { ...row, figures: { ...row.figures, others } }, rounds };
 }
 
 try {

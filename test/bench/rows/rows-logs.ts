@@ -1,27 +1,31 @@
 // The rows about agent logs: throughput, latency at a fixed rate beside an unrelated read, fan-out, stalled and idle followers.
 import { residentMiB } from "../machine.ts";
-import { faults, productFigure, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, type Figures, faults, productFigure, type Row, range, ratioOf } from "../row.ts";
+import type { SideName } from "../sides.ts";
 
 const faultFigures = { faults: "faults", driver_busy: "driver busy" };
+
+/** Batches of 100 lines from 8 agents with one follower each, as fast as they are acknowledged. */
+export async function measureIngest(bench: Bench, side: SideName): Promise<Figures> {
+  await using target = await bench.start(side, { agents: 8 });
+  const plan = [...range(8).map(target.patch), ...range(8).map(target.follow)];
+  const result = await bench.driver.load(target.port, plan, { secs: bench.seconds });
+  const { ack, follow } = result;
+  return {
+    lines_per_s: result.lines_per_s,
+    ack_p50: ack.p50,
+    ack_p99: ack.p99,
+    follow_p50: follow.p50,
+    follow_p99: follow.p99,
+    ...faults(result),
+  };
+}
 
 export const ingest: Row = {
   name: "ingest",
   title: "PATCH logs, 100-line batches, 8 agents, one follower each, closed loop",
   sides: ["floor", "product"],
-  async measure(bench, side) {
-    await using target = await bench.start(side, { agents: 8 });
-    const plan = [...range(8).map(target.patch), ...range(8).map(target.follow)];
-    const result = await bench.driver.load(target.port, plan, { secs: bench.seconds });
-    const { ack, follow } = result;
-    return {
-      lines_per_s: result.lines_per_s,
-      ack_p50: ack.p50,
-      ack_p99: ack.p99,
-      follow_p50: follow.p50,
-      follow_p99: follow.p99,
-      ...faults(result),
-    };
-  },
+  measure: measureIngest,
   figures: {
     lines_per_s: "lines/s",
     ack_p50: "ack p50 ms",
@@ -33,24 +37,29 @@ export const ingest: Row = {
   verdicts: [
     {
       what: "lines/s, product / floor",
-      target: ">= 0.7",
+      target: ">= 0.85",
       value: ratioOf("lines_per_s"),
-      bound: 0.7,
+      bound: 0.85,
       better: "higher",
       unit: "ratio",
     },
   ],
 };
 
+const LINES_OF_BATCH = 100;
+/** Of what the floor takes at most: above that a queue grows on one side only, and its length is what would be measured. */
+const FIXED_SHARE = 0.5;
+
 export const steady: Row = {
   name: "steady",
-  title: "The same at a fixed 40,000 lines/s, with an unrelated GET every ms",
+  title: "The same at half the rate that the floor takes at most, with an unrelated GET every ms",
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using target = await bench.start(side, { agents: 8 });
     const idle = await bench.driver.load(target.port, [target.probe()], { secs: bench.seconds, probe_us: 1000 });
     const plan = [...range(8).map(target.patch), ...range(8).map(target.follow), target.probe()];
-    const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate: 400, probe_us: 1000 });
+    const rate = Math.round(((await bench.floorLimit()) * FIXED_SHARE) / LINES_OF_BATCH);
+    const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate, probe_us: 1000 });
     return {
       follow_p50: result.follow.p50,
       follow_p99: result.follow.p99,
@@ -79,17 +88,17 @@ export const steady: Row = {
   verdicts: [
     {
       what: "request sent to follower received, p99, product / floor",
-      target: "<= 1.5",
+      target: "<= 1.3",
       value: ratioOf("follow_p99"),
-      bound: 1.5,
+      bound: 1.3,
       better: "lower",
       unit: "ratio",
     },
     {
       what: "unrelated GET under that load, p99",
-      target: "<= 2 x its idle p99, or 3 ms",
+      target: "<= 1.5 x its idle p99",
       value: productFigure("get_p99"),
-      bound: ({ product }) => Math.max(3, 2 * (product?.get_idle_p99 ?? 0)),
+      bound: ({ product }) => 1.5 * (product?.get_idle_p99 ?? 0),
       better: "lower",
       unit: "ms",
     },
@@ -132,17 +141,17 @@ export const fanout: Row = {
   verdicts: [
     {
       what: "deliveries/s, one batch at a time, product / Bun's own publish",
-      target: ">= 0.7",
+      target: ">= 0.9",
       value: ratioOf("deliveries_per_s"),
-      bound: 0.7,
+      bound: 0.9,
       better: "higher",
       unit: "ratio",
     },
     {
       what: "deliveries/s, 16 batches at a time, product / Bun's own publish",
-      target: ">= 0.7",
+      target: ">= 0.9",
       value: ratioOf("burst_deliveries_per_s"),
-      bound: 0.7,
+      bound: 0.9,
       better: "higher",
       unit: "ratio",
     },

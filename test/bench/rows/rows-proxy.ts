@@ -66,9 +66,9 @@ export const proxy: Row = {
   verdicts: [
     {
       what: "MiB/s, product / floor",
-      target: ">= 0.4",
+      target: ">= 0.6",
       value: ratioOf("mib_per_s"),
-      bound: 0.4,
+      bound: 0.6,
       better: "higher",
       unit: "ratio",
     },

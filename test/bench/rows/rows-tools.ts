@@ -187,9 +187,9 @@ export const tools: Row = {
   verdicts: [
     {
       what: 'execute "true": from the call to its result at the model, p50',
-      target: "<= 25 ms",
+      target: "<= 12 ms",
       value: productFigure("p50"),
-      bound: 25,
+      bound: 12,
       better: "lower",
       unit: "ms",
     },
@@ -203,9 +203,9 @@ export const tools: Row = {
     },
     {
       what: `event-loop delay while ${CHATS} chats run tools, as a GET every ms sees it, p99`,
-      target: "< 25 ms",
+      target: "< 10 ms",
       value: productFigure("loop_p99"),
-      bound: 25,
+      bound: 10,
       better: "lower",
       unit: "ms",
     },

@@ -1,0 +1,106 @@
+// The runs of the benchmark as files in test/results/bench, one for each run: written after each row, read for the README and for `--check`.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Measurements, median, mediansOf } from "./report.ts";
+import type { Row, Verdict } from "./row.ts";
+
+/** One row of a run: every round of both sides, or why it could not be measured. */
+export interface StoredRow {
+  name: string;
+  rounds: Measurements;
+  error?: string;
+}
+
+export interface StoredRun {
+  /** ISO 8601, when the run began. */
+  date: string;
+  /** Of the repository; with `+` where files differed from it. */
+  commit: string;
+  machine: string;
+  product: string;
+  rows: StoredRow[];
+}
+
+/** How many earlier runs a row is compared with. */
+const HISTORY = 5;
+/** Differences below this share are never called a regression: two runs of one program differ by as much. */
+const LEAST_NOISE = 0.1;
+
+/** Writes a run to `<date>-<commit>.json` in the folder. A later call with the same run replaces the file. */
+export const writeRun = (folder: string, run: StoredRun): string => {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${run.date.slice(0, 16).replace(":", "")}-${run.commit}.json`);
+  writeFileSync(file, `${JSON.stringify(run, rounded, 1)}\n`);
+  return file;
+};
+
+/** Four significant digits: more are noise, and the files are committed. */
+const rounded = (_: string, value: unknown): unknown =>
+  typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+
+/** Returns the runs stored in the folder, oldest first. */
+export const readRuns = (folder: string): StoredRun[] =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as StoredRun)
+        .sort((a, b) => (a.date < b.date ? -1 : 1))
+    : [];
+
+/** Returns the newest measurement of a row, with the day it was made. */
+export const newestOf = (
+  runs: readonly StoredRun[],
+  name: string,
+): { date: string; rounds: Measurements } | undefined => {
+  for (const run of runs.toReversed()) {
+    const found = run.rows.find((row) => row.name === name && row.error === undefined);
+    if (found) return { date: run.date.slice(0, 10), rounds: found.rounds };
+  }
+  return undefined;
+};
+
+/** One figure that is worse than before by more than its noise. */
+export interface Regression {
+  row: string;
+  what: string;
+  now: number;
+  /** Median of the earlier runs. */
+  before: number;
+  /** The value up to which it would have passed. */
+  limit: number;
+}
+
+/**
+ * Compares a run with the last five earlier ones of each row. Only ratios are compared, since absolute figures belong to a machine. A ratio
+ * is worse when it is away from their median by more than their spread, and by a tenth of it at least.
+ */
+export const regressionsOf = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
+  run.rows.flatMap(({ name, rounds, error }) => {
+    const row = rows.find((one) => one.name === name);
+    if (!row || error !== undefined) return [];
+    const history = earlier
+      .flatMap((one) => one.rows.filter((stored) => stored.name === name && stored.error === undefined))
+      .slice(-HISTORY);
+    return row.verdicts
+      .filter(({ unit }) => unit === "ratio")
+      .flatMap((verdict) => worse(verdict, name, rounds, history));
+  });
+
+const worse = (
+  { what, value, better }: Verdict,
+  row: string,
+  rounds: Measurements,
+  history: readonly StoredRow[],
+): Regression[] => {
+  const now = value(mediansOf(rounds));
+  const past = history
+    .map((stored) => value(mediansOf(stored.rounds)))
+    .filter((one) => Number.isFinite(one)) as number[];
+  if (now === undefined || past.length === 0) return [];
+  const [lowest, highest, before] = [Math.min(...past), Math.max(...past), median(past)];
+  const noise = Math.max(LEAST_NOISE * before, highest - lowest);
+  const limit = better === "higher" ? before - noise : before + noise;
+  // What could not be measured any more is worse than any figure.
+  const isWorse = Number.isNaN(now) || (better === "higher" ? now < limit : now > limit);
+  return isWorse ? [{ row, what, now, before, limit }] : [];
+};
