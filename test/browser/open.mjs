@@ -1,15 +1,17 @@
 // Everything one opens in a workspace of two agents: terminals and files of each, apps of every kind, editors, from its page and from its row.
 // node open.mjs CHROMIUM URL TOKEN WORKSPACE [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { inApp, openPage } from "./app-page.mjs";
 
 const [file, url, token, workspace, folder] = process.argv.slice(2);
 
 await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   // What the browser is told to hand to a program of this machine, which it has not.
   const links = [];
-  const session = await context.newCDPSession(page);
-  await session.send("Page.enable");
-  session.on("Page.frameRequestedNavigation", ({ url: wanted }) => links.push(wanted));
+  const listen = async (one) => {
+    const session = await context.newCDPSession(one);
+    await session.send("Page.enable");
+    session.on("Page.frameRequestedNavigation", ({ url: wanted }) => links.push(wanted));
+  };
   const nextLink = async (scheme) => {
     const found = () => links.find((link) => link.startsWith(`${scheme}:`));
     for (let tries = 0; !found() && tries < 100; tries++) await page.waitForTimeout(50);
@@ -33,17 +35,20 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.asks = (await asking.locator("#hosts").innerText()).split("\n");
   result.warns = await asking.locator("#foreign").isVisible();
   if (folder) await asking.screenshot({ path: `${folder}/open-app.png`, fullPage: true });
-  const consent = await context.newCDPSession(asking);
-  await consent.send("Page.enable");
-  consent.on("Page.frameRequestedNavigation", ({ url: wanted }) => links.push(wanted));
+  await listen(asking);
   await asking.getByRole("button", { name: "Open with a key" }).click();
   result.bridge = await nextLink("bridge");
   await asking.close();
-  await panel.getByRole("button", { name: "Editor" }).last().click();
-  const menu = page.getByRole("group", { name: "Open dev.two in an editor" });
+  // A browser with windows asks before it hands a link to a program, and gives that page no keys until it is answered: a page of its own.
+  const another = await openPage(context, result.wrong);
+  await listen(another);
+  await another.goto(at(`/workspaces/${workspace}`));
+  await another.getByRole("region", { name: "Apps and ports" }).getByRole("button", { name: "Editor" }).last().click();
+  const menu = another.getByRole("group", { name: "Open dev.two in an editor" });
   result.editors = (await menu.getByRole("button").allTextContents()).map((text) => text.trim());
   await menu.getByRole("button", { name: "Cursor" }).click();
   result.cursor = await nextLink("cursor");
+  await another.close();
 
   // Each agent has its terminal.
   await panel.getByRole("link", { name: "Terminal" }).last().click();
