@@ -12,6 +12,8 @@ import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { missingNeeds } from "./support/needs.ts";
+import { measurePace, PACE_VARIABLE } from "./support/pace.ts";
 import { BINARY_ALONE, binaryFiles, sampleOf } from "./support/run/binary-sample.ts";
 import { changedFiles, reachedTests } from "./support/run/changed.ts";
 import { type Cost, costLine, costOf, slowestLines } from "./support/run/figures.ts";
@@ -131,8 +133,13 @@ const running = new Set<Bun.Subprocess>();
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
 
+/** How many times longer than the machine they were written on this one may take for what has a limit of time. */
+const pace = await measurePace();
+
 try {
   const chosen = chosenSteps();
+  if (pace > 1) say(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
+  if (chosen.some(({ tests }) => tests)) for (const text of missingNeeds()) say(text);
   await Promise.all(chosen.filter(({ tests }) => !tests).map(runCheck));
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
   const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
@@ -236,7 +243,12 @@ function skipStep(step: Step, needed: string): void {
 
 async function runTests(step: Step, report: string, workers: number): Promise<[code: number, cost: Cost]> {
   const begun = performance.now();
-  const flags = ["--only-failures", `--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
+  const flags = [
+    "--only-failures",
+    `--timeout=${Math.ceil(TEST_TIMEOUT_MS * pace)}`,
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+  ];
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
   const child = start([...step.command, ...together, ...flags, ...(step.tests ?? [])], step.env, "inherit");
@@ -258,6 +270,7 @@ function start(words: string[], env: Record<string, string> = {}, output: "inher
       ...process.env,
       PATH: dirname(process.execPath) + delimiter + process.env.PATH,
       SLIPWAY_TEST_SEED: String(SEED),
+      [PACE_VARIABLE]: String(pace),
       TMPDIR: TEMP,
       [RUN_MARK]: mark,
       [RUN_LEDGER]: ledger,

@@ -18,7 +18,7 @@ export const inChromium = async (file, options, story) => {
     ...options,
   });
   // On a machine that does much else, too; the test that runs the story has a limit of its own.
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(60_000 * Number(process.env.SLIPWAY_TEST_PACE ?? 1));
   const requests = [];
   const complaints = [];
   context.on("request", (request) => requests.push(request.url()));

@@ -8,7 +8,11 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { recordEngine, referenceEngine } from "./reference-engine.ts";
 import { runStory } from "./story.ts";
+
+const isRenewed = Boolean(process.env.SLIPWAY_TEST_RENEW_PICTURES);
+if (isRenewed) recordEngine();
 
 const FOLDER = join(import.meta.dir, "reference");
 /** A Monday morning. */
@@ -29,7 +33,7 @@ const ANSWER = `The sum subtracted where it should add.
 `;
 
 testNeeding(
-  [needs.chromium, needs.node],
+  [needs.chromium, needs.node, referenceEngine()],
   "[WB-6][WB-8] fifty pictures of the pages that matter, light and dark, wide and narrow, are as they were",
   async () => {
     const clock = new ManualClock(NOW - 20 * MINUTE);
@@ -73,8 +77,14 @@ testNeeding(
       ["people", "/admin/people", "Grace Hopper"],
       ["account", "/account/profile", "admin"],
     ];
-    const renew = process.env.SLIPWAY_TEST_RENEW_PICTURES ? "yes" : "no";
-    const given = [world.server.url.href, admin.token ?? "", JSON.stringify(pages), FOLDER, renew, String(clock.now())];
+    const given = [
+      world.server.url.href,
+      admin.token ?? "",
+      JSON.stringify(pages),
+      FOLDER,
+      isRenewed ? "yes" : "no",
+      String(clock.now()),
+    ];
     const told = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", given);
     expect(told.wrong).toEqual([]);
     expect(told.moved.length).toBe(4);

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import type { Task } from "#schema/tasks/task.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(scaled(120_000));
 
 const world = await forFile(openClientWorld());
 await signInAs(world);

@@ -6,11 +6,12 @@ import type { PgStore } from "#db/pg/store.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 type Node = { readonly member: PartsMember; readonly ctx: Context; readonly store: PgStore };
 

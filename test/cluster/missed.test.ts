@@ -6,11 +6,12 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 

@@ -11,12 +11,13 @@ import { createChat, Follower } from "#test/support/chats.ts";
 import { MovableParts } from "#test/support/cluster/movable-parts.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 /** A server that has all parts, and the context of a second node that has none. */
 const openNodes = async () => {

@@ -9,12 +9,13 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const KEPT_READY: Manifest = {
   provisioner: "echo",

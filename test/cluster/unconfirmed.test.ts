@@ -12,6 +12,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { ECHO, makeTemplate, unique, upload } from "#test/support/templates.ts";
@@ -25,7 +26,7 @@ import {
   seedTemplate,
 } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 /** The first commit after which `isIt` says so arrives, and its answer is lost. */
 const loseOne = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {

@@ -13,12 +13,13 @@ import {
 import { join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
 import { VERSION } from "#base/version.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
 // Real processes, and the seconds the daemon gives them at its end.
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const settled = (states: readonly string[]): boolean =>
   states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));

@@ -2,12 +2,13 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AgentApi, Stopped } from "#src/daemon/connection/connection.ts";
 import { Logs } from "#src/daemon/scripts/logs.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
+import { scaled } from "#test/support/pace.ts";
 import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
 // Back-off takes real time where real sockets take part.
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 type Batch = { batchId: Uint8Array; logs: { output: string }[] };
 

@@ -2,9 +2,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 /** A server that answers these statuses one after the other, and what it was asked. */
 const answering = (...statuses: number[]) => {

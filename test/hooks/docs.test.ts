@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { runHere } from "#test/cli/run-verb.ts";
 import { createChat, historyOf, openChatWorld, said } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { SECRET } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const freePort = (): Promise<number> =>
   new Promise((resolve) => {

@@ -6,9 +6,10 @@ import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { Consumer, SECRET } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 const python = [needs.python3];
 const SHORT = { context_limit: 1_000, compression_threshold: 50 };
 

@@ -12,10 +12,11 @@ import {
   sendMessage,
 } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer, OLD_SECRET, type Rule, SECRET } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 const python = [needs.python3];
 
 type Refusal = { status: number; body: { message: string; kind?: string; detail?: string } };

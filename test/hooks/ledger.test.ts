@@ -5,11 +5,12 @@ import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 const python = [needs.python3];
 
 type Dispatches = { readonly dispatches: readonly { readonly event: string; readonly request?: string }[] };

@@ -8,12 +8,13 @@ import { isAlive } from "#test/daemon/support/daemon.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { Consumer } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
 const SECRET_ENV = { DAEMON_ONLY_KEY: "canary-of-the-daemon" };

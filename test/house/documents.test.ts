@@ -2,9 +2,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { isThere, page, ROOT } from "#test/support/documents.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const git = (...words: string[]): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...words], { cwd: ROOT })

@@ -2,9 +2,10 @@
 // by a name, or a reason to look; the ceiling only falls.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { page, ROOT } from "#test/support/documents.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const LINES = 6;
 /** The most runs allowed. Lower it when you remove one; never raise it. */

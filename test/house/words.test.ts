@@ -1,9 +1,10 @@
 // The words of docs/glossary.md hold in the code: what was retired there names nothing any more.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 /** Names that the retired words would make: types and classes, functions and files. */
 const RETIRED: Readonly<Record<string, RegExp>> = {

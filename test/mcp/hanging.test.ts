@@ -4,10 +4,11 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { startMcpHost } from "./support.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 type World = Awaited<ReturnType<typeof openChatWorld>>;
 

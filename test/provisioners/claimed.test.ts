@@ -9,11 +9,12 @@ import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { BuildReport, Provisioner, ProvisionRequest, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
+import { scaled } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const QUIET: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";

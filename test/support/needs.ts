@@ -2,26 +2,29 @@
 // skipped with the reason in their title, which test/run.ts prints. `.ci/run` installs or starts all of them, so that there none is
 // skipped.
 import { test } from "bun:test";
+import { scaled } from "./pace.ts";
 
 export interface Need {
   readonly found: boolean;
+  /** The Debian package that has it; absent where it is no package. */
+  readonly debian?: string;
   /** To finish the sentence "skipped: ...". */
   readonly reason: string;
   /** The program's path; empty when it is missing. */
   readonly file: string;
 }
 
-const program = (...names: string[]): Need => {
+const program = (debian: string, ...names: string[]): Need => {
   const file = names.map((name) => Bun.which(name)).find((path) => path !== null) ?? "";
-  return { found: file !== "", reason: `needs the program ${names[0]}`, file };
+  return { found: file !== "", reason: `needs the program ${names[0]}`, file, debian };
 };
 
 /** What reads compose files: Docker's plug-in (`file` is then the program `docker`), or the program of its own that came before it. */
 const compose = (): Need => {
-  const docker = program("docker");
+  const docker = program("docker.io", "docker");
   const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
   const reason = "needs Docker's plug-in compose, or docker-compose";
-  return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose"), reason };
+  return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose", "docker-compose"), reason };
 };
 
 /** The engine that `.ci/docker-engine start` has made, with its images; `file` is its address. */
@@ -50,30 +53,30 @@ const counterpart = (): Need => {
 
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
-  chromium: program("chromium", "chromium-browser", "google-chrome"),
+  chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
   /** The same engine without what a window wants: a third less work for each story. */
-  headless: program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
-  git: program("git"),
-  ssh: program("ssh"),
-  sshKeygen: program("ssh-keygen"),
-  sshd: program("/usr/sbin/sshd", "sshd"),
-  openssl: program("openssl"),
-  curl: program("curl"),
-  nginx: program("/usr/sbin/nginx", "nginx"),
-  strace: program("strace"),
-  cc: program("gcc", "cc", "clang"),
-  go: program("go"),
-  haproxy: program("/usr/sbin/haproxy", "haproxy"),
+  headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+  git: program("git", "git"),
+  ssh: program("openssh-client", "ssh"),
+  sshKeygen: program("openssh-client", "ssh-keygen"),
+  sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),
+  openssl: program("openssl", "openssl"),
+  curl: program("curl", "curl"),
+  nginx: program("nginx-light", "/usr/sbin/nginx", "nginx"),
+  strace: program("strace", "strace"),
+  cc: program("gcc", "gcc", "cc", "clang"),
+  go: program("golang-go", "go"),
+  haproxy: program("haproxy", "/usr/sbin/haproxy", "haproxy"),
   compose: compose(),
-  systemdAnalyze: program("systemd-analyze"),
-  node: program("node"),
-  npm: program("npm"),
-  python3: program("python3"),
-  xvnc: program("Xvnc"),
-  xvfb: program("Xvfb"),
-  x11vnc: program("x11vnc"),
-  xterm: program("xterm"),
-  screen: program("screen"),
+  systemdAnalyze: program("systemd", "systemd-analyze"),
+  node: program("nodejs", "node"),
+  npm: program("npm", "npm"),
+  python3: program("python3", "python3"),
+  xvnc: program("tigervnc-standalone-server", "Xvnc"),
+  xvfb: program("xvfb", "Xvfb"),
+  x11vnc: program("x11vnc", "x11vnc"),
+  xterm: program("xterm", "xterm"),
+  screen: program("screen", "screen"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   docker: engine(),
@@ -90,6 +93,19 @@ export const testNeeding = (
   timeout = 60_000,
 ): void => {
   const missing = wanted.filter((need) => !need.found).map((need) => need.reason);
-  if (missing.length === 0) test(title, run, timeout);
+  if (missing.length === 0) test(title, run, scaled(timeout));
   else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
+};
+
+/** What this machine lacks, as lines for the start of a run: what is skipped for it, and what installs it. */
+export const missingNeeds = (): string[] => {
+  const missing = Object.values(needs as Record<string, Need>).filter(({ found }) => !found);
+  if (missing.length === 0) return [];
+  const packages = [...new Set(missing.flatMap(({ debian }) => debian ?? []))].sort();
+  return [
+    "Some tests are skipped here:",
+    ...new Set(missing.map(({ reason }) => `  ${reason}`)),
+    ...(packages.length > 0 ? [`Install the programs with: apt-get install ${packages.join(" ")}`] : []),
+    "`.ci/run` installs and starts all of it, as root on Debian.",
+  ];
 };

@@ -1,12 +1,13 @@
 // The one way to wait for what no event tells of: look, and look again. Everything else awaits an event, a gate or a clock of its own.
 import { setTimeout as rest } from "node:timers/promises";
+import { scaled } from "./pace.ts";
 
 type Truthy<T> = T extends false | 0 | "" | null | undefined ? never : T;
 
 export type UntilOptions = {
   /** What is waited for, for the error. */
   readonly what?: string;
-  /** Milliseconds after which it is given up; the test's own limit should be longer. */
+  /** Milliseconds after which it is given up, more on a slow machine; the test's own limit should be longer. */
   readonly patience?: number;
   /** It may be there for a moment only: never look less often than at first. */
   readonly isBrief?: boolean;
@@ -24,7 +25,8 @@ const MAX_PAUSE_MS = 60;
  * an Error that names `what` when patience has run out.
  */
 export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
-  const { what = "what the test waits for", patience = PATIENCE_MS, isBrief = false } = options;
+  const { what = "what the test waits for", isBrief = false } = options;
+  const patience = scaled(options.patience ?? PATIENCE_MS);
   const begun = performance.now();
   for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     const seen = await look();

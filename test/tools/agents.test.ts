@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
 import { findAgent, insertAgent } from "#db/agents/agents.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 /**
  * An agent in a container of another agent of the workspace, with a daemon and a home folder of its own. Not of the first agent, whose

@@ -6,10 +6,11 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { toPlanPath } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { namesOf, systemOf } from "./family.ts";
 import { callTools, messagesOf, openChat, openToolWorld } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 const question = {

@@ -9,12 +9,13 @@ import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { Family, namesOf, systemOf } from "./family.ts";
 import { outputIn } from "./world.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";

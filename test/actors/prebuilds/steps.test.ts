@@ -12,9 +12,10 @@ import {
   stepsFor,
   type Wanted,
 } from "#actors/prebuilds/steps.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const [START, MINUTE, HOUR] = [1_900_000_000_000, 60_000, 3_600_000];
 const wants = (instances: number, ttl_ms = 0): Wanted => ({

@@ -6,11 +6,12 @@ import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { testInside } from "#test/support/inside.ts";
 import { gatewayCalls, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { storedTexts } from "#test/support/stored.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const TOKEN = "6a1c9a3e-2d7f-4a70-9d6a-3c8f0c1f0e11";
 const MANIFEST = {

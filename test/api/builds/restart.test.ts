@@ -4,12 +4,13 @@ import { uuid } from "#base/ids.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
 import { statusOf } from "#test/support/net/status.ts";
+import { scaled } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, followImport, makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const withSize = (words: string): string =>
   `${unique()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;

@@ -5,10 +5,11 @@ import type { ChatRun } from "#schema/chats/chat-debug.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const SHORT = { context_limit: 1_000, compression_threshold: 50 };
 

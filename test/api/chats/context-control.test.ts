@@ -7,10 +7,11 @@ import { startServe } from "#test/api/edge/serve-process.ts";
 import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/chats.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const finish = (call: ModelCall, text: string, input = 100): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();

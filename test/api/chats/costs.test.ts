@@ -9,10 +9,11 @@ import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const COST = { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
 /** 600 new tokens, 400 from the cache, 500 of the answer. */

@@ -10,10 +10,11 @@ import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { callsByKind } from "#test/support/models/side-calls.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const CONFIG = "/api/v2/chats/config";
 const FORCED = { env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } };

@@ -10,9 +10,10 @@ import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",

@@ -6,10 +6,11 @@ import type { User } from "#schema/users/user.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOfPart } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 testInside(
   "[CL-53] a turn asks for the limits of its owner once for the message and once for the call, and at once for what settings say of the call",

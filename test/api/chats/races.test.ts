@@ -16,10 +16,11 @@ import {
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, contextOfPart } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 /** How long results are awaited (facts/chats 1.10). */
 const DEADLINE_MS = 300_000;
 

@@ -2,8 +2,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { scaled } from "#test/support/pace.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const statusOf = async ({ owner }: ChatWorld, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await owner.fetch(method, `/api/v2/chats/${path}`, body);

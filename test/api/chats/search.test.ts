@@ -7,9 +7,10 @@ import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testOfOne } from "#test/support/one-server.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const quoted = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 const find = async (client: Client, text: string, more = ""): Promise<string[]> => {

@@ -13,11 +13,12 @@ import {
   said,
   sendMessage,
 } from "#test/support/chats.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 /** Somebody else; in the same organization unless told otherwise. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {

@@ -13,9 +13,10 @@ import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { callsByKind } from "#test/support/models/side-calls.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const PROMPT =
   "please find out why the nightly deployment of the api keeps failing since last week, and mend it for good";

@@ -5,12 +5,13 @@ import type { ConnectionLog } from "#schema/connections.ts";
 import { AppVisits } from "#src/api/applications/visits.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { TestTerminal } from "../agents/reach.ts";
 import { startAppWorld } from "../applications/app-world.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 let world: Awaited<ReturnType<typeof startAppWorld>>;
 let admin: Client;

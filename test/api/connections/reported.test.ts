@@ -8,13 +8,14 @@ import type { ConnectionLog } from "#schema/connections.ts";
 import { Client } from "#src/client.ts";
 import { Connection_Action as Action, Lifecycle_State, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 type Page = { connection_logs: ConnectionLog[]; count: number; count_cap: number };
 type Told = { id?: string; action?: Action; type?: Type; at?: number; reason?: string; code?: number; app?: string };

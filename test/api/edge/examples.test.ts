@@ -8,6 +8,7 @@ import { Client } from "#src/client.ts";
 import { type Document, fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { scaled } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, followImport, upload } from "#test/support/templates.ts";
@@ -24,7 +25,7 @@ const WITH_AGENT: Manifest = {
 type Answer = Awaited<ReturnType<Client["fetch"]>>;
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 const { server } = world;

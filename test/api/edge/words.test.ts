@@ -7,10 +7,11 @@ import { Client } from "#src/client.ts";
 import { readFile } from "#src/daemon/http/files.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { scaled } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const world = await forFile(openChatWorld());
 

@@ -3,12 +3,13 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { openInsights, START, statusOf } from "./world.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const DAY = 86_400_000;
 const FROM = Date.UTC(2030, 0, 9, -2);

@@ -5,13 +5,14 @@ import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { failureOf, openInsights, RANGE, START, statusOf, type Templates } from "./world.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const DAY = 86_400_000;
 const TEMPLATES = "/api/v2/insights/templates";

@@ -10,13 +10,14 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { testInside } from "#test/support/inside.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const MINUTE = 60_000;
 const APP = { slug: "code", display_name: "Code", url: "http://localhost:8080" };

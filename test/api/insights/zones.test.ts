@@ -1,9 +1,10 @@
 // Where days begin, in zones whose clocks change and in those with odd offsets.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { fixedZone, namedZone } from "#domain/insights/zones.ts";
+import { scaled } from "#test/support/pace.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const startsOf = (zone: string, from: string, days: number): string[] => {
   const { startOf } = namedZone(zone);

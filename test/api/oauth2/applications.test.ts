@@ -4,12 +4,13 @@ import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { storedTexts } from "#test/support/stored.ts";
 import { statusOf } from "../users/people.ts";
 import { APPS, BOARD, LOCAL, NOWHERE, openOAuth2, type Refused, type Registered, type Tokens } from "./world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

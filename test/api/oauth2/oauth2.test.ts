@@ -3,6 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
+import { scaled } from "#test/support/pace.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import {
   APPS,
@@ -18,7 +19,7 @@ import {
   VERIFIER,
 } from "./world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const MINUTE = 60_000;
 const GRANTS = "/api/v2/users/me/oauth2-grants";

@@ -14,6 +14,7 @@ import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { statusOf } from "#test/api/users/people.ts";
 import { historyOf } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
@@ -27,7 +28,7 @@ class PassingModels extends ScriptedModels {
   }
 }
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const models = new PassingModels();
 let world: World;

@@ -15,13 +15,14 @@ import { WireError } from "#src/wire/wire-error.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { storedTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { statusOf } from "./people.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const VALUE = "hunter2-of-the-registry";
 let world: World;

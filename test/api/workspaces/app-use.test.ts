@@ -1,11 +1,12 @@
 // An app that says how far it is, as use of its workspace.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { HOUR, MINUTE, minuteOf, openClockwork, read } from "./clockwork.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 test("[TI-30] an app that begins or ends to work puts the end off; one that goes on, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];

@@ -11,6 +11,7 @@ import type { ApiError, Client } from "#src/client.ts";
 import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { testInside } from "#test/support/inside.ts";
 import { testOfOne } from "#test/support/one-server.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -18,7 +19,7 @@ import { awaitBuild, createBuild, ECHO, openWorld, type World } from "#test/supp
 import { newPerson } from "../users/people.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
 const PARAMETERS: Manifest["parameters"] = [

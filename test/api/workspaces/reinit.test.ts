@@ -7,6 +7,7 @@ import type { Client } from "#src/client.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -15,7 +16,7 @@ import { awaitBuild, createBuild, openWorld, type World } from "#test/support/wo
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
 
 // A loaded machine may take its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 type Page = { workspaces: Workspace[] };

@@ -5,6 +5,7 @@ import { Watchers } from "#src/api/workspaces/watchers.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
 import { importVersion, makeTemplate, unique } from "#test/support/templates.ts";
@@ -12,7 +13,7 @@ import { makeKey, openWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 // On a machine with much else to do.
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const MANY = 500;
 const TOKEN = "7f2c1c1e-6f3e-4c55-8f05-1f1c1c1c1c1c";

@@ -16,9 +16,10 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const open: Disposable[] = [];
 afterEach(() => {

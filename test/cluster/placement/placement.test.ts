@@ -19,12 +19,13 @@ import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const PART = 77;
 const updateWorkspace = updateBy(workspaces, workspaces.id);

@@ -8,9 +8,10 @@ import { startMcpHost } from "#test/mcp/support.ts";
 import { createChat, Follower, historyOf, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 type Json = Record<string, unknown>;
 const PRIVATE = { env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } };

@@ -7,8 +7,9 @@ import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 type Json = Record<string, unknown>;
 const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;

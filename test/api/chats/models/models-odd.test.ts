@@ -4,8 +4,9 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const DONE = "data: [DONE]\n\n";
 const line = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;

@@ -4,8 +4,9 @@ import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 /** How each is asked, and what of the search it wants to see again. */
 const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] = [

@@ -4,10 +4,11 @@ import { Client } from "#src/client.ts";
 import { DEMO } from "#src/llm/demo.ts";
 import { type ChatWorld, createChat, openChatWorld } from "#test/support/chats.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(scaled(30_000));
 
 const pathOf = (organization: string, user = "me"): string =>
   `/api/v2/organizations/${organization}/members/${user}/chats/model-overrides`;

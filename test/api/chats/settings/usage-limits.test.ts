@@ -8,10 +8,11 @@ import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage 
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(scaled(60_000));
 
 const LIMITS = "/api/v2/chats/usage-limits";
 /** One token costs one micro. */

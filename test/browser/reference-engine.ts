@@ -1,0 +1,35 @@
+// Where the reference pictures hold: another engine or other fonts draw every line a little otherwise, so the comparison says nothing there.
+// What the pictures protect (overflow, contrast, places of boxes) is checked by the other stories in every browser.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Need, needs } from "#test/support/needs.ts";
+
+const FILE = join(import.meta.dir, "reference-engine.json");
+
+interface Engine {
+  /** Name and major version of the browser. */
+  browser: string;
+  /** The font that stands for the system's own. */
+  font: string;
+}
+
+const output = (command: string[]): string =>
+  Bun.which(command[0] ?? "") ? Bun.spawnSync(command, { stderr: "ignore" }).stdout.toString().trim() : "";
+
+/** Returns the engine and font of this machine. */
+const engineHere = (): Engine => ({
+  browser: /\w+ \d+/.exec(output([needs.headless.file, "--version"]))?.[0] ?? "",
+  font: output(["fc-match", "system-ui", "file"]).split("/").at(-1) ?? "",
+});
+
+/** Writes down the engine and font of this machine as those that the references were drawn with. */
+export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(engineHere(), undefined, 2)}\n`);
+
+/** The engine and fonts that the references were drawn with. */
+export const referenceEngine = (): Need => {
+  const wanted = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
+  const here = engineHere();
+  const found = wanted.browser === here.browser && wanted.font === here.font;
+  const reason = `the pictures were drawn by ${wanted.browser} with ${wanted.font}; here are ${here.browser || "none"} with ${here.font || "no fontconfig"}`;
+  return { found, reason, file: "" };
+};
