@@ -208,7 +208,7 @@ export class Context implements ApiContext, AsyncDisposable {
     // What ends a stream, or has news for it, reaches those of the other nodes, too.
     tellOthers(this);
     this.usage = new Usage({ store, clock, parts });
-    this.sockets = new Sockets(clock, max_connections, parts);
+    this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
     this.streams = new OpenStreams(clock, max_connections, parts);
     this.requests = new Requests(clock, max_connections);
     this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.peerOf(request));

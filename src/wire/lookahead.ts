@@ -35,14 +35,15 @@ export class Lookahead implements Duplex {
 
   /** Exactly this many bytes. Throws WireError `closed` when the channel ends before. */
   async exactly(length: number): Promise<Uint8Array> {
-    let found: Uint8Array = new Uint8Array(0);
-    while (found.byteLength < length) {
+    const parts: Uint8Array[] = [];
+    for (let missing = length; missing > 0; ) {
       const chunk = await this.read();
       if (chunk === undefined) throw new WireError("closed", "The stream ended too early.");
-      found = found.byteLength === 0 ? chunk : join(found, chunk);
+      this.unread(chunk.subarray(missing));
+      parts.push(chunk.subarray(0, missing));
+      missing -= Math.min(missing, chunk.byteLength);
     }
-    this.unread(found.subarray(length));
-    return found.subarray(0, length);
+    return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
   }
 
   /**

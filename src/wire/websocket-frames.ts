@@ -15,6 +15,8 @@ const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 1
 const FINAL = 0x80;
 const MASKED = 0x80;
 const MAX_CONTROL = 125;
+/** Bytes of a message whose head and content are written as one piece. */
+const SHORT = 16 * 1024;
 /** What a closed connection without a code counts as. */
 const NO_CODE = 1005;
 
@@ -60,8 +62,13 @@ export class WebSocketFrames {
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
   }
 
-  send(message: WebSocketMessage): Promise<void> {
-    return this.#stream.write(encode(message));
+  /** Resolves when the message has left. Calls queue up in order; the bytes must not change meanwhile. */
+  async send(message: WebSocketMessage): Promise<void> {
+    const body = toBytes(message);
+    const head = encodeHead(message.kind, body.byteLength);
+    // A short one leaves as one piece; a long one is not copied. Writes keep their order.
+    const pieces = body.byteLength <= SHORT ? [Buffer.concat([head, body])] : [head, body];
+    await Promise.all(pieces.map((piece) => this.#stream.write(piece)));
   }
 
   /** Nothing more is sent. */
@@ -109,18 +116,17 @@ const control = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
   return { kind: "close", code, reason: new TextDecoder().decode(bytes.subarray(2)) };
 };
 
-const encode = (message: WebSocketMessage): Uint8Array => {
-  const body = toBytes(message);
-  const wide = body.byteLength < 126 ? 0 : body.byteLength < 65_536 ? 2 : 8;
+/** Of a frame with so many bytes. */
+const encodeHead = (kind: WebSocketMessage["kind"], length: number): Uint8Array => {
+  const wide = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   // Two bytes, the length, and a mask of zeros.
-  const frame = new Uint8Array(2 + wide + 4 + body.byteLength);
-  const view = new DataView(frame.buffer);
-  frame[0] = FINAL | OPCODE[message.kind];
-  frame[1] = MASKED | (wide === 0 ? body.byteLength : wide === 2 ? 126 : 127);
-  if (wide === 2) view.setUint16(2, body.byteLength);
-  if (wide === 8) view.setBigUint64(2, BigInt(body.byteLength));
-  frame.set(body, 2 + wide + 4);
-  return frame;
+  const head = new Uint8Array(2 + wide + 4);
+  const view = new DataView(head.buffer);
+  head[0] = FINAL | OPCODE[kind];
+  head[1] = MASKED | (wide === 0 ? length : wide === 2 ? 126 : 127);
+  if (wide === 2) view.setUint16(2, length);
+  if (wide === 8) view.setBigUint64(2, BigInt(length));
+  return head;
 };
 
 const toBytes = (message: WebSocketMessage): Uint8Array => {

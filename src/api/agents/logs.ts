@@ -31,7 +31,7 @@ export const agentLogs = (ctx: ApiContext) => {
         if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
         const access = workspaceAccess(ctx, place.workspace_id, maySeeWorkspace);
         const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, asked));
-        return ctx.sockets.upgrade(request, follower, { who: caller.user_id, plain: !asked.compress });
+        return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: asked.compress });
       },
       {
         user: true,

@@ -1,14 +1,16 @@
 // A browser's WebSocket on one side, an app's on the other: every message passes whole and in order, as fast as the slower side takes
-// them, and each side hears why the other has gone (rule AX-10). Refuses a browser that sends more than the app reads.
+// them, and each side hears why the other has gone (rule AX-10). Bounds what waits: neither side is read while the other one does not.
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
-import { CLOSE, CUT_BYTES, type Socket, type SocketHandler } from "../http/socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-/** The longest message either way: what a socket takes at once. */
-export const MAX_MESSAGE = CUT_BYTES - 64 * 1024;
-/** What may wait for the app. Bun cannot pause a socket. */
-const MAX_WAITING = 8 * 1024 * 1024;
+/** When more than this waits for the app, nothing more is read from the browser. */
+const PAUSE_BYTES = 1024 * 1024;
+/** When no more than this waits, the browser is read again. */
+const RESUME_BYTES = PAUSE_BYTES / 4;
+/** What a waiting message takes besides its content. */
+const MESSAGE_BYTES = 64;
 
 export type BridgeEvents = {
   /** Something has passed. */
@@ -26,6 +28,7 @@ export class AppBridge implements SocketHandler {
   readonly #said = new Wakeup();
   #queue: WebSocketMessage[] = [];
   #waiting = 0;
+  #isPaused = false;
   #isFull = false;
   #isGone = false;
   #stop = (): void => {};
@@ -38,19 +41,17 @@ export class AppBridge implements SocketHandler {
   open(socket: Socket): void {
     this.#stop = this.#events.watch((reason) => socket.close(CLOSE.policy, reason));
     void this.#listen(socket);
-    void this.#tell();
+    void this.#tell(socket);
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
     const message: WebSocketMessage =
       typeof data === "string" ? { kind: "text", text: data } : { kind: "binary", bytes: data.slice() };
-    // A character is at most three bytes, so this is never far off.
-    this.#waiting += measureSize(message);
-    if (this.#waiting > MAX_WAITING) {
-      socket.close(CLOSE.tryLater, "more than the app reads");
-      return;
-    }
     this.#say(message);
+    if (this.#isFullForApp && !this.#isPaused) {
+      this.#isPaused = true;
+      socket.pause();
+    }
     this.#events.used();
   }
 
@@ -67,13 +68,18 @@ export class AppBridge implements SocketHandler {
     this.#events.later(() => this.#app.reset("Nobody listens any more."));
   }
 
+  get #isFullForApp(): boolean {
+    return this.#waiting > PAUSE_BYTES;
+  }
+
   #say(message: WebSocketMessage): void {
+    this.#waiting += measureSize(message);
     this.#queue.push(message);
     this.#said.ring();
   }
 
   /** From the browser to the app, until one of them has gone. */
-  async #tell(): Promise<void> {
+  async #tell(socket: Socket): Promise<void> {
     try {
       for (;;) {
         const message = this.#queue.shift();
@@ -84,6 +90,10 @@ export class AppBridge implements SocketHandler {
         await this.#app.send(message);
         this.#waiting -= measureSize(message);
         if (message.kind === "close") return await this.#app.end();
+        if (this.#isPaused && this.#waiting <= RESUME_BYTES) {
+          this.#isPaused = false;
+          socket.resume();
+        }
       }
     } catch {
       // The listening side says why.
@@ -96,7 +106,8 @@ export class AppBridge implements SocketHandler {
       for (;;) {
         const message = await this.#app.next();
         if (message === undefined) break;
-        if (message.kind === "ping") this.#say({ kind: "pong", bytes: message.bytes });
+        // An app that pings and reads nothing gets no more answers until it reads.
+        if (message.kind === "ping" && !this.#isFullForApp) this.#say({ kind: "pong", bytes: message.bytes });
         if (message.kind === "close") {
           const code = message.code === 1005 ? CLOSE.normal : message.code;
           socket.close(isSendable(code) ? code : CLOSE.protocol, message.reason);
@@ -109,7 +120,9 @@ export class AppBridge implements SocketHandler {
       socket.close(CLOSE.internal, "the app has gone away");
     } catch (error) {
       const { failure, message } = asWireError(error);
-      socket.close(failure === "too_large" ? CLOSE.tooBig : CLOSE.internal, `the app has gone away: ${message}`);
+      if (failure === "too_large")
+        socket.close(CLOSE.tooBig, "the app sent a message that is longer than app_message_mb");
+      else socket.close(CLOSE.internal, `the app has gone away: ${message}`);
     }
   }
 
@@ -128,5 +141,8 @@ export class AppBridge implements SocketHandler {
 const isSendable = (code: number): boolean =>
   (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
 
-const measureSize = (message: WebSocketMessage): number =>
-  message.kind === "text" ? message.text.length : message.kind === "close" ? 0 : message.bytes.byteLength;
+// A character is at most three bytes, so this is never far off.
+const measureSize = (message: WebSocketMessage): number => MESSAGE_BYTES + getContent(message).length;
+
+const getContent = (message: WebSocketMessage): string | Uint8Array =>
+  message.kind === "text" ? message.text : message.kind === "close" ? message.reason : message.bytes;

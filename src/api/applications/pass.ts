@@ -7,7 +7,7 @@ import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
-import { AppBridge, MAX_MESSAGE } from "./bridge.ts";
+import { AppBridge } from "./bridge.ts";
 import { type Opened, whenAppLost } from "./ends.ts";
 import { isLoop, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Trouble } from "./page.ts";
@@ -76,7 +76,7 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...asked, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const frames = new WebSocketFrames(answer.stream, MAX_MESSAGE);
+  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024);
   const bridge = new AppBridge(frames, {
     used: passing.used,
     watch: (end) => whenAppLost(ctx, passing, end),
@@ -85,7 +85,7 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   try {
     flow.end();
     const said: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
-    return ctx.sockets.upgrade(request, bridge, { headers: said, who: flow.who });
+    return ctx.sockets.upgrade(request, bridge, { headers: said, who: flow.who, app: true });
   } catch (error) {
     frames.reset("The client has gone.");
     throw error;

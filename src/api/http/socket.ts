@@ -1,6 +1,6 @@
 // Native Bun WebSockets behind Elysia's routes. A route validates first and then calls `upgrade`; what happens on the socket is in
-// a handler of three synchronous functions. Bun's own limits are never used as they come: a slow reader is closed with a reason and
-// resumes by its cursor, a talkative client is cut (rules SK-1 to SK-4).
+// a handler of a few synchronous functions. Bun's own limits hold for all sockets alike and are those of apps; the limits of the server's
+// own sockets stand here: a slow reader is closed with a reason and resumes by its cursor, a talkative client is cut (rules SK-1 to SK-4).
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -21,8 +21,12 @@ export const CLOSE = {
 
 /** A reader for which more than this waits when the next frame is due is closed with a reason. */
 export const SLOW_BYTES = 512 * 1024;
-/** Bun's hard limit: beyond it the connection is cut without a word. Room for the largest burst of one turn above SLOW_BYTES. */
-export const CUT_BYTES = 4 * 1024 * 1024;
+/** A reader of our own frames for which more than this waits is cut without a word. Room for the largest burst of one turn above SLOW_BYTES. */
+const CUT_BYTES = 4 * 1024 * 1024;
+/** The longest message that a client of our own endpoints sends. */
+const MAX_MESSAGE_BYTES = CUT_BYTES + 64 * 1024;
+/** The longest message of an app, where no setting is read. */
+const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
 /** A reader that was told to go may take this long to read what is left and why; then it is cut. */
 const FAREWELL_MS = 120_000;
 /** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
@@ -49,12 +53,21 @@ export type UpgradeOptions = {
   who?: string;
   /** It is an agent's own connection. */
   agent?: boolean;
-  /** The caller wants no compression: none is negotiated, whatever its client offers. */
-  plain?: boolean;
+  /** Some of its frames are sent compressed. Otherwise no compression is negotiated: a client's messages are then as long as what it sends. */
+  compressed?: boolean;
+  /** It is an app's: messages may be as long as those of apps. */
+  app?: boolean;
 };
 
 type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
-type Data = { handler: SocketHandler; socket?: Socket; who?: string; agent?: boolean; place?: Place | undefined };
+type Data = {
+  handler: SocketHandler;
+  socket?: Socket;
+  who?: string;
+  agent?: boolean;
+  app?: boolean;
+  place?: Place | undefined;
+};
 /** A part, or any node. */
 type Place = number | "here";
 type Raw = ServerWebSocket<Data>;
@@ -80,14 +93,23 @@ export class Socket {
   send(data: string | Uint8Array, compress = false): boolean {
     if (this.closing || this.checkSpeed()) return false;
     const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
-    if (result === 0) this.cut();
-    return result !== 0;
+    if (result === 0 || this.waiting > CUT_BYTES) this.cut();
+    return !this.closing;
   }
 
   /** For byte streams, which wait by themselves: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
   transmit(data: string | Uint8Array): number {
     if (this.closing) return 0;
     return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);
+  }
+
+  /** Takes nothing more from the client until `resume`: what it sends waits on its side. Messages that are read already still come. */
+  pause(): void {
+    this.#raw.pause();
+  }
+
+  resume(): void {
+    this.#raw.resume();
   }
 
   /** Frames published to this topic reach the socket until it closes. */
@@ -158,6 +180,8 @@ export class Socket {
 
   #end(code: number, reason: string): void {
     this.#farewell = undefined;
+    // The client's own farewell has to be read.
+    this.#raw.resume();
     this.#raw.close(code, reason.slice(0, 120));
     this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
   }
@@ -182,9 +206,21 @@ export class Sockets {
   /** Open connections of agents. */
   agents = 0;
 
-  /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. `parts`: those of this node. */
-  constructor(clock: Clock, limit = 20_000, parts: Pick<Parts, "has"> = ALL_PARTS) {
+  /**
+   * `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. `parts`: those of this node.
+   * `maxAppMessage`: bytes of the longest message of an app.
+   */
+  constructor(
+    clock: Clock,
+    limit = 20_000,
+    parts: Pick<Parts, "has"> = ALL_PARTS,
+    maxAppMessage = MAX_APP_MESSAGE_BYTES,
+  ) {
     this.clock = clock;
+    const longest = Math.max(maxAppMessage, MAX_MESSAGE_BYTES);
+    this.websocket.maxPayloadLength = longest;
+    // A whole message, and what waited before it.
+    this.websocket.backpressureLimit = longest + CUT_BYTES;
     this.#parts = parts;
     this.#open = new PingTimer(clock);
     this.#holders = new Holders(limit);
@@ -203,15 +239,17 @@ export class Sockets {
   upgrade(
     request: Request,
     handler: SocketHandler,
-    { headers = {}, who, agent, plain }: UpgradeOptions = {},
+    { headers = {}, who, agent, app, compressed = false }: UpgradeOptions = {},
   ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who);
     // Bun negotiates by what stands here.
-    if (plain) request.headers.delete("sec-websocket-extensions");
-    if (!this.#server?.upgrade(request, { data: { handler, who, agent, place: this.#places.get(request) }, headers })) {
+    if (!compressed) request.headers.delete("sec-websocket-extensions");
+    if (
+      !this.#server?.upgrade(request, { data: { handler, who, agent, app, place: this.#places.get(request) }, headers })
+    ) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
     return new Response(null);
@@ -297,8 +335,8 @@ export class Sockets {
 
   /** What Bun.serve needs: everything is passed on to the handler of the socket's route. */
   readonly websocket = {
-    maxPayloadLength: 4 * 1024 * 1024 + 64 * 1024,
-    backpressureLimit: CUT_BYTES,
+    maxPayloadLength: 0,
+    backpressureLimit: 0,
     closeOnBackpressureLimit: true,
     idleTimeout: 120,
     sendPings: true,
@@ -315,8 +353,10 @@ export class Sockets {
       if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, GOES_ON);
     },
     message: (raw: Raw, data: string | Buffer): void => {
-      const { socket } = raw.data;
-      if (socket && !socket.closing) raw.data.handler.message?.(socket, data);
+      const { socket, app, handler } = raw.data;
+      if (!socket || socket.closing) return;
+      if (!app && data.length > MAX_MESSAGE_BYTES) socket.close(CLOSE.tooBig, "the message is too large");
+      else handler.message?.(socket, data);
     },
     drain: (raw: Raw): void => {
       const { socket } = raw.data;

@@ -60,7 +60,7 @@ export const jobLogs = async (
     const closing = workspace_id
       ? closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, maySeeWorkspace), follower)
       : closeWhenKeyGone(ctx, caller, follower);
-    return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+    return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: asked.compress });
   }
   const rows: JobLogRow[] = [];
   let { after } = asked;

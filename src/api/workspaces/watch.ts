@@ -75,6 +75,7 @@ export const watch = (ctx: ApiContext) => {
         const id = await watchable(params.workspace, caller);
         return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, { watchers, heartbeat }, id, caller), {
           who: caller.user_id,
+          compressed: true,
         });
       },
       {

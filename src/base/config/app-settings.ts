@@ -1,5 +1,5 @@
 // Settings of the apps of workspaces: those shown below the access URL, and external ones.
-import { flag, programSchemes } from "./kinds.ts";
+import { flag, programSchemes, whole } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 export const APP_SETTINGS = {
@@ -10,6 +10,10 @@ export const APP_SETTINGS = {
   path_apps_same_origin: setting(flag, false, {
     group: "Network",
     help: "Pages that an app shows below the access URL to those whose workspace it is belong to the server's own origin: cookies, storage and sockets work for them, and their scripts can do whatever their viewer may, so anything that runs in the workspace can take its owner's account. Off: they are shown in a sandbox without an origin, as those of other people's workspaces always are.",
+  }),
+  app_message_mb: setting(whole(5, 1024), 32, {
+    group: "Network",
+    help: "The longest WebSocket message between an app and its user, in MiB, either way. A longer one closes the WebSocket with 1009. Each message is held in memory as a whole while it passes.",
   }),
   external_app_schemes: setting(
     programSchemes,

@@ -5,12 +5,19 @@ import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { closeCode, frame } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";
 import { startAppWorld } from "./app-world.ts";
 
+/** Bytes of the longest message; the setting counts in MiB. */
+const LONGEST = 8 * 1024 * 1024;
+/** Bytes that are sent to who does not read. */
+const FLOOD = 64 * 1024 * 1024;
+
 const world = await forFile(
   startAppWorld({
+    env: { SLIPWAY_APP_MESSAGE_MB: "8" },
     apps: (port) => [
       { slug: "mine", url: `http://localhost:${port}` },
       { slug: "all", url: `http://localhost:${port}`, share: "authenticated" },
@@ -50,6 +57,14 @@ const connect = async (path: string, headers: Record<string, string>, protocols?
   return { socket, next, closed, hello };
 };
 const withToken = (token: string | undefined) => ({ "Service-Session-Token": token ?? "" });
+/** Resolves when the figure no longer changes. */
+const steadily = async (figure: () => number): Promise<void> => {
+  let seen = [Number.NaN];
+  await until(() => {
+    seen = [figure(), ...seen.slice(0, 9)];
+    return seen.length === 10 && new Set(seen).size === 1;
+  });
+};
 const refused = (path: string, headers: Record<string, string>) =>
   connect(path, headers).then(
     () => "opened",
@@ -108,17 +123,42 @@ describe("a WebSocket", () => {
     socket.close();
   }, 60_000);
 
-  test("[AX-10] that floods an app which does not read is closed with a reason, in bounded memory", async () => {
-    // A program that takes the WebSocket and then reads nothing more.
+  test("[AX-10] carries messages of eight megabytes both ways", async () => {
+    const { socket, next } = await connect(world.path("mine", "/"), withToken(world.token));
+    const long = new Uint8Array(LONGEST).map((_, i) => i % 251);
+    for (const sent of [long, "ä".repeat(LONGEST / 2), long]) {
+      socket.send(sent);
+      expect(Bun.deepEquals(await next(), sent)).toBe(true);
+    }
+    socket.close();
+  }, 60_000);
+
+  test("[AX-10] ends with 1009 when a message is longer than app_message_mb, whoever sends it", async () => {
+    const sending = await connect(world.path("mine", "/"), withToken(world.token));
+    sending.socket.send(new Uint8Array(LONGEST + 1));
+    expect((await sending.closed).code).toBe(1009);
+    const receiving = await connect(world.path("mine", "/"), withToken(world.token));
+    receiving.socket.send(`send 1 ${LONGEST + 1}`);
+    expect(await receiving.closed).toEqual({
+      code: 1009,
+      reason: "the app sent a message that is longer than app_message_mb",
+    });
+  }, 60_000);
+
+  test("[AX-10] waits for an app that does not read, in bounded memory, and loses nothing of what was sent", async () => {
+    // A program that takes the WebSocket and reads nothing more until it is told to.
     const upgraded = Promise.withResolvers<Bun.Socket>();
+    let read = 0;
     using app = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
       socket: {
         data(socket, chunk) {
-          const key = /sec-websocket-key: (.*)\r\n/i.exec(chunk.toString("latin1"))?.[1];
+          read += chunk.byteLength;
+          const key = /sec-websocket-key: (.*)\r\n/i.exec(chunk.toString("latin1", 0, 4096))?.[1];
           if (key === undefined) return;
           socket.pause();
+          read = 0;
           const accept = new Bun.CryptoHasher("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`);
           const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept.digest("base64")}\r\n\r\n`;
           socket.write(Buffer.concat([Buffer.from(head), Buffer.from([0x81, 2]), Buffer.from("{}")]));
@@ -129,23 +169,33 @@ describe("a WebSocket", () => {
     const { socket, closed } = await connect(world.path(String(app.port), "/"), withToken(world.token));
     const reading = await upgraded.promise;
     const before = process.memoryUsage.rss();
-    const message = new Uint8Array(1000).fill(7);
-    let isClosed = false;
-    void closed.then(() => {
-      isClosed = true;
-    });
-    for (let sent = 0; sent < 512 * 1024 && !isClosed; sent += 1) {
-      socket.send(message);
-      if (sent % 1000 === 0) {
-        do await new Promise<void>((resolve) => setImmediate(resolve));
-        while (socket.bufferedAmount > 4 * 1024 * 1024 && !isClosed);
-      }
-    }
-    expect(await closed).toEqual({ code: 1013, reason: "more than the app reads" });
-    // The client's side is in this process, too.
-    expect(process.memoryUsage.rss() - before).toBeLessThan(160 * 1024 * 1024);
-    reading.terminate();
+    const message = new Uint8Array(64 * 1024).fill(7);
+    for (let sent = 0; sent < FLOOD; sent += message.byteLength) socket.send(message);
+    await steadily(() => socket.bufferedAmount);
+    // The client's side is in this process, too: what waits there is not the server's.
+    expect(socket.bufferedAmount).toBeGreaterThan(FLOOD / 2);
+    expect(process.memoryUsage.rss() - before - socket.bufferedAmount).toBeLessThan(48 * 1024 * 1024);
+    // Nobody else waits.
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
+    reading.resume();
+    await until(() => read >= FLOOD);
+    expect([socket.bufferedAmount, socket.readyState]).toEqual([0, WebSocket.OPEN]);
+    reading.terminate();
+    expect((await closed).code).toBe(1011);
+  }, 60_000);
+
+  test("[AX-10] waits for a client that does not read, in bounded memory, and sends everything once it reads", async () => {
+    using connection = new RawConnection(world.server.url);
+    connection.send(handshake(world.path("mine", "/"), withToken(world.token)));
+    await connection.until((text) => text.includes("}"));
+    connection.socket.pause();
+    const before = process.memoryUsage.rss();
+    connection.send(frame(1, `send ${FLOOD / 262_144} 262144`));
+    await steadily(() => process.memoryUsage.rss() >> 20);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(48 * 1024 * 1024);
+    const had = connection.received.length;
+    connection.socket.resume();
+    await connection.until((text) => text.length - had >= FLOOD);
   }, 60_000);
 
   test("[AX-10] a compressed bomb ends its own connection", async () => {
