@@ -4,7 +4,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
-import { openVariables } from "#db/templates/variables.ts";
+import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
@@ -69,7 +69,8 @@ export const planDryRun = async (
   const owner = await store.get(findWorkspaceOwner({ id: job.initiator_id }));
   if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or nobody who asked for it`);
   const source = JSON.parse(version.manifest) as Manifest;
-  const variables = resolveVariables(source.variables ?? [], openVariables(encryption, version)).values;
+  const declared = openDefaults(encryption, version.id, source.variables ?? []);
+  const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const workspace = { id: job.id, name };
   return {
     job_id: job.id,

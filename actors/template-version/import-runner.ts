@@ -6,7 +6,8 @@ import { log } from "#base/log.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findFile } from "#db/templates/files.ts";
-import { openVariables } from "#db/templates/variables.ts";
+import { openVariables, sealManifest } from "#db/templates/variables.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { WorkerLost } from "#src/provisioners/provisioner.ts";
@@ -103,7 +104,8 @@ export class ImportRunner implements Imports {
     const alive = clock.every(HEARTBEAT_MS, () => {
       versions.ask(id, "touchJob", run).catch(() => {});
     });
-    const outcome = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
+    const found = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
+    const outcome = this.#sealed(id, started, found);
     await report.settled();
     if (stopped(signal)) return;
     if (isGivenBack(outcome) && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
@@ -113,6 +115,15 @@ export class ImportRunner implements Imports {
         ? versions.ask(id, "failJob", { ...outcome, ...run })
         : versions.ask(id, "imported", { ...outcome, ...run });
     });
+  }
+
+  /** With what is secret in the manifest sealed. */
+  #sealed<T extends object>(id: string, { sealed_variable_values }: { sealed_variable_values: string }, outcome: T): T {
+    if (!("manifest" in outcome) || typeof outcome.manifest !== "string") return outcome;
+    const { encryption } = this.#deps;
+    const values = openVariables(encryption, { id, sealed_variable_values });
+    const manifest = sealManifest(encryption, id, JSON.parse(outcome.manifest) as Manifest, values);
+    return { ...outcome, manifest: JSON.stringify(manifest) };
   }
 
   /** Never rejects. */

@@ -6,7 +6,7 @@ import type { Encryption } from "#base/encryption.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { openVariables } from "#db/templates/variables.ts";
+import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
@@ -52,7 +52,8 @@ export const planBuild = async (
   const source = JSON.parse(version.manifest) as Manifest;
   const values = known.parameters ?? (await store.all(listBuildParameters({ build_id: build.id })));
   const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  const variables = resolveVariables(source.variables ?? [], openVariables(encryption, version)).values;
+  const declared = openDefaults(encryption, version.id, source.variables ?? []);
+  const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const { id, name } = workspace;
   // Terraform fills in its own texts, and only its state says which agents there are.
   const isMadeLater = source.provisioner === "terraform";

@@ -1,10 +1,13 @@
-// The values given to a template's variables, sealed: which of them are secrets is known only once the template has been read, so all of
-// them are kept as if they were (rule TP-31).
-import { ne, sql } from "drizzle-orm";
+// What a template's variables hold, sealed: the values given to a version, all of them, since which are secrets is known only once the
+// template has been read (rule TP-31); and in its manifest what belongs to a sensitive variable (rule TP-37).
+import { and, gt, isNotNull, ne, sql } from "drizzle-orm";
 import type { Encryption } from "#base/encryption.ts";
-import { build, query, updateBy } from "../engine/sql.ts";
+import { changeValues } from "#base/template-secrets.ts";
+import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
+import { build, query, type Statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { template_versions } from "../schema/templates.ts";
+import { findSetting, putSetting } from "../settings.ts";
 
 type Values = Readonly<Record<string, string>>;
 
@@ -26,6 +29,67 @@ export const openVariables = (
         string
       >);
 
+/**
+ * The manifest as it is stored: defaults of sensitive variables are sealed. A plan of Terraform has filled in `values` and defaults: texts
+ * of agents that hold one are sealed, too; no build reads them, and values that are marked as sensitive are left out.
+ */
+export const sealManifest = (
+  encryption: Encryption,
+  version_id: string,
+  manifest: Manifest,
+  values: Values,
+): Manifest => {
+  const { variables = [], resources, stop_resources } = manifest;
+  const seal = (text: string): string =>
+    text === "" || text.startsWith(encryption.prefix) ? text : encryption.seal(text, toSealContext(version_id));
+  const secrets = variables
+    .filter(({ sensitive }) => sensitive)
+    .flatMap(({ name, default: given }) => [values[name] ?? "", String(given ?? "")])
+    .filter((secret) => secret !== "");
+  const whenSecret = (text: string): string => (secrets.some((secret) => text.includes(secret)) ? seal(text) : text);
+  const isPlanned = manifest.provisioner === "terraform";
+  return {
+    ...manifest,
+    ...(manifest.variables ? { variables: variables.map((one) => withSealedDefault(one, seal)) } : {}),
+    resources: isPlanned ? resources.map((one) => withSealedTexts(one, whenSecret)) : resources,
+    ...(isPlanned && stop_resources
+      ? { stop_resources: stop_resources.map((one) => withSealedTexts(one, whenSecret)) }
+      : {}),
+  };
+};
+
+/** The variables as the template declares them. Throws `UnsealError`. */
+export const openDefaults = (
+  encryption: Encryption,
+  version_id: string,
+  variables: readonly ManifestVariable[],
+): ManifestVariable[] =>
+  variables.map((one) =>
+    one.sensitive && typeof one.default === "string" && one.default.startsWith(encryption.prefix)
+      ? { ...one, default: encryption.open(one.default, toSealContext(version_id)) }
+      : one,
+  );
+
+const withSealedDefault = (one: ManifestVariable, seal: (text: string) => string): ManifestVariable =>
+  one.sensitive && one.default !== undefined ? { ...one, default: seal(String(one.default)) } : one;
+
+const withSealedTexts = (resource: ManifestResource, seal: (text: string) => string): ManifestResource => ({
+  ...resource,
+  ...(resource.metadata
+    ? { metadata: resource.metadata.map((one) => ({ ...one, value: one.sensitive ? "" : seal(one.value) })) }
+    : {}),
+  ...(resource.agents
+    ? {
+        agents: resource.agents.map((agent) => ({
+          ...agent,
+          ...(agent.env ? { env: changeValues(agent.env, seal) } : {}),
+          ...(agent.scripts ? { scripts: agent.scripts.map((one) => ({ ...one, script: seal(one.script) })) } : {}),
+          ...(agent.metadata ? { metadata: agent.metadata.map((one) => ({ ...one, script: seal(one.script) })) } : {}),
+        })),
+      }
+    : {}),
+});
+
 const listReadable = query(
   build
     .select({ id: template_versions.id, values: template_versions.variable_values })
@@ -33,15 +97,56 @@ const listReadable = query(
     .where(ne(template_versions.variable_values, sql`'{}'`)),
 );
 
-const sealRow = updateBy(template_versions, template_versions.id);
+/** {after}: the next versions whose manifest names something sensitive, by id. */
+const listSensitive = query(
+  build
+    .select({
+      id: template_versions.id,
+      manifest: template_versions.manifest,
+      sealed_variable_values: template_versions.sealed_variable_values,
+    })
+    .from(template_versions)
+    .where(
+      and(
+        gt(template_versions.id, sql.placeholder("after")),
+        isNotNull(template_versions.manifest),
+        sql`${template_versions.manifest} like '%"sensitive":true%'`,
+      ),
+    )
+    .orderBy(template_versions.id)
+    .limit(100),
+);
 
-/** Seals what versions before 0.2.0 have left readable. Called at every start, before anything reads them. */
+const changeVersion = updateBy(template_versions, template_versions.id);
+const SEALED = "manifests_sealed";
+
+/** Seals what older versions have left readable. Called at every start, before anything reads them. */
 export const sealReadableVariables = async (store: Store, encryption: Encryption): Promise<void> => {
   const rows = await store.all(listReadable());
-  if (rows.length === 0) return;
-  await store.commit(
-    rows.map(({ id, values }) =>
-      sealRow(id, { variable_values: {}, sealed_variable_values: sealVariables(encryption, id, values) }),
-    ),
-  );
+  if (rows.length > 0) {
+    await store.commit(
+      rows.map(({ id, values }) =>
+        changeVersion(id, { variable_values: {}, sealed_variable_values: sealVariables(encryption, id, values) }),
+      ),
+    );
+  }
+  if ((await store.get(findSetting({ key: SEALED }))) === undefined) await sealManifests(store, encryption);
+};
+
+/** Once for a deployment: every version since then is sealed as it is imported. */
+const sealManifests = async (store: Store, encryption: Encryption): Promise<void> => {
+  for (let after = ""; ; ) {
+    const rows = await store.all(listSensitive({ after }));
+    const last = rows.at(-1);
+    if (!last) break;
+    after = last.id;
+    const changes = rows.flatMap((row): Statement[] => {
+      const manifest = JSON.parse(row.manifest ?? "null") as Manifest | null;
+      if (manifest === null) return [];
+      const sealed = sealManifest(encryption, row.id, manifest, openVariables(encryption, row));
+      return [changeVersion(row.id, { manifest: JSON.stringify(sealed) })];
+    });
+    await store.commit(changes);
+  }
+  await store.commit([putSetting({ key: SEALED, value: "true" })]);
 };

@@ -1,7 +1,7 @@
 // What is asked for certain values: read of the manifest, or where a template's questions depend on each other in Terraform's own words,
 // planned (facts/terraform section 4; rules DY-1 to DY-7, TF-15).
 import { AppError } from "#base/errors.ts";
-import { openVariables } from "#db/templates/variables.ts";
+import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import type { TemplateVersionRow } from "#db/templates/versions.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
@@ -172,6 +172,8 @@ const formVersion = async (deps: FormDeps, version: Version, manifest: Manifest)
     targets: manifest.terraform?.targets ?? [],
     declared: declared.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" })),
     variables,
-    secrets: declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name] ?? ""),
+    secrets: openDefaults(deps.encryption, version.id, declared)
+      .filter(({ sensitive }) => sensitive)
+      .flatMap(({ name, default: given }) => [variables[name] ?? "", String(given ?? "")]),
   };
 };

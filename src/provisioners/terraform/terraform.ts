@@ -129,7 +129,8 @@ export class TerraformProvisioner implements Provisioner {
     const program = await this.#found();
     await endRunning(session.folder, this.#options.clock, 0);
     const { engine, mask } = await this.#engineFor(session, report, signal);
-    mask.add(...source.variables.filter(({ sensitive }) => sensitive).map(({ name }) => request.variables[name]));
+    const sensitive = source.variables.filter((one) => one.sensitive);
+    mask.add(...sensitive.flatMap((one) => [request.variables[one.name], one.default]));
     try {
       await session.prepare(request.archive);
       report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);

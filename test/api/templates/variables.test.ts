@@ -2,6 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { Encryption } from "#base/encryption.ts";
+import { openDefaults, sealManifest } from "#db/templates/variables.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import type { TemplateVariable } from "#schema/templates/template-version.ts";
 import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -107,6 +110,74 @@ describe("values of template variables", () => {
     await using stored = await openStored(place.path);
     const values = `select variable_values, sealed_variable_values from template_versions where id = '${id}'`;
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
+  });
+
+  test("[TP-37] are sealed where they are defaults of sensitive variables, also those an older server left, and reach the agent", async () => {
+    using place = tempDirectory();
+    const yaml = WITH_SECRET.replace('sensitive: true, default: ""}', `sensitive: true, default: ${SECRET}}`);
+    let id: string;
+    let template: string;
+    {
+      await using world = await openWorld({ directory: place.path });
+      const version = await importVersion(world.admin, unique() + yaml);
+      id = version.id;
+      template = (
+        await world.admin.post<{ id: string }>(`/api/v2/organizations/${version.organization_id}/templates`, {
+          name: "with-default",
+          template_version_id: id,
+        })
+      ).id;
+    }
+    const manifest = async (): Promise<string> => {
+      await using stored = await openStored(place.path);
+      return String((await stored.rows(`select manifest from template_versions where id = '${id}'`))[0]?.[0]);
+    };
+    const sealed = await manifest();
+    expect(sealed).not.toContain(SECRET);
+    {
+      await using stored = await openStored(place.path);
+      const readable = JSON.parse(sealed) as { variables: { default: string }[] };
+      for (const one of readable.variables) one.default = SECRET;
+      await stored.run(`update template_versions set manifest = '${JSON.stringify(readable)}' where id = '${id}'`);
+      await stored.run("delete from settings where key = 'manifests_sealed'");
+    }
+    await using world = await openWorld({ directory: place.path });
+    expect(await manifest()).not.toContain(SECRET);
+    const [shown] = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(shown).toMatchObject({ name: "registry_password", value: "", default_value: "", required: false });
+    const built = await awaitBuild(world.admin, (await createWorkspace(world.admin, template)).id);
+    expect(built.latest_build.resources[0]?.agents[0]?.environment_variables?.REGISTRY).toBe(`user:${SECRET}`);
+  });
+
+  test("[TP-37] are sealed where a plan of Terraform wrote them, and nothing else is", () => {
+    const encryption = new Encryption(new Uint8Array(32));
+    const manifest: Manifest = {
+      provisioner: "terraform",
+      variables: [
+        { name: "key", sensitive: true, default: "fallback-key" },
+        { name: "region", default: "eu" },
+      ],
+      resources: [
+        {
+          name: "main",
+          metadata: [{ key: "key", value: SECRET, sensitive: true }],
+          agents: [
+            {
+              name: "main",
+              env: { KEY: `a ${SECRET}`, OLD: "fallback-key", PLAIN: "eu" },
+              scripts: [{ display_name: "One", script: `login ${SECRET}` }],
+              metadata: [{ key: "m", script: SECRET, interval: 10 }],
+            },
+          ],
+        },
+      ],
+    };
+    const sealed = sealManifest(encryption, "id", manifest, { key: SECRET });
+    for (const secret of [SECRET, "fallback-key"]) expect(JSON.stringify(sealed)).not.toContain(secret);
+    expect(sealed.resources[0]?.agents?.[0]?.env?.PLAIN).toBe("eu");
+    expect(openDefaults(encryption, "id", sealed.variables ?? [])).toEqual(manifest.variables ?? []);
+    // What is sealed already stays as it is.
+    expect(sealManifest(encryption, "id", sealed, { key: SECRET })).toEqual(sealed);
   });
 
   test("[TP-35] are those of the active version where a new one is given none", async () => {
