@@ -119,6 +119,8 @@ test("[OA-6] [OA-8] every other mistake goes back to the application, and so doe
     [{ scope: undefined }, "invalid_scope"],
     [{ scope: "workspace:read everything" }, "invalid_scope"],
     [{ resource: "https://elsewhere.example/" }, "invalid_target"],
+    [{ resource: `${server.url.origin}/api#part` }, "invalid_target"],
+    [{ resource: "/api" }, "invalid_target"],
   ] as const;
   for (const [more, error] of mistakes) {
     const request = asking(more);

@@ -1,0 +1,81 @@
+// The whole flow as a client library does it, which checks what the standards tell clients to check.
+import { expect, test } from "bun:test";
+import * as client from "openid-client";
+import { forFile } from "#test/support/for-file.ts";
+import { openOAuth2 } from "./world.ts";
+
+const { server, ada, agree, works } = await forFile(openOAuth2());
+
+/** The servers of tests have no certificate. */
+const insecure = { execute: [client.allowInsecureRequests] };
+const REDIRECT = "http://127.0.0.1/callback";
+
+/** What a program knows once it has registered itself. */
+const registered = (): Promise<client.Configuration> =>
+  client.dynamicClientRegistration(
+    server.url,
+    { client_name: "Library", redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" },
+    client.None(),
+    { algorithm: "oauth2", ...insecure },
+  );
+
+/** Where the browser comes back to after ada's yes. */
+const returned = async (config: client.Configuration, verifier: string, more: Record<string, string>): Promise<URL> => {
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: REDIRECT,
+    scope: "user:read",
+    state: "a-state",
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    ...more,
+  });
+  expect(url.pathname).toBe("/oauth2/authorize");
+  return agree(ada, Object.fromEntries(url.searchParams));
+};
+const checks = (verifier: string) => ({ pkceCodeVerifier: verifier, expectedState: "a-state" });
+
+test("[OA-18] a library registers, asks for a token of this server, renews it, and gives it back", async () => {
+  const config = await registered();
+  expect(config.serverMetadata().authorization_response_iss_parameter_supported).toBe(true);
+  const verifier = client.randomPKCECodeVerifier();
+  const resource = server.url.origin;
+  const back = await returned(config, verifier, { resource });
+  expect(back.searchParams.get("iss")).toBe(server.url.origin);
+  const tokens = await client.authorizationCodeGrant(config, back, checks(verifier), { resource });
+  expect(await works(tokens.access_token)).toBe(200);
+  const renewed = await client.refreshTokenGrant(config, tokens.refresh_token ?? "", { resource });
+  expect([await works(tokens.access_token), await works(renewed.access_token)]).toEqual([401, 200]);
+  await client.tokenRevocation(config, renewed.access_token);
+  expect(await works(renewed.access_token)).toBe(401);
+});
+
+test("[OA-18] an answer that names another server, or none, is not taken by a library", async () => {
+  const config = await registered();
+  const verifier = client.randomPKCECodeVerifier();
+  const back = await returned(config, verifier, {});
+  for (const iss of ["https://elsewhere.example", undefined]) {
+    const changed = new URL(back);
+    changed.searchParams.delete("iss");
+    if (iss !== undefined) changed.searchParams.set("iss", iss);
+    const error = await client.authorizationCodeGrant(config, changed, checks(verifier)).catch((thrown) => thrown);
+    expect(String(error.cause ?? error)).toContain("iss");
+  }
+  // The code was not spent.
+  expect(await works((await client.authorizationCodeGrant(config, back, checks(verifier))).access_token)).toBe(200);
+});
+
+test("[OA-18] a token for another resource is refused when it is asked for, redeemed and renewed", async () => {
+  const config = await registered();
+  const verifier = client.randomPKCECodeVerifier();
+  const resource = "https://elsewhere.example/mcp";
+  const refused = await returned(config, verifier, { resource });
+  expect(refused.searchParams.get("error")).toBe("invalid_target");
+  const errorOf = (thrown: { error?: string }): string | undefined => thrown.error;
+  const back = await returned(config, verifier, {});
+  expect(await client.authorizationCodeGrant(config, back, checks(verifier), { resource }).catch(errorOf)).toBe(
+    "invalid_target",
+  );
+  const tokens = await client.authorizationCodeGrant(config, back, checks(verifier));
+  const renewing = client.refreshTokenGrant(config, tokens.refresh_token ?? "", { resource });
+  expect(await renewing.catch(errorOf)).toBe("invalid_target");
+});
