@@ -19,6 +19,7 @@ export type Trouble =
   | "disabled"
   | "spent"
   | "malformed"
+  | "body_of_get"
   | "loop"
   | "needs_host";
 
@@ -64,6 +65,11 @@ const WORDS: Record<Trouble, Words> = {
     status: 508,
     title: "The app leads back to itself",
     text: "The request came back to this server several times. Check where the port or the app forwards to.",
+  },
+  body_of_get: {
+    status: 400,
+    title: "A GET or HEAD request cannot have a body here",
+    text: "The server does not pass the body of such a request to an app. Send the request with POST or QUERY, or through a forwarded port.",
   },
   malformed: { status: 400, title: "The request is malformed", text: "It cannot be passed on to an app." },
 };

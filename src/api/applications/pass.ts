@@ -33,8 +33,8 @@ export type Passing = Opened & {
 export const passOn = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
   const { headers, method } = request;
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
-  // The runtime does not hand such a body over.
-  if (hasBody && (method === "GET" || method === "HEAD")) return passing.trouble("malformed");
+  // The runtime does not hand such a body over, and without it an app would answer something else than was asked.
+  if (hasBody && (method === "GET" || method === "HEAD")) return passing.trouble("body_of_get");
   if (isLoop(headers)) return passing.trouble("loop");
   const flow = new Flow(ctx, request, passing);
   try {

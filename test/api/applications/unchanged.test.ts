@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
+import { until } from "#test/support/until.ts";
 import { SUFFIX, startAppWorld } from "./app-world.ts";
 
 const world = await forFile(startAppWorld());
@@ -71,4 +72,25 @@ test("[AX-24] the preflight of another app of the same owner reaches the app wit
   }
   const below = await world.get(world.path(app.port, "/x"), { method: "OPTIONS", headers: { origin: own, ...wanted } });
   expect([below.status, app.heads.length]).toEqual([401, 1]);
+});
+
+test("[AX-25] a GET with a body is refused with what to do instead; QUERY passes its body", async () => {
+  using app = startRaw(SHORT);
+  const ask = async (method: string): Promise<string> => {
+    using connection = new RawConnection(world.server.url);
+    const lines = [
+      `${method} /_search HTTP/1.1`,
+      `Host: ${app.port}--dev--dev--ada.${SUFFIX}`,
+      `Service-Session-Token: ${world.token}`,
+      "Content-Length: 12",
+    ];
+    connection.send(`${lines.join("\r\n")}\r\n\r\n{"query":{}}`);
+    return await connection.until((text) => text.includes("hello") || text.includes("}"));
+  };
+  const refused = await ask("GET");
+  expect(refused).toStartWith("HTTP/1.1 400 ");
+  expect(refused).toContain("Send the request with POST or QUERY");
+  expect(app.heads).toHaveLength(0);
+  expect(await ask("QUERY")).toStartWith("HTTP/1.1 200 ");
+  await until(() => app.heads.join("").endsWith('{"query":{}}'));
 });
