@@ -5,8 +5,8 @@
 import type { Query } from "../engine/sql.ts";
 import { isNarrow, type Part, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
 
-/** `limit` rows at most; `favorites_of` is whoever looks. */
-export type Wanted = { readonly favorites_of: string; readonly limit: number };
+/** `limit` rows at most; `favorites_of` is whoever looks. With `after` those with larger ids, in the order of ids. */
+export type Wanted = { readonly favorites_of: string; readonly limit: number; readonly after?: string | undefined };
 
 type Rank = "favorites" | "running" | "others";
 
@@ -24,11 +24,17 @@ const isFew = (filter: WorkspaceFilter): boolean =>
 type PageRow = { readonly id: string | null; readonly count: number };
 
 /**
- * How many match, and the ids of the first `limit` of them: the viewer's favourites, what runs, and the rest, each by owner and name.
+ * How many match, and the ids of the first `limit` of them: the viewer's favourites, what runs, and the rest, each by owner and name; or those
+ * behind a cursor.
  * One statement, so that a workspace which moves from one part to another meanwhile is in exactly one of them.
  */
 export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
-  const parts = [count(filter), ...listRanks(filter).map((rank) => rankedIds(filter, rank, wanted))];
+  const { after } = wanted;
+  const found =
+    after === undefined
+      ? listRanks(filter).map((rank) => rankedIds(filter, rank, wanted))
+      : [idsAfter(filter, after, wanted.limit)];
+  const parts = [count(filter), ...found];
   return {
     sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
     params: [...parts.flatMap(({ params }) => params), wanted.limit + 1],
@@ -40,6 +46,16 @@ export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query
 const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   if (status === undefined) return ["favorites", "running", "others"];
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
+};
+
+/** By what never changes, so that workspaces which start and stop meanwhile are on one page each. */
+const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part => {
+  const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: "w.id > ?", params: [after] }];
+  return {
+    sql: `select id, 0 from (select w.id from workspaces w ${chooseIndex(filter)}
+      where ${parts.map((part) => part.sql).join(" and ")} order by w.id limit ?)`,
+    params: [...parts.flatMap((part) => part.params), limit],
+  };
 };
 
 const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part => {

@@ -30,7 +30,7 @@ testInside("[WB-7] a path leads to its route: by names first, else by ids, whate
     same<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
     same<BodyOf<CallAt<"POST", `/workspaces/${string}/builds`>>, CreateBuild>(true),
     same<BodyOf<CallAt<"GET", "/users/me">>, undefined>(true),
-    same<QueryOf<CallAt<"GET", "/workspaces">>, "q" | "limit" | "offset">(true),
+    same<QueryOf<CallAt<"GET", "/workspaces">>, "q" | "limit" | "offset" | "after_id">(true),
     none<CallAt<"GET", "/workspace">>(true),
     none<CallAt<"DELETE", "/workspaces">>(true),
     none<CallAt<"GET", `/workspaces/${string}/build`>>(true),

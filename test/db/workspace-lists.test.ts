@@ -64,6 +64,9 @@ afterAll(async () => {
   place[Symbol.dispose]();
 });
 
+/** The cursor before every workspace. */
+const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
+
 /** Every key of the search, alone and with another. */
 const SEARCHES = [
   "",
@@ -88,10 +91,11 @@ testInside("[WL-1] every search of the list finds workspaces by an index, for wh
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
     const caller = callerOf(kind);
-    for (const q of SEARCHES) {
+    const wanted = { favorites_of: caller.user_id, limit: 50 };
+    const asked = SEARCHES.flatMap((q) => [undefined, BEFORE_ALL].map((after) => ({ q, after })));
+    for (const { q, after } of asked) {
       const filter = workspaceFilter(q, caller, 0);
-      const wanted = { favorites_of: caller.user_id, limit: 50 };
-      const { sql, params } = pageOfWorkspaces(filter, wanted);
+      const { sql, params } = pageOfWorkspaces(filter, { ...wanted, after });
       const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
       const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
       faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
@@ -126,6 +130,29 @@ testInside(
           pages.push(...idsOf(page.workspaces));
         }
         expect(pages).toEqual(ids);
+      }
+    }
+  },
+  120_000,
+);
+
+testInside(
+  "[WL-7] pages by a cursor hold each workspace once, for every caller and search",
+  async () => {
+    for (const { client } of [people.owner, people.organization_admin, people.member]) {
+      for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
+        const whole = await search(client, q);
+        const step = Math.max(7, Math.ceil(whole.count / 4));
+        const pages: string[] = [];
+        for (let after = BEFORE_ALL; ; ) {
+          const words = new URLSearchParams({ q, limit: String(step), after_id: after });
+          const page = await client.get<Workspaces>(`/api/v2/workspaces?${words}`);
+          expect(page.count).toBe(whole.count);
+          pages.push(...idsOf(page.workspaces));
+          if (page.workspaces.length < step) break;
+          after = pages.at(-1) ?? after;
+        }
+        expect([q, pages]).toEqual([q, idsOf(whole.workspaces).sort()]);
       }
     }
   },

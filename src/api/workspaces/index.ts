@@ -38,25 +38,37 @@ export const workspaces = (ctx: ApiContext) => {
   const lists = new WorkspaceLists(ctx, cache);
   return routes({ prefix: "/workspaces" })
     .use(callers)
-    .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", toPage(query)), {
-      user: true,
-      query: t.Object({
-        q: searchQuery(
-          "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
-        ),
-        limit: pageQuery.limit,
-        offset: pageQuery.offset,
-      }),
-      response: { 200: Workspaces, ...fails(400, 401, 503) },
-      detail: operation({
-        tags,
-        operationId: "listWorkspaces",
-        summary: "List workspaces",
-        description:
-          "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted.",
-        scope: "workspace:read",
-      }),
-    })
+    .get(
+      "",
+      ({ caller, query }) =>
+        lists.answer(caller, query.q ?? "", { ...toPage(query), after: query.after_id?.toLowerCase() }),
+      {
+        user: true,
+        query: t.Object({
+          q: searchQuery(
+            "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
+          ),
+          limit: pageQuery.limit,
+          offset: pageQuery.offset,
+          after_id: t.Optional(
+            t.String({
+              format: "uuid",
+              description:
+                "Begin after the row with this id, in the order of ids. The first page is after 00000000-0000-0000-0000-000000000000.",
+            }),
+          ),
+        }),
+        response: { 200: Workspaces, ...fails(400, 401, 503) },
+        detail: operation({
+          tags,
+          operationId: "listWorkspaces",
+          summary: "List workspaces",
+          description:
+            "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted. This order changes as workspaces start and stop, so pages by `offset` can miss some and show others twice. Pages by `after_id` are in the order of ids and hold each workspace once.",
+          scope: "workspace:read",
+        }),
+      },
+    )
     .get(
       "/:workspace",
       async ({ caller, params, query }) => {

@@ -21,6 +21,9 @@ const STEP = 50;
 /** A page is not used longer than this, whatever happens. */
 const PAGE_MS = 10_000;
 
+/** `after`: only workspaces with larger ids, in the order of ids. */
+export type WorkspacePage = Page & { readonly after?: string | undefined };
+
 /** Which workspaces are on a page, and how many there are on all. */
 type Found = { readonly ids: readonly string[]; readonly count: number };
 type KeptPage = Made & {
@@ -43,7 +46,7 @@ export class WorkspaceLists {
   }
 
   /** The page of workspaces the caller may see that match `q`, and how many there are. 400 for a `q` that cannot be read. */
-  async answer(caller: UserCaller, q: string, page: Page): Promise<Response> {
+  async answer(caller: UserCaller, q: string, page: WorkspacePage): Promise<Response> {
     const now = this.#ctx.clock.now();
     const filter = workspaceFilter(q, caller, now);
     const { shownVersion: version, listedVersion: listed } = this.#ctx.store;
@@ -61,9 +64,11 @@ export class WorkspaceLists {
     return new Response(made.json, { headers: HEADERS });
   }
 
-  async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset }: Page): Promise<Found> {
+  async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset, after }: WorkspacePage): Promise<Found> {
     const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
-    const rows = await this.#ctx.store.scan(pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted }));
+    const rows = await this.#ctx.store.scan(
+      pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted, after }),
+    );
     return { ids: rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit), count: rows[0]?.count ?? 0 };
   }
 

@@ -44,6 +44,30 @@ test("[WK-17] members see their own, those who look after templates see all; wha
   expect((await search(ada)).workspaces[0]?.latest_build.resources[0]?.agents).toHaveLength(1);
 });
 
+test("[WL-7] pages by a cursor miss nothing while workspaces stop, and no cursor but an id is taken", async () => {
+  const { world, admin } = await populated();
+  await using _ = world;
+  const page = async (after: string): Promise<string[]> => {
+    const { workspaces, count } = await search(admin, "", `&limit=1&after_id=${after}`);
+    expect(count).toBe(4);
+    return workspaces.map(({ id }) => id);
+  };
+  const seen: string[] = [];
+  for (let after = "00000000-0000-0000-0000-000000000000"; after !== ""; ) {
+    const [next = ""] = await page(after);
+    if (next !== "") seen.push(next);
+    after = next;
+    // What was shown goes behind everything that runs.
+    const shown = (await search(admin)).workspaces.find(({ id }) => id === next);
+    if (shown?.latest_build.status === "running") {
+      await createBuild(admin, next, "stop");
+      await awaitBuild(admin, next);
+    }
+  }
+  expect(seen).toEqual((await search(admin)).workspaces.map(({ id }) => id).sort());
+  expect((await admin.fetch("GET", "/api/v2/workspaces?after_id=hers")).status).toBe(400);
+});
+
 test("[WK-18] each key of the search matches what it says, and a wrong one is named", async () => {
   const { world, admin, ada, running, hers, template } = await populated();
   await using _ = world;

@@ -5,14 +5,14 @@ import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { allPages } from "../pages.ts";
+import { allWorkspaces } from "../pages.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["all"] });
   const q = [...(has.all ? [] : ["owner:me"]), ...words].join(" ");
   return withServer("workspaces list", input, value, async ({ client }) => {
-    const found = await allPages<Workspace, "workspaces">(client, "/api/v2/workspaces", "workspaces", { q });
+    const found = await allWorkspaces(client, q);
     if (has.json) input.print(JSON.stringify(found));
     else if (found.length === 0) input.print("There are none; `slipway workspaces create NAME` makes one.");
     else input.print(table(found, has.all, input.clock.now()));
