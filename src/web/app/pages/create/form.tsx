@@ -26,6 +26,7 @@ import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { type Filled, linkTo } from "./link.ts";
+import { replacedBy, replacedInWords } from "./preset-values.ts";
 
 type FormProps = {
   readonly template: Template | undefined;
@@ -65,6 +66,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
   );
   const touched = useSignal<ReadonlySet<string>>(new Set());
   const preset = useSignal<Preset | undefined>(undefined);
+  /** What the person has given themselves, also where a preset replaces it. */
+  const own = useSignal<Values>(values.value);
   const problem = useSignal("");
   const nameProblem = useSignal("");
   /** How often a dry run was asked for: each is shown anew. */
@@ -86,13 +89,17 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
   const pickPreset = (id: string): void => {
     preset.value = presets.state.value.data?.find((one) => one.id === id);
     const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
-    change({ ...values.value, ...fixed });
+    // Without a preset one goes on from what the last one has set.
+    change(preset.value ? { ...own.value, ...fixed } : { ...values.value, ...own.value });
   };
   useEffect(() => {
     const list = presets.state.value.data ?? [];
     const wanted = list.find((one) => one.name === filled.preset) ?? list.find((one) => one.default && !filled.preset);
     if (wanted && !preset.value) pickPreset(wanted.id);
   }, [presets.state.value.data]);
+  const replaced = useComputed(() =>
+    preset.value ? replacedInWords(preset.value.name, replacedBy(preset.value, own.value)) : "",
+  );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
   const currentOf = (one: { name: string; value: { value: string; valid: boolean } }): string =>
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
@@ -207,6 +214,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                     onPick={pickPreset}
                   />
                 )}
+                {replaced.value && (
+                  <p class="t-attn" role="status">
+                    {replaced.value}
+                  </p>
+                )}
                 {(accounts.state.value.data ?? []).map((one) => (
                   <Account key={one.id} account={one} again={accounts.again} />
                 ))}
@@ -221,6 +233,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                     }
                     onValue={(value) => {
                       touched.value = new Set(touched.value).add(one.name);
+                      own.value = { ...own.value, [one.name]: value };
                       change({ ...values.value, [one.name]: value });
                     }}
                   />
