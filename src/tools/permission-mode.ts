@@ -85,7 +85,7 @@ export const pathsIn = (args: unknown): readonly unknown[] => {
 };
 
 /** Below the agent's folder, and nothing hidden: what is there may be run by git, a shell or an editor. */
-const isPlainPath = (path: unknown, folder: string | undefined): boolean => {
+export const isPlainPath = (path: unknown, folder: string | undefined): boolean => {
   if (typeof path !== "string") return false;
   const root = folder === undefined ? undefined : `${folder.replace(/\/+$/, "")}/`;
   const inside = root !== undefined && path.startsWith(root) ? path.slice(root.length) : path;

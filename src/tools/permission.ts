@@ -1,7 +1,7 @@
 // Decides by a chat's rules whether a tool may run, must be asked for, or must not (rules PE-1 to PE-4). Pure. A command counts as what
 // its rules name only where each of its simple commands is understood and named; what cannot be read is asked for.
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
-import { type CallPlace, commandIn, defaultAction } from "./permission-mode.ts";
+import { type CallPlace, commandIn, defaultAction, isEdit } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
 import { writingArgument } from "./processes/writing-arguments.ts";
 
@@ -39,6 +39,15 @@ export const permissionFor = (
   const otherwise = (words: Words) => (isRunner(words) || writes(words) !== undefined ? doubt : fallback);
   return strictest(commands.map((words) => decided(rules, words) ?? otherwise(words)));
 };
+
+/** True for an edit that runs without approval only because the chat's mode accepts edits. */
+export const isAcceptedByMode = (
+  permissions: ChatPermissions | null,
+  call: { readonly tool_name: string; readonly args: unknown },
+): boolean =>
+  permissions?.default === "accept_edits" &&
+  isEdit(call.tool_name) &&
+  permissionFor({ default: "ask", rules: permissions.rules }, call) !== "allow";
 
 /** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
 const decided = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {

@@ -1,6 +1,6 @@
 // Permission modes: what each allows without asking, and how chats get and change theirs.
 import { expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -11,6 +11,7 @@ import { type CallPlace, toPermissionMode, withPermissionMode } from "#src/tools
 import { serverToolNames } from "#src/tools/registry.ts";
 import { createChat } from "#test/support/chats.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { Family } from "./family.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
@@ -164,4 +165,54 @@ test("[PE-13] sub-chats take over the mode of their root", async () => {
   const child = await family.spawn(call, "work");
   await world.owner.patch(`/api/v2/chats/${id}`, { permission_mode: "ask" });
   expect((await family.read(child.id)).permission_mode).toBe("ask");
+}, 60_000);
+
+test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path asks", async () => {
+  await using world = await openToolWorld();
+  const { owner, home } = world;
+  using elsewhere = tempDirectory();
+  const outside = realpathSync(elsewhere.path);
+  writeFileSync(join(outside, "keep"), "one\n");
+  mkdirSync(join(home, ".git"));
+  mkdirSync(join(home, "src"));
+  writeFileSync(join(home, ".git", "config"), "one\n");
+  for (const [link, target] of [
+    ["away", outside],
+    ["src/keep", join(outside, "keep")],
+    ["config", ".git/config"],
+    ["inner", "src"],
+  ] as const) {
+    symlinkSync(target, join(home, link));
+  }
+  const { id, call } = await openChat(world, { permission_mode: "accept_edits" });
+  using follower = await Follower.open(owner, id);
+  const edits = [{ old_text: "one", new_text: "two" }];
+  const refused = await callTools(
+    world,
+    call,
+    ["write_file", { path: "away/new", content: "x" }],
+    ["write_file", { path: "away/deep/er/new", content: "x" }],
+    ["edit_files", { files: [{ path: join(home, "src/keep"), edits }] }],
+    ["edit_files", { files: [{ path: "config", edits }] }],
+    ["write_file", { path: "inner/deep/new", content: "x" }],
+    ["write_file", { path: join(home, "fresh/new"), content: "x" }],
+  );
+  expect(refused.parts.map(({ is_error }) => is_error)).toEqual([true, true, true, true, false, false]);
+  expect(refused.results.slice(0, 4).map(({ error }) => error)).toEqual(
+    [
+      join(outside, "new"),
+      join(outside, "deep/er/new"),
+      join(outside, "keep"),
+      join(realpathSync(home), ".git/config"),
+    ].map((real) => expect.stringContaining(`leads to ${real} through a symbolic link`)),
+  );
+  expect(readdirSync(outside)).toEqual(["keep"]);
+  expect(readFileSync(join(home, "config"), "utf8") + readFileSync(join(outside, "keep"), "utf8")).toBe("one\none\n");
+  expect(existsSync(join(home, "src/deep/new"))).toBe(true);
+  refused.next.callTool("real", "edit_files", { files: [{ path: join(outside, "keep"), edits }] }).finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  const path = `/api/v2/chats/${id}`;
+  await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: "real", decision: "allow" }] });
+  await world.models.next();
+  expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
 }, 60_000);

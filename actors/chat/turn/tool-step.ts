@@ -3,8 +3,11 @@
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
+import { lookUpUse } from "#src/tools/available.ts";
 import { Gathered } from "#src/tools/cut.ts";
+import { linkProblem } from "#src/tools/files/real-path.ts";
 import { SecretMask } from "#src/tools/mask.ts";
+import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
@@ -31,7 +34,8 @@ type Answered = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #deps: AgentDeps;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit"> & WithMcp;
+  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit" | "permissions"> &
+    WithMcp;
   readonly #refused: ReadonlyMap<string, string>;
   readonly #buffer: StreamBuffer;
   readonly #answers = new Map<PendingCall, Answered>();
@@ -136,7 +140,9 @@ export class ToolStep {
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    const refusal = this.#refused.get(tool_call_id);
+    const refusal =
+      this.#refused.get(tool_call_id) ??
+      (this.#isAccepted(call) ? await linkProblem(context.agent, named.args, signal) : undefined);
     const answered =
       refusal === undefined
         ? await runTool(
@@ -164,6 +170,12 @@ export class ToolStep {
       created_at: rfc3339(at),
     } as const;
     this.#buffer.push(part, "tool");
+  }
+
+  /** It runs for the chat's mode alone, which was decided by the paths as they are written. */
+  #isAccepted({ tool_name, args, permission }: PendingCall): boolean {
+    const use = lookUpUse(tool_name, toToolsOf(this.#chat_id, this.#begun.about));
+    return permission !== "granted" && use === "yes" && isAcceptedByMode(this.#begun.permissions, { tool_name, args });
   }
 
   /** Only what our own tools say is a picture is one; those of MCP servers are ours once they are kept. */

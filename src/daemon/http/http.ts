@@ -163,7 +163,8 @@ const makeRoutes = ({
         Response.json(await listDirectory(place((await readBody(request, ListDirectory)).path))),
     },
     "/api/v0/resolve-path": {
-      GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
+      GET: async (request: Request) =>
+        Response.json({ resolved_path: await resolvePath(await existingPath(path(request))) }),
     },
     "/api/v0/read-file": {
       GET: async (request: Request) => {

@@ -1,0 +1,47 @@
+// Where the files of an edit really are, for edits that a chat's mode accepts without asking: a symbolic link in the workspace must not lead
+// such an edit to a file that would have needed approval (rule PE-17).
+import { log } from "#base/log.ts";
+import { isPlainPath, pathsIn } from "../permission-mode.ts";
+import { type ToolAgent, ToolError } from "../tool.ts";
+
+type Agent = Pick<ToolAgent, "call">;
+
+/** Why the edit does not run, in words for the model; undefined when every file is below the agent's folder and not hidden there. */
+export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> => {
+  try {
+    const folder = await resolved(agent, ".", signal);
+    for (const path of pathsIn(args).filter((one) => typeof one === "string")) {
+      const real = await realPath(agent, path, signal);
+      if (!isPlainPath(real, folder)) return leadsAway(path, real);
+    }
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof ToolError) return error.message;
+    log("chats").error("where an edit leads cannot be found out: {error}", { error });
+    return "The workspace did not say where these files are. Nothing was changed.";
+  }
+};
+
+const leadsAway = (path: string, real: string): string =>
+  `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
+
+/** The path without links; of a file that is yet to be written, its nearest folder's with the rest. */
+const realPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+  const parts = path.replace(/\/+$/, "").split("/");
+  for (let kept = parts.length; kept > 0; kept -= 1) {
+    const there = await resolved(agent, parts.slice(0, kept).join("/") || "/", signal).catch((error: unknown) => {
+      if (!(error instanceof ToolError)) throw error;
+      return undefined;
+    });
+    if (there !== undefined) return [there.replace(/\/$/, ""), ...parts.slice(kept)].join("/");
+  }
+  const folder = await resolved(agent, ".", signal);
+  return [folder, ...parts].join("/");
+};
+
+const resolved = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+  const query = new URLSearchParams({ path });
+  const call = { method: "GET", path: `/resolve-path?${query}`, signal, patient: true } as const;
+  return (await agent.call<{ resolved_path: string }>(call)).resolved_path;
+};
