@@ -68,6 +68,8 @@ type Deps = {
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
   readonly mcpLimits: CallLimits;
+  /** How long somebody's approval of a call is awaited. */
+  readonly approvalMs: number;
   /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
   readonly hookService: HookService;
 };
@@ -91,6 +93,7 @@ export const openChats = ({
   mcpAccess,
   mcpFetch,
   mcpLimits,
+  approvalMs,
   hookService,
 }: Deps): ChatServices => {
   const { hooks } = hookService;
@@ -142,7 +145,7 @@ export const openChats = ({
       diffs.turnEnded(state);
     },
   };
-  const deps = { store, clock, topics, models, effects, chats: () => chats };
+  const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy, elsewhere });
   const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([

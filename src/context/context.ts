@@ -285,6 +285,7 @@ export class Context implements ApiContext, AsyncDisposable {
       asksTitles: config.chat_titles,
       mcpAccess: mcpAccess(this),
       hookService,
+      approvalMs: config.approval_timeout,
       mcpLimits: { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout },
       mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,

@@ -2,9 +2,11 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { findChat } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
 
 const asked = ({ events }: Follower): ActionRequired[] =>
@@ -104,6 +106,19 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
     (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
   ).toMatchObject([{ is_error: false }]);
 }, 180_000);
+
+test("[PE-18] an approval is awaited as long as the setting says", async () => {
+  await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
+  const { id, call } = await openChat(world, { permission_mode: "ask" });
+  using follower = await Follower.open(world.owner, id);
+  const begun = Date.now();
+  call.callTool("one", "execute", { command: "touch one" }).finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  const row = await contextOf(world.server).store.get(findChat({ id }));
+  const waits = (row?.requires_action_deadline ?? 0) - begun;
+  expect(waits).toBeGreaterThanOrEqual(3 * 3_600_000);
+  expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);
+}, 60_000);
 
 test("[PE-9] a user's new chats begin with the user's rules unless they bring their own; rules that mean nothing are refused", async () => {
   await using world = await openToolWorld();

@@ -136,11 +136,15 @@ export type Command = At &
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }
     | { readonly type: "commit_step"; readonly fence: Fence; readonly messages: readonly NewMessage[] }
-    /** `asked`: the calls that wait for a person's permission; empty or absent: all wait for the client's results. */
+    /**
+     * `asked`: the calls that wait for a person's permission, for `approval_ms`; empty or absent: all wait for the client's results, as long
+     * as those are awaited.
+     */
     | {
         readonly type: "enter_requires_action";
         readonly history_version: number;
         readonly asked?: readonly string[];
+        readonly approval_ms?: number;
       }
     | { readonly type: "finish_turn"; readonly history_version: number }
     /** `messages`: what was said before it failed. */

@@ -116,10 +116,14 @@ const interrupt: Rule<"interrupt"> = (draft) => {
 
 const GIVEN_UP = "The client did not answer this call: it was cancelled.";
 
+const NOT_APPROVED = "Nobody allowed or denied this call in time, so it did not run.";
+
 /** The calls are answered as cancelled, and the model goes on from there. */
-const giveUpCalls = (draft: Draft<Execution>): undefined => {
+const giveUpCalls = (draft: Draft<Execution>): undefined => giveUp(draft, GIVEN_UP);
+
+const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
   draft.become("running");
-  draft.cancelCalls(GIVEN_UP);
+  draft.cancelCalls(reason);
   draft.generate();
 };
 
@@ -141,10 +145,12 @@ const commitStep: Rule<"commit_step"> = (draft, { fence, messages }, before) => 
   return undefined;
 };
 
-const enterRequiresAction: Rule<"enter_requires_action"> = (draft, { history_version, asked = [], now }, before) => {
+const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, before) => {
+  const { history_version, asked = [], approval_ms = ACTION_LIMIT_MS, now } = command;
   if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
   draft.markCalls((id) => (asked.includes(id) ? "asked" : undefined));
-  draft.awaitResultsUntil(now + ACTION_LIMIT_MS);
+  // People take longer than programs.
+  draft.awaitResultsUntil(now + (asked.length > 0 ? approval_ms : ACTION_LIMIT_MS));
   return undefined;
 };
 
@@ -208,8 +214,10 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
   return undefined;
 };
 
-const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, { requires_action_deadline }) =>
-  requires_action_deadline !== null && now < requires_action_deadline ? "stale" : giveUpCalls(draft);
+const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, { requires_action_deadline, pending_calls }) => {
+  if (requires_action_deadline !== null && now < requires_action_deadline) return "stale";
+  return giveUp(draft, pending_calls.some(isAsked) ? NOT_APPROVED : GIVEN_UP);
+};
 
 const archive =
   (archived: boolean): Rule<"archive"> & Rule<"unarchive"> =>

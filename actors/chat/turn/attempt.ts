@@ -27,7 +27,7 @@ export const startedAttempt = async (
     deps,
     state,
     owesResults
-      ? { type: "enter_requires_action", history_version, asked }
+      ? { type: "enter_requires_action", history_version, asked, approval_ms: deps.approval_ms }
       : { type: "record_attempt", history_version },
   );
   if (decided === "stale") return { state, reply: "stale" };
@@ -78,7 +78,7 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
   // What may not run is answered by the turn before anybody else is asked for anything (rule PE-10).
   const goes_on = then === "continue" || (then === "act" && calls.length > 0);
-  const act = { type: "enter_requires_action", history_version, asked } as const;
+  const act = { type: "enter_requires_action", history_version, asked, approval_ms: deps.approval_ms } as const;
   const ending = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
   const end = goes_on ? undefined : await decideLate(deps, step.state, ending);
   const change = end && end !== "stale" ? joined(step, end) : step;

@@ -157,6 +157,10 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "Whether models are asked for titles and summaries of chats after their turns.",
   }),
+  approval_timeout: setting(duration(60_000, 2_592_000_000), 86_400_000, {
+    group: "Chats",
+    help: "How long a chat waits until somebody allows or denies a call that needs approval. After that the call does not run, and the model is told.",
+  }),
   mcp_silence_timeout: setting(duration(1_000, 3_600_000), 60_000, {
     group: "Chats",
     help: "How long a tool of an MCP server may run without an answer or a sign of progress.",

@@ -295,6 +295,22 @@ test("[CH-7] the deadline fires only when it has come", () => {
   expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
 
+test("[PE-18] people have their own time to allow a call, and the model is told that nobody did", () => {
+  const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
+  const [call] = running.pending_calls;
+  const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;
+  const asked = [call?.tool_call_id ?? ""];
+  const waiting = after(running, { ...enter, asked, approval_ms: 86_400_000 }).state;
+  expect(waiting.requires_action_deadline).toBe(at.now + 86_400_000);
+  // The client's results are awaited as ever.
+  expect(after(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(
+    at.now + ACTION_LIMIT_MS,
+  );
+  const late = { now: at.now + 86_400_000, first_id: 1, type: "cancel_requires_action" } as const;
+  expect(transition(waiting, { ...late, now: late.now - 1 }).kind).toBe("stale");
+  expect(JSON.stringify(after(waiting, late).inserted)).toContain("Nobody allowed or denied this call in time");
+});
+
 test("[CH-8] an interrupted turn keeps what it has said, then the oldest waiting message begins", () => {
   const partial = said("assistant", [{ type: "text", text: "half a" }]);
   const ended = after(sample("I1", 2), { ...at, type: "finish_interruption", history_version: 8, partial: [partial] });
