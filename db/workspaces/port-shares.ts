@@ -1,6 +1,6 @@
 // Port shares: the key is workspace, agent name and port. Written by the workspace actor. What is read for callers is never more open
 // than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
-import { and, asc, eq, exists, isNotNull, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, exists, or, type SQL, sql } from "drizzle-orm";
 import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { build, deleteBy, findBy, given, query, statement } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
@@ -40,7 +40,7 @@ export const listPortShares = query(
 /** As they are stored: {workspace_id}. */
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
-/** Apps that agents inside others have declared more open than the template allows. */
+/** Apps that are declared more open than the template's settings allow. */
 const hasAppAbove = exists(
   build
     .select({ one: sql`1` })
@@ -49,13 +49,15 @@ const hasAppAbove = exists(
     .where(
       and(
         eq(agents.build_id, workspaces.latest_build_id),
-        isNotNull(agents.parent_id),
         sql`${rank(agent_apps.sharing_level)} > ${rank(templates.max_port_share_level)}`,
       ),
     ),
 );
 
-/** Workspaces that share a port or a declared app more openly than their template allows: {template_id}, null for all. For `scan`. */
+/**
+ * Workspaces that share a port or a declared app more openly than their template allows: {template_id}; null for those of all templates, by
+ * their ports alone, since nobody has an app open yet. For `scan`.
+ */
 export const listWorkspacesAboveLevel = query(
   build
     .selectDistinct({ id: workspaces.id })
@@ -64,7 +66,7 @@ export const listWorkspacesAboveLevel = query(
     .leftJoin(port_shares, eq(port_shares.workspace_id, workspaces.id))
     .where(
       and(
-        or(isAbove, hasAppAbove),
+        or(isAbove, and(sql`${sql.placeholder("template_id")} is not null`, hasAppAbove)),
         sql`${templates.id} = coalesce(${sql.placeholder("template_id")}, ${templates.id})`,
       ),
     )

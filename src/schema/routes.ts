@@ -1547,7 +1547,7 @@ export interface Routes {
     };
   };
   readonly workspaces: {
-    readonly GET: Route<Workspaces, undefined, "q" | "limit" | "offset">;
+    readonly GET: Route<Workspaces, undefined, "q" | "limit" | "offset" | "after_id">;
     readonly watch: {
       readonly GET: Route<unknown, undefined, "after_id">;
     };

@@ -16,7 +16,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
-import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { effectiveLevel, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { appHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -72,7 +72,7 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   ]);
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
-  const isCapped = rows.some((row) => row.parent_id !== null && apps.has(row.id));
+  const isCapped = [...apps.values()].flat().some(({ sharing_level }) => sharing_level !== SHARE_LEVELS[0]);
   const maximums = isCapped
     ? new Map((await store.all(listShareMaximums(of))).map(({ agent_id, most }) => [agent_id, most as ShareLevel]))
     : undefined;
@@ -81,7 +81,7 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
       row,
       {
         names: names?.get(row.id)?.[0],
-        share: { most: maximums?.get(row.id) ?? "public", isOfTemplate: row.parent_id === null },
+        most: maximums?.get(row.id) ?? "public",
         open: openSecretTexts(view.encryption, row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
@@ -101,8 +101,8 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
 type Deps = {
   /** What the hosts of its apps are made of; undefined where there are none. */
   names: Omit<AppName, "app"> | undefined;
-  /** What limits the sharing of its apps. */
-  share: Parameters<typeof effectiveLevel>[1];
+  /** How open its apps may be. */
+  most: ShareLevel;
   open: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
@@ -153,7 +153,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
   };
 };
 
-const presentApp = (app: AgentAppRow, { statuses, names, share }: Pick<Deps, "statuses" | "names" | "share">): App => ({
+const presentApp = (app: AgentAppRow, { statuses, names, most }: Pick<Deps, "statuses" | "names" | "most">): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -173,7 +173,7 @@ const presentApp = (app: AgentAppRow, { statuses, names, share }: Pick<Deps, "st
     threshold: app.healthcheck_threshold,
   },
   open_in: app.open_in as App["open_in"],
-  sharing_level: effectiveLevel(app.sharing_level as ShareLevel, share),
+  sharing_level: effectiveLevel(app.sharing_level as ShareLevel, most),
   statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 

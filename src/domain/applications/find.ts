@@ -62,10 +62,7 @@ export const findApp = async (
   const app = await store.get(findAgentApp({ agent_id: agent.id, slug: name.app }));
   const target = app ? toTarget(app) : await findPort(store, workspace.id, agent.name, name.app);
   if (!target) return isUser && app ? "no_address" : refused;
-  const level = effectiveLevel(target.level, {
-    most: workspace.max_share_level as ShareLevel,
-    isOfTemplate: app !== undefined && agent.parent_id === null,
-  });
+  const level = effectiveLevel(target.level, workspace.max_share_level as ShareLevel);
   if (!asPreflight && !mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
   const label = formatLabel({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });

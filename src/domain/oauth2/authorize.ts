@@ -52,7 +52,9 @@ export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: Au
 
 /** What tokens are asked for (RFC 8707), without a fragment: they count here and nowhere else. Throws `invalid_target`. */
 export const mustBeOurs = ({ accessUrl }: Pick<DomainContext, "accessUrl">, resource: string | undefined): void => {
-  const isOurs = resource === undefined || (URL.canParse(resource) && !resource.includes("#") && new URL(resource).origin === accessUrl.origin);
+  const isOurs =
+    resource === undefined ||
+    (URL.canParse(resource) && !resource.includes("#") && new URL(resource).origin === accessUrl.origin);
   if (!isOurs) throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
 };
 

@@ -12,14 +12,9 @@ export type ShareLevel = (typeof SHARE_LEVELS)[number];
 export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
   SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(most);
 
-/**
- * Returns the level at which something is shared. The template limits what is shared from inside a workspace (ports and the apps of dev
- * containers), whatever was asked for; its own apps are shared as it declares them.
- */
-export const effectiveLevel = (
-  asked: ShareLevel,
-  { most, isOfTemplate }: { readonly most: ShareLevel; readonly isOfTemplate: boolean },
-): ShareLevel => (!isOfTemplate && isMoreOpen(asked, most) ? most : asked);
+/** Returns the level at which a port or an app is shared: what was asked for, but no more open than the template's settings allow. */
+export const effectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
+  isMoreOpen(asked, most) ? most : asked;
 
 const agent_name = t.String({ description: "Name of an agent of the latest build." });
 const port = t.Integer({ minimum: 9, maximum: 65_535 });

@@ -1,4 +1,5 @@
-// How openly apps are shared that a program inside a workspace declares: never more than the template allows.
+// How openly apps are shared, whether the template or a program inside a workspace declares them: never more than the template's settings
+// allow.
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -59,14 +60,40 @@ const startChild = async () => {
   };
 };
 
-test("[AX-19] the app of a dev container is shared by host and by path as the template allows at most, at once", async () => {
-  const { member, "site owner": admin } = world.cast.clients;
-  const allow = (max_port_share_level: string) =>
-    admin.patch<unknown>(`/api/v2/templates/${world.cast.template_id}`, { max_port_share_level });
-  // The template's own app is shared as the template says.
-  await allow("owner");
-  expect((await world.get(world.path("declared"))).status).toBe(200);
+const allow = (max_port_share_level: string) =>
+  world.cast.clients["site owner"].patch<unknown>(`/api/v2/templates/${world.cast.template_id}`, {
+    max_port_share_level,
+  });
+
+test("[AX-19] an app of the template is shared as its settings allow at most, and what is open ends", async () => {
+  const status = async (): Promise<number[]> => {
+    const onHost = await world.get("/", { headers: { host: `declared--dev--dev--ada.${SUFFIX}` } });
+    return [(await world.get(world.path("declared"))).status, onHost.status];
+  };
+  const shown = async () =>
+    (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.agent_id}`)).apps[0]?.sharing_level;
+  const reader = (await world.get(world.path("declared", "/events"))).body?.getReader();
+  await reader?.read();
+  expect([await status(), await shown()]).toEqual([[200, 200], "public"]);
+  await allow("authenticated");
+  expect([await status(), await shown()]).toEqual([[401, 401], "authenticated"]);
+  expect(await cut(reader)).toBe("cut");
   await allow("public");
+  expect([await status(), await shown()]).toEqual([[200, 200], "public"]);
+}, 30_000);
+
+/** How a stream ends. */
+const cut = async (reader: { read(): Promise<{ done: boolean }> } | undefined): Promise<string> => {
+  try {
+    while (!(await reader?.read())?.done);
+    return "ended";
+  } catch {
+    return "cut";
+  }
+};
+
+test("[AX-19] the app of a dev container is shared by host and by path as the template allows at most, at once", async () => {
+  const { member } = world.cast.clients;
   // The workspace's own daemon removes agents of dev containers that it does not know when it has connected.
   await world.daemon[Symbol.asyncDispose]();
   await using child = await startChild();
@@ -89,15 +116,7 @@ test("[AX-19] the app of a dev container is shared by host and by path as the te
   await reader?.read();
   await allow("authenticated");
   expect([await statuses(), await shown()]).toEqual([[401, 200, 200], "authenticated"]);
-  const cut = async (): Promise<string> => {
-    try {
-      while (!(await reader?.read())?.done);
-      return "ended";
-    } catch {
-      return "cut";
-    }
-  };
-  expect(await cut()).toBe("cut");
+  expect(await cut(reader)).toBe("cut");
   await allow("owner");
   expect([await statuses(), await shown()]).toEqual([[401, 404, 200], "owner"]);
   await allow("public");
