@@ -1,5 +1,5 @@
-// What model servers refuse in a request, as their public documentation or their own words have it; each rule names its source. The model
-// server refuses by these rules, and a property test holds random histories against them. Pure.
+// What model servers refuse in a request. Each rule names its source: the page of the provider's documentation or the file of its own checks,
+// or, where neither says it, a public thread that quotes the words of the server. The model server refuses by these rules, and a property test holds random histories against them. Pure.
 import {
   arraysHaveItems,
   atMostTools,
@@ -134,7 +134,7 @@ const chat: readonly Rule[] = [
       () => "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40",
     ),
   },
-  { source: "github.com/anomalyco/opencode/issues/35516", check: rootIsObject },
+  { source: "platform.openai.com/docs/guides/function-calling", check: rootIsObject },
   { source: "platform.openai.com/docs/guides/function-calling", check: rootHasNoCombinators },
   { source: "platform.openai.com/docs/guides/function-calling", check: arraysHaveItems },
   { source: "platform.openai.com/docs/guides/function-calling", check: objectsHaveProperties },
@@ -164,7 +164,7 @@ const anthropicBlocks =
 
 const anthropic: readonly Rule[] = [
   {
-    source: "docs.claude.com/en/api/messages: tool_use.id",
+    source: "platform.claude.com/docs/en/api/messages: tool_use.id",
     check: anthropicBlocks((block, path) => {
       const id = block.type === "tool_use" ? block.id : block.type === "tool_result" ? block.tool_use_id : "ok";
       return /^[a-zA-Z0-9_-]+$/.test(String(id))
@@ -173,7 +173,7 @@ const anthropic: readonly Rule[] = [
     }),
   },
   {
-    source: "docs.claude.com/en/api/messages: tool_use.name",
+    source: "platform.claude.com/docs/en/api/messages: tool_use.name",
     check: anthropicBlocks((block, path) =>
       block.type !== "tool_use" || /^[a-zA-Z0-9_-]{1,128}$/.test(String(block.name))
         ? undefined
@@ -181,7 +181,7 @@ const anthropic: readonly Rule[] = [
     ),
   },
   {
-    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use",
+    source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
     check: (body) => {
       const ids = messagesOf(body).flatMap(({ content }) =>
         blocksOf(content).flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])),
@@ -190,7 +190,7 @@ const anthropic: readonly Rule[] = [
     },
   },
   {
-    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use",
+    source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
     check: (body) => {
       const messages = messagesOf(body);
       const ids = (message: Message | undefined, type: string, name: string): unknown[] =>
@@ -212,7 +212,7 @@ const anthropic: readonly Rule[] = [
     },
   },
   {
-    source: "docs.claude.com/en/api/errors",
+    source: "platform.claude.com/docs/en/api/errors",
     check: anthropicBlocks((block, path) =>
       block.type === "text" && String(block.text).trim() === ""
         ? `${path}: text content blocks must contain non-whitespace text`
@@ -220,21 +220,21 @@ const anthropic: readonly Rule[] = [
     ),
   },
   {
-    source: "docs.claude.com/en/api/messages: system",
+    source: "platform.claude.com/docs/en/api/messages: system",
     check: (body) =>
       first(blocksOf(body.system ?? []), ({ text }) =>
         String(text).trim() === "" ? "system: text content blocks must be non-empty" : undefined,
       ),
   },
   {
-    source: "docs.claude.com/en/api/messages",
+    source: "platform.claude.com/docs/en/api/messages",
     check: (body) =>
       first(messagesOf(body), ({ content }, at) =>
         blocksOf(content).length === 0 ? `messages.${at}: all messages must have non-empty content` : undefined,
       ),
   },
   {
-    source: "docs.claude.com/en/docs/build-with-claude/prompt-engineering: prefill",
+    source: "platform.claude.com/docs/en/api/errors#prefill-not-supported",
     check: (body) => {
       const last = messagesOf(body).at(-1);
       const isPaused = blocksOf(last?.content).some(({ type }) => type === "server_tool_use");
@@ -244,7 +244,7 @@ const anthropic: readonly Rule[] = [
     },
   },
   {
-    source: "docs.claude.com/en/api/messages: roles",
+    source: "platform.claude.com/docs/en/api/messages: roles",
     check: (body) =>
       messagesOf(body)[0]?.role === "user" ? undefined : 'messages: first message must use the "user" role',
   },
@@ -258,7 +258,7 @@ const anthropic: readonly Rule[] = [
       ),
   },
   {
-    source: "docs.claude.com/en/docs/build-with-claude/extended-thinking",
+    source: "platform.claude.com/docs/en/build-with-claude/extended-thinking",
     check: (body) =>
       first(messagesOf(body), ({ content }, at) => {
         const types = blocksOf(content).map(({ type }) => type);
@@ -268,7 +268,7 @@ const anthropic: readonly Rule[] = [
       }),
   },
   {
-    source: "docs.claude.com/en/api/messages: tool_use.input",
+    source: "platform.claude.com/docs/en/api/messages: tool_use.input",
     check: anthropicBlocks((block, path) =>
       block.type === "tool_use" && !isObject(block.input)
         ? `${path}.tool_use.input: Input should be a valid dictionary`
@@ -276,15 +276,15 @@ const anthropic: readonly Rule[] = [
     ),
   },
   {
-    source: "docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use: name",
+    source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: name",
     check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/),
   },
   { source: "github.com/anthropics/claude-code/issues/5973", check: rootHasNoCombinators },
   { source: "github.com/anthropics/claude-code/issues/34771", check: keysMatch(/^[a-zA-Z0-9_.-]{1,64}$/) },
-  { source: "docs.claude.com/en/docs/agents-and-tools/tool-use: input_schema", check: rootIsObject },
-  { source: "github.com/anthropics/claude-code/issues/79418", check: isDraft2020 },
+  { source: "platform.claude.com/docs/en/agents-and-tools/tool-use: input_schema", check: rootIsObject },
+  { source: "platform.claude.com/docs/en/api/messages: tools, input_schema", check: isDraft2020 },
   { source: "github.com/anomalyco/opencode/issues/47543", check: refsResolve },
-  { source: "docs.claude.com/en/api/messages: tools", check: namesAreUnique },
+  { source: "platform.claude.com/docs/en/api/messages: tools", check: namesAreUnique },
 ];
 
 // OpenAI's responses.
@@ -314,7 +314,7 @@ const responses: readonly Rule[] = [
     },
   },
   {
-    source: "platform.openai.com/docs/guides/reasoning",
+    source: "platform.openai.com/docs/guides/conversation-state",
     check: (body) =>
       first(itemsOf(body), (item, at) => {
         const next = itemsOf(body)[at + 1];
@@ -385,11 +385,14 @@ const google: readonly Rule[] = [
       }),
   },
   {
-    source: "cloud.google.com/vertex-ai FunctionDeclaration.name",
+    source: "cloud.google.com/vertex-ai/generative-ai/docs/reference/nodejs/latest/vertexai/functiondeclaration: name",
     check: namesMatch(/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/),
   },
-  { source: "cloud.google.com/vertex-ai Tool.functionDeclarations", check: atMostTools(128) },
-  { source: "github.com/google-gemini/gemini-cli: required", check: requiredIsKnown },
+  {
+    source: "cloud.google.com/vertex-ai/generative-ai/docs/reference/nodejs/latest/vertexai/functiondeclarationstool",
+    check: atMostTools(128),
+  },
+  { source: "ai.google.dev/api/caching#Schema: required", check: requiredIsKnown },
   { source: "ai.google.dev/api/caching#Schema: items", check: arraysHaveItems },
 ];
 
@@ -402,6 +405,9 @@ const noPictures: Check = (body) =>
       : undefined,
   );
 
+/** What the server itself checks by. */
+const MISTRAL = "github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py";
+
 /** By the name of the server. */
 export const RECEIVERS = {
   anthropic,
@@ -410,16 +416,16 @@ export const RECEIVERS = {
   openai: chat,
   mistral: [
     {
-      source: "github.com/mistralai/mistral-common: validator",
+      source: MISTRAL,
       check: chatIds(
         /^[a-zA-Z0-9]{9}$/,
         (id) => `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
       ),
     },
-    { source: "github.com/aaif-goose/goose/issues/5998", check: noUserAfterTool },
-    { source: "github.com/0xPlaygrounds/rig/pull/1130", check: lastIsNotAssistant },
+    { source: MISTRAL, check: noUserAfterTool },
+    { source: MISTRAL, check: lastIsNotAssistant },
     {
-      source: "github.com/mistralai/mistral-common: validator",
+      source: MISTRAL,
       check: nothingIsBlank(() => "Assistant message must have either content or tool_calls, but not none."),
     },
     ...templated,
