@@ -1,8 +1,8 @@
-// The {{ }} in a template's texts. Known are parameters.x, variables.x, workspace.name, workspace.id, owner.username and owner.email;
-// anything else is a mistake, and \{{ stands for a plain {{. Used by the checks of a manifest and by render.ts.
+// The {{ }} in a template's texts. Known are parameters.x, variables.x, workspace.name, workspace.id, workspace.port, owner.username and
+// owner.email; anything else is a mistake, and \{{ stands for a plain {{. Used by the checks of a manifest and by render.ts.
 import type { Manifest } from "#schema/templates/manifest.ts";
 
-const BUILT_IN = ["workspace.name", "workspace.id", "owner.username", "owner.email"] as const;
+const BUILT_IN = ["workspace.name", "workspace.id", "workspace.port", "owner.username", "owner.email"] as const;
 
 const PLACEHOLDER = /\\\{\{|\{\{([^{}]*)\}\}/g;
 

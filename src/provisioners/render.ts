@@ -24,7 +24,16 @@ export const renderManifest = (manifest: Manifest, values: RenderValues): Manife
 
 type ValueOf = (name: string) => string;
 
+// Below the ports that systems give to outgoing connections.
+const FIRST_PORT = 20_000;
+const PORTS = 10_000;
+
+/** A port for a workspace's own server, always the same one: several workspaces of one machine listen beside each other. */
+const portOf = (workspace_id: string): string =>
+  String(FIRST_PORT + (Number.parseInt(workspace_id.replaceAll("-", "").slice(-8), 16) % PORTS));
+
 const lookUp = (name: string, values: RenderValues): string => {
+  if (name === "workspace.port") return portOf(values.workspace.id);
   const dot = name.indexOf(".");
   const kind = name.slice(0, dot);
   const key = name.slice(dot + 1);

@@ -1,17 +1,49 @@
 // The templates that come with the server, as archives ready to be imported like any upload. Embedded in the binary.
 import { strToU8, zipSync } from "fflate";
+import blankReadme from "./blank/README.md" with { type: "text" };
+import blankManifest from "./blank/template.yaml" with { type: "text" };
+import codeServerReadme from "./code-server/README.md" with { type: "text" };
+import codeServerManifest from "./code-server/template.yaml" with { type: "text" };
+import devcontainerReadme from "./devcontainer/README.md" with { type: "text" };
+import devcontainerManifest from "./devcontainer/template.yaml" with { type: "text" };
 import dockerReadme from "./docker/README.md" with { type: "text" };
 import dockerManifest from "./docker/template.yaml" with { type: "text" };
+import goReadme from "./go/README.md" with { type: "text" };
+import goManifest from "./go/template.yaml" with { type: "text" };
+import { inContainer } from "./in-container.ts";
+import jupyterlabReadme from "./jupyterlab/README.md" with { type: "text" };
+import jupyterlabManifest from "./jupyterlab/template.yaml" with { type: "text" };
 import localReadme from "./local/README.md" with { type: "text" };
 import localManifest from "./local/template.yaml" with { type: "text" };
+import nodeReadme from "./node/README.md" with { type: "text" };
+import nodeManifest from "./node/template.yaml" with { type: "text" };
+import pythonReadme from "./python/README.md" with { type: "text" };
+import pythonManifest from "./python/template.yaml" with { type: "text" };
+import rustReadme from "./rust/README.md" with { type: "text" };
+import rustManifest from "./rust/template.yaml" with { type: "text" };
+import awsMain from "./terraform-aws/main.tf" with { type: "text" };
+import awsReadme from "./terraform-aws/README.md" with { type: "text" };
+import terraformDockerMain from "./terraform-docker/main.tf" with { type: "text" };
+import terraformDockerReadme from "./terraform-docker/README.md" with { type: "text" };
+import googleMain from "./terraform-google/main.tf" with { type: "text" };
+import googleReadme from "./terraform-google/README.md" with { type: "text" };
+import hetznerMain from "./terraform-hetzner/main.tf" with { type: "text" };
+import hetznerReadme from "./terraform-hetzner/README.md" with { type: "text" };
+import kubernetesMain from "./terraform-kubernetes/main.tf" with { type: "text" };
+import kubernetesReadme from "./terraform-kubernetes/README.md" with { type: "text" };
 
-/** The names of the ready templates; each is its example_id and the provisioner it needs, too. */
+/** The templates that a fresh install makes; each is its example_id and the provisioner it needs, too. */
 export const LOCAL = "local";
 export const DOCKER = "docker";
 
 export type Example = {
   readonly display_name: string;
   readonly description: string;
+  readonly icon: string;
+  /** What brings its workspaces to life. */
+  readonly provisioner: "local" | "docker" | "terraform";
+  /** The same for variants that only differ in their provisioner. */
+  readonly kind: string;
   readonly markdown: string;
   readonly archive: () => Uint8Array;
 };
@@ -22,24 +54,211 @@ const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
     mtime: new Date(1980, 0, 1),
   });
 
-/** By example_id. The archives are zip. */
+type About = Pick<Example, "display_name" | "description" | "icon">;
+
+/** What a folder of this one is: its README and its template.yaml or main.tf. */
+type Sources = { readonly readme: string; readonly manifest: string };
+
+/** As in the template "docker": Debian with git, curl, sudo, zsh, and a user who is not root. */
+const DEBIAN = "mcr.microsoft.com/devcontainers/base:2.1.13-trixie";
+/** The same with Python. */
+const DEBIAN_WITH_PYTHON = "mcr.microsoft.com/devcontainers/python:3.13-bookworm";
+
+const example = (
+  about: About,
+  kind: string,
+  provisioner: Example["provisioner"],
+  { readme, manifest }: Sources,
+): Example => {
+  const { display_name, description, icon } = about;
+  const name = provisioner === "terraform" ? "main.tf" : "template.yaml";
+  const archive = (): Uint8Array => makeArchive({ [name]: manifest, "README.md": readme });
+  return { display_name, description, icon, provisioner, kind, markdown: readme, archive };
+};
+
+/** A process on the server's machine, and the same in a container. */
+const inBoth = (id: string, about: About, { readme, manifest }: Sources, image = DEBIAN): [string, Example][] => [
+  [id, example(about, id, "local", { readme, manifest })],
+  [
+    `${id}-docker`,
+    example(
+      { display_name: `${about.display_name} in Docker`, description: about.description, icon: about.icon },
+      id,
+      "docker",
+      { readme, manifest: inContainer(manifest, image) },
+    ),
+  ],
+];
+
+/** By example_id, in the order in which they are offered. The archives are zip. */
 export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
+  ...inBoth(
+    "code-server",
+    {
+      display_name: "VS Code",
+      description: "VS Code in the browser, with the extensions you name.",
+      icon: "/icon/code.svg",
+    },
+    { readme: codeServerReadme, manifest: codeServerManifest },
+  ),
+  ...inBoth(
+    "jupyterlab",
+    {
+      display_name: "JupyterLab",
+      description: "Notebooks in the browser, in a Python environment.",
+      icon: "/icon/jupyter.svg",
+    },
+    { readme: jupyterlabReadme, manifest: jupyterlabManifest },
+    DEBIAN_WITH_PYTHON,
+  ),
+  ...inBoth(
+    "node",
+    {
+      display_name: "Node.js",
+      description: "Node.js and npm, with a preview of what you run.",
+      icon: "/icon/nodejs.svg",
+    },
+    { readme: nodeReadme, manifest: nodeManifest },
+  ),
+  ...inBoth(
+    "python",
+    {
+      display_name: "Python",
+      description: "A Python environment, with a preview of what you run.",
+      icon: "/icon/python.svg",
+    },
+    { readme: pythonReadme, manifest: pythonManifest },
+    DEBIAN_WITH_PYTHON,
+  ),
+  ...inBoth(
+    "go",
+    {
+      display_name: "Go",
+      description: "The Go toolchain, with a preview of what you run.",
+      icon: "/icon/go.svg",
+    },
+    { readme: goReadme, manifest: goManifest },
+  ),
+  ...inBoth(
+    "rust",
+    {
+      display_name: "Rust",
+      description: "Rust and Cargo, with a preview of what you run.",
+      icon: "/icon/rust.svg",
+    },
+    { readme: rustReadme, manifest: rustManifest },
+  ),
+  [
+    "devcontainer",
+    example(
+      {
+        display_name: "Dev container",
+        description: "A repository in the container that its devcontainer.json describes.",
+        icon: "/icon/container.svg",
+      },
+      "devcontainer",
+      "local",
+      { readme: devcontainerReadme, manifest: devcontainerManifest },
+    ),
+  ],
   [
     LOCAL,
-    {
-      display_name: "Local",
-      description: "A process on the server's own machine, in a folder of its own.",
-      markdown: localReadme,
-      archive: () => makeArchive({ "template.yaml": localManifest, "README.md": localReadme }),
-    },
+    example(
+      {
+        display_name: "Local",
+        description: "A process on the server's own machine, in a folder of its own.",
+        icon: "/icon/terminal.svg",
+      },
+      LOCAL,
+      "local",
+      { readme: localReadme, manifest: localManifest },
+    ),
   ],
   [
     DOCKER,
+    example(
+      {
+        display_name: "Docker",
+        description: "A Debian container with git and a home that is kept while it is stopped.",
+        icon: "/icon/docker.svg",
+      },
+      DOCKER,
+      "docker",
+      { readme: dockerReadme, manifest: dockerManifest },
+    ),
+  ],
+  ...inBoth(
+    "blank",
     {
-      display_name: "Docker",
-      description: "A Debian container with git and a home that is kept while it is stopped.",
-      markdown: dockerReadme,
-      archive: () => makeArchive({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
+      display_name: "Blank",
+      description: "A terminal and nothing else: the beginning of a template of your own.",
+      icon: "/icon/file.svg",
     },
+    { readme: blankReadme, manifest: blankManifest },
+  ),
+  [
+    "terraform-docker",
+    example(
+      {
+        display_name: "Docker with Terraform",
+        description: "A container and a volume for its home, made by Terraform.",
+        icon: "/icon/docker.svg",
+      },
+      "terraform-docker",
+      "terraform",
+      { readme: terraformDockerReadme, manifest: terraformDockerMain },
+    ),
+  ],
+  [
+    "terraform-kubernetes",
+    example(
+      {
+        display_name: "Kubernetes",
+        description: "A pod with its home on a persistent volume.",
+        icon: "/icon/k8s.svg",
+      },
+      "terraform-kubernetes",
+      "terraform",
+      { readme: kubernetesReadme, manifest: kubernetesMain },
+    ),
+  ],
+  [
+    "terraform-aws",
+    example(
+      {
+        display_name: "AWS EC2",
+        description: "A virtual machine of AWS, stopped while nobody works.",
+        icon: "/icon/aws.svg",
+      },
+      "terraform-aws",
+      "terraform",
+      { readme: awsReadme, manifest: awsMain },
+    ),
+  ],
+  [
+    "terraform-google",
+    example(
+      {
+        display_name: "Google Cloud",
+        description: "A virtual machine of Google Cloud with a disk that stays.",
+        icon: "/icon/gcp.svg",
+      },
+      "terraform-google",
+      "terraform",
+      { readme: googleReadme, manifest: googleMain },
+    ),
+  ],
+  [
+    "terraform-hetzner",
+    example(
+      {
+        display_name: "Hetzner Cloud",
+        description: "A virtual machine of Hetzner Cloud, removed while nobody works; homes stay.",
+        icon: "/icon/hetzner.svg",
+      },
+      "terraform-hetzner",
+      "terraform",
+      { readme: hetznerReadme, manifest: hetznerMain },
+    ),
   ],
 ]);

@@ -3,6 +3,10 @@ declare module "*/template.yaml" {
   const text: string;
   export default text;
 }
+declare module "*/main.tf" {
+  const text: string;
+  export default text;
+}
 declare module "*/README.md" {
   const text: string;
   export default text;

@@ -10,6 +10,7 @@ import { earlyScript, importedBy } from "./early.ts";
 import type { WebFile } from "./files.ts";
 import { terminalFonts } from "./fonts.ts";
 import { hashesOfInline, installable, loadPictures, type Pictures, PREFIX, text } from "./installable.ts";
+import { buildLogos } from "./logos.ts";
 import { PAGES } from "./pages.ts";
 import { plainPage } from "./plain-page.ts";
 
@@ -36,6 +37,7 @@ const hashed = (stem: string, extension: string, words: string): string =>
 const app = async (): Promise<WebFile[]> => {
   const docs = await docsPages();
   const fonts = await terminalFonts();
+  const logos = await buildLogos();
   const result = await Bun.build({
     entrypoints: [join(HERE, "app/main.tsx")],
     minify: true,
@@ -47,6 +49,7 @@ const app = async (): Promise<WebFile[]> => {
       "process.env.NODE_ENV": '"production"',
       SLIPWAY_DOCS: JSON.stringify(docs.pages),
       SLIPWAY_FONTS: JSON.stringify(fonts.addresses),
+      SLIPWAY_LOGOS: JSON.stringify(logos.address),
     },
     publicPath: PREFIX,
   });
@@ -77,6 +80,7 @@ const app = async (): Promise<WebFile[]> => {
     { name: css, type: "text/css", body: text(sheet) },
     ...docs.files,
     ...fonts.files,
+    logos.file,
     ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
   ];
 };

@@ -1,9 +1,9 @@
 // A template is edited in the browser: files are changed, saved as a version, tried, made active; versions are compared; variables get
 // other values; a ready example is used with one press.
-// node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE [FOLDER]
+// node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
 import { inApp, openPage } from "./app-page.mjs";
 
-const [file, url, token, template, folder] = process.argv.slice(2);
+const [file, url, token, template, hasTerraform, folder] = process.argv.slice(2);
 
 await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
@@ -88,7 +88,18 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
 
   await page.goto(at("/templates"));
   await look("template-examples");
-  await page.getByRole("button", { name: "Use Local" }).click();
-  await page.getByRole("heading", { level: 1, name: /^(Local|local)/ }).waitFor();
-  result.made = await page.getByRole("heading", { level: 1 }).textContent();
+  result.doubles = await page.getByRole("button", { name: "Use Local" }).count();
+  await page.getByRole("button", { name: "Use Blank", exact: true }).click();
+  await page.waitForURL("**/new?template=blank");
+  result.made = await page.getByRole("radio", { name: /Blank/ }).isChecked();
+  await look("template-started");
+  await page.goto(at("/templates"));
+  await page.getByRole("link", { name: "Create workspace of Blank", exact: true }).waitFor();
+  result.again = await page.getByRole("button", { name: "Use Blank", exact: true }).count();
+  await page.getByRole("button", { name: "Use Blank in Docker" }).waitFor();
+  if (hasTerraform === "true") {
+    await page.getByRole("button", { name: "Use Hetzner Cloud" }).click();
+    await page.getByRole("dialog", { name: "Values for Hetzner Cloud" }).getByLabel("hcloud_token").waitFor();
+    await look("template-values");
+  }
 });

@@ -32,6 +32,9 @@ test("[CV-25] a template begins with a folder of the server's own, is pushed, an
     run("templates pull mine other --version none"),
     run("templates init other --example cloud"),
   ]);
+  const rows = JSON.parse(await must("templates init --list --json")) as { name: string }[];
+  expect(rows.map(({ name }) => name)).toContain("code-server-docker");
+  expect(await must("templates init aws --example terraform-aws")).toContain("holds main.tf, README.md.");
   expect(full).toMatchObject({ code: 1, err: expect.stringContaining("copy is not empty") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no version none") });
   expect(example.code).toBe(2);

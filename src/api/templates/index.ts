@@ -12,7 +12,7 @@ import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import { TemplateExample } from "#schema/templates/template-version.ts";
-import { EXAMPLES, LOCAL } from "#src/starter/examples.ts";
+import { EXAMPLES } from "#src/starter/examples.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -83,14 +83,15 @@ const examples = ({ config }: ApiContext) =>
       ({ caller }) => {
         const hasLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, caller.roles);
         return [...EXAMPLES]
-          .filter(([id]) => id !== LOCAL || hasLocal)
-          .map(([id, { display_name, description, markdown }]) => ({
+          .filter(([, { provisioner }]) => provisioner !== "local" || hasLocal)
+          .map(([id, { display_name, description, icon, provisioner, kind, markdown }]) => ({
             id,
             name: display_name,
             description,
+            icon,
+            provisioner,
+            kind,
             markdown,
-            // Each is named after the provisioner that it needs.
-            provisioner: id,
           }));
       },
       {

@@ -27,8 +27,8 @@ export const TEMPLATES = group({
     },
     {
       name: "init",
-      usage: "[FOLDER] [--example local|docker]",
-      help: "A folder to begin one of your own with: the template that comes with the server.",
+      usage: "[FOLDER] [--example NAME] [--list]",
+      help: "Write the files of a starter template (default: local) into a folder, to begin one of your own. --list shows all starters.",
       load: () => import("../client/templates/init.ts"),
     },
     {

@@ -91,7 +91,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
   if (!organization) return;
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
-    const { display_name = name, description = "" } = EXAMPLES.get(name) ?? {};
+    const { display_name = name, description = "", icon = "" } = EXAMPLES.get(name) ?? {};
     // One that is imported here: how it ends is told to this node.
     let id = uuid();
     while (!deps.parts.has(partOf(id))) id = uuid();
@@ -112,7 +112,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
     await ended;
     const job = await store.get(findJob({ id: job_id }));
     if (!job || jobStatus(job) !== "succeeded") throw new Error(`its import has not succeeded: ${job?.error}`);
-    const body = { name, template_version_id: id, display_name, description };
+    const body = { name, template_version_id: id, display_name, description, icon };
     await makeTemplate(deps, organization, PREBUILDS_USER_ID, body);
   }
   await store.commit([insertSetting({ key: madeKey(name), value: "1" })]);

@@ -1,6 +1,6 @@
 // template.yaml: what a template is made of. The parser is src/provisioners/manifest.ts; the format is documented in the README of
 // that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
-// {{ workspace.id }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
+// {{ workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { lineText, templatedIcon } from "../text.ts";
 import type { MadeAgent, MadeApp, MadeManifest, MadeParameter, MadeResource, MadeVariable } from "./manifest-made.ts";

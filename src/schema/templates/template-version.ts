@@ -143,7 +143,9 @@ export const TemplateExample = namedObject("TemplateExample", {
   id: t.String({ description: "Send it as example_id of a template version." }),
   name: t.String(),
   description: t.String(),
+  icon: t.String(),
   provisioner: t.String({ description: "What brings its workspaces to life." }),
+  kind: t.String({ description: "The same for those that differ only in their provisioner." }),
   markdown: t.String({ description: "Its README." }),
 });
 export type TemplateExample = Static<typeof TemplateExample>;

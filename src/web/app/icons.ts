@@ -10,6 +10,8 @@ export const ICONS = {
   list: `<path d="M5.5 4h8M5.5 8h8M5.5 12h8M2.5 4h.01M2.5 8h.01M2.5 12h.01"/>`,
   plug: `<path d="M6 2.5V5m4-2.5V5M4 5h8v2.5a4 4 0 0 1-8 0zM8 11.5v2.5"/>`,
   sliders: `<path d="M2.5 4.5h5m3 0h3M2.5 11.5h2m3 0h6"/><circle cx="9" cy="4.5" r="1.5"/><circle cx="6" cy="11.5" r="1.5"/>`,
+  code: `<path d="M5.5 4.5 2 8l3.5 3.5M10.5 4.5 14 8l-3.5 3.5"/>`,
+  cloud: `<path d="M4.5 12.5a3 3 0 0 1-.3-6A4 4 0 0 1 12 7.1a2.7 2.7 0 0 1-.5 5.4z"/>`,
   search: `<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3 3"/>`,
   plus: `<path d="M8 3v10M3 8h10"/>`,
   play: `<path d="M4.5 3v10l8-5z"/>`,

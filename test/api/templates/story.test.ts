@@ -295,9 +295,11 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
 test("[TP-36] the templates that come with the server are listed, and each is imported as it is", async () => {
   const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
   // Nodes that work together have no local workspaces.
-  expect(examples.map(({ id }) => id)).toEqual(asActive ? ["docker"] : ["local", "docker"]);
-  for (const { id, name, markdown } of examples) {
+  expect(examples.some(({ provisioner }) => provisioner === "local")).toBe(!asActive);
+  for (const { id, name, markdown, provisioner } of examples) {
     expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
+    // Those need a program and providers: starters.test.ts reads them.
+    if (provisioner === "terraform") continue;
     const made = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
       example_id: id,
     });

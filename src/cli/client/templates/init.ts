@@ -1,19 +1,32 @@
-// `slipway templates init [FOLDER] [--example local|docker]`: a folder to begin a template of one's own with. Needs no server.
+// `slipway templates init [FOLDER] [--example NAME] [--list]`: a folder to begin a template of one's own with. Needs no server.
 import { resolve } from "node:path";
 import { usageError } from "#base/usage-error.ts";
 import { EXAMPLES, LOCAL } from "#src/starter/examples.ts";
 import { noWords, readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { forPeople } from "../remote.ts";
 import { unpack } from "./unpack.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["example"] });
+  const { words, value, has } = readArguments(input.argv, { values: ["example"], switches: ["list"] });
   const [folder = ".", ...more] = words;
   noWords(more);
+  if (has.list) {
+    const rows = [...EXAMPLES].map(([id, { description }]) => ({ name: id, description }));
+    if (has.json) input.print(JSON.stringify(rows));
+    else
+      input.print(
+        asTable(
+          ["NAME", "DESCRIPTION"],
+          rows.map((one) => [one.name, one.description]),
+        ),
+      );
+    return EXIT.ok;
+  }
   const name = value.example ?? LOCAL;
   const example = EXAMPLES.get(name);
-  if (!example) throw usageError("--example", `expected ${[...EXAMPLES.keys()].join(" or ")}`);
+  if (!example) throw usageError("--example", `expected one of ${[...EXAMPLES.keys()].join(", ")}`);
   return forPeople("templates init", input, async () => {
     const files = await unpack(example.archive(), folder);
     const path = resolve(folder);

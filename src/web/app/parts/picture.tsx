@@ -1,9 +1,13 @@
-// The picture that a template gave to itself or to an app: its own, a sign of writing, or an icon of ours where it names none that can be
+// The picture that a template gave to itself or to an app: its own, a sign of writing, a logo, or an icon of ours where it names none that can be
 // shown. Pictures of other hosts are not fetched: the page's policy forbids it.
 import { useSignal } from "@preact/signals";
 import { isOwnPicture } from "../../browser/picture.ts";
 import type { IconName } from "../icons.ts";
+import { LOGOS } from "../logos.ts";
 import { Icon } from "./icon.tsx";
+
+/** Where the build has put the logos. */
+declare const SLIPWAY_LOGOS: string;
 
 /** `/emojis/25b6-fe0f.png` is the sign of these code points. */
 const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
@@ -11,7 +15,8 @@ const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
 const NAMED = /^\/icon\/([\w.-]+)\.\w+$/;
 const ALIKE: Readonly<Record<string, IconName>> = {
   terminal: "terminal",
-  code: "pen",
+  code: "code",
+  aws: "cloud",
   folder: "file",
   filebrowser: "file",
   git: "branch",
@@ -20,11 +25,12 @@ const ALIKE: Readonly<Record<string, IconName>> = {
   desktop: "cols",
   novnc: "cols",
   database: "box",
-  docker: "box",
   container: "box",
   claude: "spark",
   ai: "spark",
 };
+
+const isLogo = (name: string): name is keyof typeof LOGOS => Object.hasOwn(LOGOS, name);
 
 const toSign = (points: string): string | undefined => {
   const codes = points.split("-").map((point) => Number.parseInt(point, 16));
@@ -36,9 +42,16 @@ export const Picture = ({ of, otherwise }: { of: string; otherwise: IconName }) 
   const [, points] = SIGN.exec(of) ?? [];
   const sign = points && toSign(points);
   if (sign) return <span aria-hidden="true">{sign}</span>;
-  const [, name] = NAMED.exec(of) ?? [];
+  const name = NAMED.exec(of)?.[1]?.toLowerCase();
+  if (name !== undefined && isLogo(name)) {
+    return (
+      <svg class="i" aria-hidden="true">
+        <use href={`${SLIPWAY_LOGOS}#${LOGOS[name]}`} />
+      </svg>
+    );
+  }
   if (name !== undefined || isMissing.value || !isOwnPicture(of)) {
-    return <Icon name={(name && ALIKE[name.toLowerCase()]) || otherwise} />;
+    return <Icon name={(name && ALIKE[name]) || otherwise} />;
   }
   return <img src={of} alt="" width="20" height="20" onError={() => (isMissing.value = true)} />;
 };

@@ -1,14 +1,17 @@
 // Home of somebody without workspaces: a greeting, what they may use, and whom to ask where that is nothing.
+import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { isSiteOwner, me, organizations } from "../../data/session.ts";
+import { isSiteOwner, isUserAdministrator, me, organizations } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
-import { ButtonLink } from "../../parts/button.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { hasPage } from "../../shell/places.ts";
+import { mayManageTemplates } from "../templates/may.ts";
+import { isEditor, workspaceOf } from "../templates/names.ts";
 
 const MAX_SHOWN = 6;
 
@@ -43,14 +46,15 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
             <Picture of={one.icon} otherwise="box" />
             <span class="med clip">{one.display_name || one.name}</span>
           </span>
-          <ButtonLink small look="primary" href={`/new?template=${encodeURIComponent(one.name)}`}>
+          <ButtonLink small look="primary" href={workspaceOf(one)}>
             Create workspace
           </ButtonLink>
           {one.description && <span class="sub clip">{one.description}</span>}
         </li>
       ))}
     </ul>
-    <div class="line">
+    <div class="line wrap">
+      <StartEditor rows={rows} />
       {rows.length > MAX_SHOWN && <ButtonLink href="/new">All templates</ButtonLink>}
       {hasPage("/chats") && (
         <ButtonLink icon="chat" href="/chats">
@@ -58,9 +62,37 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
         </ButtonLink>
       )}
       {workspaces.value.size > 0 && <ButtonLink href="/workspaces?q=">See shared workspaces</ButtonLink>}
+      {(isSiteOwner.value || isUserAdministrator.value) && (
+        <ButtonLink icon="user" href="/admin/people">
+          Invite people
+        </ButtonLink>
+      )}
     </div>
   </>
 );
+
+/** Leads to a workspace with an editor in the browser. Its template is added first by those who look after templates. */
+const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
+  const { route } = useLocation();
+  const existing = rows.find(isEditor);
+  if (existing) {
+    return (
+      <ButtonLink icon="code" href={workspaceOf(existing)}>
+        Start VS Code
+      </ButtonLink>
+    );
+  }
+  if (!mayManageTemplates.value) return null;
+  const add = async (): Promise<void> => {
+    const { addEditor } = await import("../templates/make-example.ts");
+    route(await addEditor());
+  };
+  return (
+    <Button icon="code" onPress={add}>
+      Start VS Code
+    </Button>
+  );
+};
 
 /** Says whom to ask; who looks after templates gets the next step. */
 export const NoTemplateYet = () => {

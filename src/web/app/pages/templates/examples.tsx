@@ -1,15 +1,18 @@
-// Templates that come with the server: one press makes one.
+// The gallery: templates that come with the server. One press makes one, and leads on to a workspace of it.
 
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
-import type { TemplateExample } from "#schema/templates/template-version.ts";
+import type { TemplateExample, TemplateVariable } from "#schema/templates/template-version.ts";
 import { call, formatError } from "../../data/api.ts";
-import { LogFeed } from "../../data/logs.ts";
 import { useResource } from "../../data/resource.ts";
-import { organizations } from "../../data/session.ts";
-import { Button } from "../../parts/button.tsx";
-import { Icon } from "../../parts/icon.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
+import { Picture } from "../../parts/picture.tsx";
+import { makeExample } from "./make-example.ts";
+import { workspaceOf } from "./names.ts";
 
 type ExamplesProps = {
   readonly templates: readonly Template[];
@@ -20,74 +23,52 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
   const { state } = useResource("template examples", () => call("GET /templates/examples"));
   const examples = state.value.data ?? [];
   if (examples.length === 0) return null;
+  const kinds = Map.groupBy(examples, ({ kind }) => kind);
   return (
     <section class="stack" aria-labelledby="examples">
       <div class="head">
-        <h2 id="examples">Ready to use</h2>
+        <h2 id="examples">Starter templates</h2>
       </div>
+      <p class="mut">Each is added with one press, and is yours to change.</p>
       <div class="cards">
-        {examples.map((one) => (
-          <Example key={one.id} example={one} templates={templates} made={made} />
+        {[...kinds].map(([kind, variants]) => (
+          <Example key={kind} variants={variants} templates={templates} made={made} />
         ))}
       </div>
     </section>
   );
 };
 
-/** The example's own name, or that with the first number that is free. */
-const freeName = (wanted: string, templates: readonly Template[]): string => {
-  const taken = new Set(templates.map(({ name }) => name.toLowerCase()));
-  let name = wanted;
-  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${wanted}-${at}`;
-  return name;
-};
-
-/** Resolves when the import has ended, however it did. */
-const imported = (version_id: string): Promise<void> =>
-  new Promise((resolve) => {
-    const feed = new LogFeed();
-    const path = `/templateversions/${version_id}/logs`;
-    const ended = (): void => {
-      feed.end();
-      resolve();
-    };
-    feed.follow({ source: "import", path, ended });
-  });
-
-const Example = ({ example, templates, made }: ExamplesProps & { example: TemplateExample }) => {
-  const { id, name, description } = example;
+/** `variants`: the same for several provisioners, at least one. */
+const Example = ({ variants, templates, made }: ExamplesProps & { variants: readonly TemplateExample[] }) => {
   const problem = useSignal("");
-  const make = async (): Promise<void> => {
-    problem.value = "";
-    try {
-      const organization = organizations.value[0]?.id ?? "";
-      const path = { organization };
-      const begun = await call("POST /organizations/:organization/templateversions", {
-        path,
-        body: { example_id: id },
-      });
-      await imported(begun.id);
-      const version = await call("GET /templateversions/:templateversion", { path: { templateversion: begun.id } });
-      if (version.job.status !== "succeeded") throw new Error(version.job.error ?? "The import did not succeed.");
-      const free = freeName(id, templates);
-      const body = { name: free, display_name: free === id ? name : "", description, template_version_id: begun.id };
-      made(await call("POST /organizations/:organization/templates", { path, body }));
-    } catch (error) {
-      problem.value = formatError(error);
-    }
+  /** Values that the example needs first. */
+  const asked = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(undefined);
+  const [first] = variants as readonly [TemplateExample];
+  const make = async (example: TemplateExample, values: Readonly<Record<string, string>>): Promise<void> => {
+    const result = await makeExample(example, values);
+    if ("template" in result) made(result.template);
+    else asked.value = { example, missing: result.missing };
   };
-  const count = templates.filter((one) => one.name === id || one.name.startsWith(`${id}-`)).length;
+  const press = async (example: TemplateExample): Promise<void> => {
+    problem.value = "";
+    await make(example, {}).catch((error) => {
+      problem.value = formatError(error);
+    });
+  };
+  const existing = (example: TemplateExample): Template | undefined =>
+    templates.find(({ name }) => name === example.id);
   return (
     <div class="pick">
       <span class="art">
-        <Icon name="layers" />
+        <Picture of={first.icon} otherwise="layers" />
       </span>
       <span class="line">
-        <span class="med clip">{name}</span>
-        {count > 0 && <span class="badge">In use</span>}
+        <span class="med clip">{first.name}</span>
+        {variants.some(existing) && <span class="badge">Added</span>}
       </span>
       <p>
-        <Inline text={description} />
+        <Inline text={first.description} />
       </p>
       {problem.value && (
         <p class="t-bad" role="alert">
@@ -95,10 +76,69 @@ const Example = ({ example, templates, made }: ExamplesProps & { example: Templa
         </p>
       )}
       <span>
-        <Button small label={`Use ${name}`} onPress={make}>
-          Use {name}
-        </Button>
+        <span class="line wrap">
+          {variants.map((one) => (
+            <Use
+              key={one.id}
+              name={one.name}
+              short={one === first ? undefined : "In Docker"}
+              template={existing(one)}
+              onPress={() => press(one)}
+            />
+          ))}
+        </span>
       </span>
+      {asked.value && <Values {...asked.value} make={make} close={sets(asked, undefined)} />}
     </div>
   );
 };
+
+type UseProps = {
+  readonly name: string;
+  /** The words on the button of a variant that is not the first. */
+  readonly short: string | undefined;
+  /** The template that was added under its name. */
+  readonly template: Template | undefined;
+  readonly onPress: () => Promise<void>;
+};
+
+const Use = ({ name, short, template, onPress }: UseProps) =>
+  template ? (
+    <ButtonLink small href={workspaceOf(template)} label={`Create workspace of ${name}`}>
+      Create workspace
+    </ButtonLink>
+  ) : (
+    <Button small look={short ? "ghost" : undefined} label={`Use ${name}`} onPress={onPress}>
+      {short ?? `Use ${name}`}
+    </Button>
+  );
+
+type ValuesProps = {
+  readonly example: TemplateExample;
+  readonly missing: readonly TemplateVariable[];
+  readonly make: (example: TemplateExample, values: Readonly<Record<string, string>>) => Promise<void>;
+  readonly close: () => void;
+};
+
+const Values = ({ example, missing, make, close }: ValuesProps) => (
+  <FormDialog
+    title={`Values for ${example.name}`}
+    submit="Use template"
+    onClose={close}
+    act={(values) => make(example, values)}
+  >
+    {() =>
+      missing.map((one) => (
+        <Field
+          key={one.name}
+          label={one.name}
+          name={one.name}
+          type={one.sensitive ? "password" : "text"}
+          autocomplete="off"
+          required
+          hint={one.description}
+        />
+      ))
+    }
+  </FormDialog>
+);

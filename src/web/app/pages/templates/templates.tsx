@@ -18,6 +18,7 @@ import { failed } from "../../shell/toasts.tsx";
 import { Examples } from "./examples.tsx";
 import { Import } from "./import.tsx";
 import { mayManageTemplates } from "./may.ts";
+import { workspaceOf } from "./names.ts";
 import { packDropped } from "./pack.ts";
 
 export default function TemplatesPage() {
@@ -76,7 +77,7 @@ export default function TemplatesPage() {
         )}
         {data && mayManageTemplates.value && (
           <>
-            <Examples templates={data} made={({ id }) => route(`/templates/${id}`)} />
+            <Examples templates={data} made={(template) => route(workspaceOf(template))} />
             <p class="dim small desk">A folder or an archive with a template can be dropped anywhere on this page.</p>
           </>
         )}

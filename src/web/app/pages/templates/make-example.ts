@@ -1,0 +1,50 @@
+// Makes a template of one that comes with the server: its version, the import, then the template.
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateExample, TemplateVariable } from "#schema/templates/template-version.ts";
+import { call } from "../../data/api.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { organizations } from "../../data/session.ts";
+import { EDITOR, workspaceOf } from "./names.ts";
+
+/** Resolves when the import has ended, however it did. */
+const imported = (version_id: string): Promise<void> =>
+  new Promise((resolve) => {
+    const feed = new LogFeed();
+    const path = `/templateversions/${version_id}/logs`;
+    const ended = (): void => {
+      feed.end();
+      resolve();
+    };
+    feed.follow({ source: "import", path, ended });
+  });
+
+type Values = Readonly<Record<string, string>>;
+/** `missing`: variables that need a value first. */
+type Made = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
+
+/** The page that makes a workspace with an editor in the browser; its template is added first. */
+export const addEditor = async (): Promise<string> => {
+  const example = (await call("GET /templates/examples")).find(({ kind }) => kind === EDITOR);
+  if (!example) throw new Error("No template with VS Code can run on this server.");
+  const made = await makeExample(example, {});
+  if ("missing" in made) throw new Error(`The template ${example.name} needs values. Add it under Templates.`);
+  return workspaceOf(made.template);
+};
+
+/** Throws with the reason of an import that failed. */
+export const makeExample = async ({ id, name, description, icon }: TemplateExample, values: Values): Promise<Made> => {
+  const path = { organization: organizations.value[0]?.id ?? "" };
+  const user_variable_values = Object.entries(values).map(([name, value]) => ({ name, value }));
+  const body = { example_id: id, user_variable_values };
+  const begun = await call("POST /organizations/:organization/templateversions", { path, body });
+  await imported(begun.id);
+  const at = { path: { templateversion: begun.id } };
+  const { job } = await call("GET /templateversions/:templateversion", at);
+  if (job.error_code === "REQUIRED_TEMPLATE_VARIABLES") {
+    const variables = await call("GET /templateversions/:templateversion/variables", at);
+    return { missing: variables.filter(({ required, value }) => required && value === "") };
+  }
+  if (job.status !== "succeeded") throw new Error(job.error ?? "The import did not succeed.");
+  const template = { name: id, display_name: name, description, icon, template_version_id: begun.id };
+  return { template: await call("POST /organizations/:organization/templates", { path, body: template }) };
+};

@@ -1,0 +1,187 @@
+// The starter templates, as people use them: each that can run on this machine is started, with releases from a server of the test, and its app looked at;
+// the others are read and checked.
+import { describe, expect, test as testAnywhere } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { unzipSync } from "fflate";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
+import { EXAMPLES } from "#src/starter/examples.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { serveReleases } from "#test/support/release-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { followImport } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
+const VERSIONS = { codeServer: "9.9.9", go: "1.99.1", jupyterlab: "9.9.9" };
+const world = await forFile(openWorld());
+const releases = await serveReleases(VERSIONS);
+await forFile(Promise.resolve({ [Symbol.asyncDispose]: async () => releases[Symbol.dispose]() }));
+
+const agentOf = ({ latest_build }: Workspace): WorkspaceAgent => latest_build.resources[0]?.agents[0] as WorkspaceAgent;
+const hasEnded = (one: Workspace): boolean =>
+  ["ready", "start_error"].includes(agentOf(one)?.lifecycle_state) || one.latest_build.status === "failed";
+
+const templateOf = async (example_id: string): Promise<Template> => {
+  const templates = await world.admin.get<Template[]>("/api/v2/templates");
+  const existing = templates.find(({ name }) => name === example_id);
+  if (existing) return existing;
+  const at = "/api/v2/organizations/default";
+  const { id } = await world.admin.post<TemplateVersion>(`${at}/templateversions`, { example_id });
+  await followImport(world.admin, id);
+  return world.admin.post<Template>(`${at}/templates`, { name: example_id, template_version_id: id });
+};
+
+let count = 0;
+const start = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
+  const { id } = await templateOf(example_id);
+  const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
+  count += 1;
+  return createWorkspace(world.admin, id, `w-${count}`, { rich_parameter_values });
+};
+
+const started = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
+  const { id } = await start(example_id, values);
+  return awaitWorkspace(world.admin, id, hasEnded);
+};
+
+/** The log says this: its last lines come behind the state. */
+const says = (workspace: Workspace, ...texts: readonly string[]): Promise<unknown> =>
+  until(async () => {
+    const lines = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agentOf(workspace).id}/logs`);
+    const log = lines.map(({ output }) => output).join("\n");
+    return texts.every((text) => log.includes(text));
+  });
+
+const isHealthy = (workspace: Workspace): boolean =>
+  agentOf(workspace).apps.every(({ health }) => health === "healthy");
+
+const mirror = (starter: string) => ({ download_from: `${releases.url}/${starter}` });
+
+const remove = async ({ id }: Workspace): Promise<void> => {
+  await createBuild(world.admin, id, "delete");
+  await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
+};
+
+const startsWithoutDownload = async ({ id }: Workspace): Promise<void> => {
+  const asked = releases.asked.length;
+  await createBuild(world.admin, id, "stop");
+  await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "stopped");
+  await createBuild(world.admin, id, "start");
+  const again = await awaitWorkspace(world.admin, id, (one) => one.latest_build.build_number === 3 && hasEnded(one));
+  expect([agentOf(again).lifecycle_state, releases.asked.slice(asked)]).toEqual(["ready", []]);
+};
+
+describe("starters on the server's machine", () => {
+  const SERVES = `node -e 'Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("preview") })'`;
+  test.each([
+    ["node", { version: "24", command: SERVES }, "Node.js v24.99.0 is ready."],
+    ["go", { version: VERSIONS.go }, `go version go${VERSIONS.go} linux`],
+    ["rust", { channel: "beta" }, "rustc 1.99.0"],
+    ["python", { version: "3.13" }, "Python 3.13.99 is ready in ~/.venv."],
+    ["code-server", { version: VERSIONS.codeServer, extensions: '["a.one","b.two"]' }, "VS Code is ready."],
+    ["jupyterlab", { version: VERSIONS.jupyterlab }, "JupyterLab is ready."],
+  ] as const)(
+    "[TG-1] %s installs itself into the home folder, says so, and its app answers; the next start downloads nothing",
+    async (id, values, said) => {
+      const workspace = await started(id, { ...mirror(id), ...values });
+      await says(workspace, said);
+      expect(agentOf(workspace).lifecycle_state).toBe("ready");
+      const hasApp = id === "node" || id === "code-server" || id === "jupyterlab";
+      if (hasApp) await awaitWorkspace(world.admin, workspace.id, isHealthy);
+      if (id === "node" || id === "code-server") await startsWithoutDownload(workspace);
+      await remove(workspace);
+    },
+    60_000,
+  );
+
+  test("[TG-1] two workspaces with the same app listen on ports of their own", async () => {
+    const values = { ...mirror("code-server"), version: VERSIONS.codeServer };
+    const both = await Promise.all([started("code-server", values), started("code-server", values)]);
+    const addresses = both.map((one) => agentOf(one).apps[0]?.url);
+    expect(new Set(addresses).size).toBe(2);
+    for (const one of both) await awaitWorkspace(world.admin, one.id, isHealthy);
+    await Promise.all(both.map(remove));
+  }, 60_000);
+
+  test.each(["node", "rust", "jupyterlab"])(
+    "[TG-2] %s says that the internet is missing, and what to do",
+    async (id) => {
+      const workspace = await started(id, { download_from: "http://127.0.0.1:9" });
+      expect(agentOf(workspace).lifecycle_state).toBe("start_error");
+      const advice = 'The first start needs the internet. Without it, set the parameter "Download from" to a mirror.';
+      await says(workspace, "http://127.0.0.1:9", advice);
+      await remove(workspace);
+    },
+    60_000,
+  );
+
+  test("[TG-2] an archive with another checksum is not installed", async () => {
+    const path = `/damaged/go${VERSIONS.go}.linux-${process.arch === "arm64" ? "arm64" : "amd64"}.tar.gz`;
+    releases.put(path, "not what was released");
+    releases.put(`${path}.sha256`, "0".repeat(64));
+    const workspace = await started("go", { version: VERSIONS.go, download_from: `${releases.url}/damaged` });
+    expect(agentOf(workspace).lifecycle_state).toBe("start_error");
+    await says(workspace, "does not have the expected checksum");
+    await remove(workspace);
+  }, 60_000);
+
+  test("[TG-1] blank is a workspace with a terminal and figures of its own", async () => {
+    const workspace = await started("blank", {});
+    const figures = async () =>
+      agentOf(await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace.id}`)).metadata.map(
+        ({ result }) => result,
+      );
+    await until(async () => (await figures()).every(({ value, error }) => value !== "" || error !== ""));
+    expect((await figures()).map(({ error }) => error)).toEqual(["", "", ""]);
+    await remove(workspace);
+  }, 60_000);
+});
+
+describe("every starter", () => {
+  testAnywhere("[TG-3] has a name, a description, an icon and a README; variants differ in where they run", () => {
+    const kinds = new Map<string, string[]>();
+    for (const [id, one] of EXAMPLES) {
+      expect([id, one.description.endsWith("."), one.icon.startsWith("/icon/")]).toEqual([id, true, true]);
+      expect(one.markdown).toStartWith("# ");
+      kinds.set(one.kind, [...(kinds.get(one.kind) ?? []), one.provisioner]);
+    }
+    for (const [kind, provisioners] of kinds)
+      expect([kind, new Set(provisioners).size]).toEqual([kind, provisioners.length]);
+  });
+
+  const ofTerraform = [...EXAMPLES].filter(([, { provisioner }]) => provisioner === "terraform").map(([id]) => id);
+
+  testAnywhere.each(ofTerraform)(
+    "[TG-3] %s is read as a template of Terraform, and every variable says what it is for",
+    async (id) => {
+      using folder = tempDirectory();
+      const path = join(folder.path, "archive.zip");
+      writeFileSync(path, EXAMPLES.get(id)?.archive() ?? "");
+      const source = await readTerraformSource({ path, mimetype: "application/zip" });
+      expect(source?.readme).toStartWith("# ");
+      expect(source?.variables.filter(({ description }) => description === "")).toEqual([]);
+      expect(source?.variables.length).toBeGreaterThan(0);
+    },
+  );
+
+  for (const id of ofTerraform) {
+    testNeeding([needs.terraform], `[TG-3] ${id} is written as Terraform's own formatter writes it`, async () => {
+      using folder = tempDirectory();
+      const files = join(folder.path, "files");
+      mkdirSync(files);
+      const { "main.tf": main = new Uint8Array() } = unzipSync(EXAMPLES.get(id)?.archive() ?? new Uint8Array());
+      writeFileSync(join(files, "main.tf"), main);
+      const program = Bun.which("tofu") ?? Bun.which("terraform") ?? "";
+      const { exitCode, stdout, stderr } = await Bun.$`${program} fmt -check -diff ${files}`.nothrow().quiet();
+      expect([exitCode, stdout.toString() + (exitCode === 0 ? "" : stderr.toString())]).toEqual([0, ""]);
+    });
+  }
+});
