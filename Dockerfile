@@ -18,7 +18,8 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --system --uid 10001 --user-group --home-dir /data --shell /usr/sbin/nologin slipway
 COPY --from=build --chown=slipway:slipway /build/data /data
-COPY --from=build /build/dist/slipway /usr/local/bin/slipway
+COPY --from=build /build/dist/slipway /usr/local/lib/slipway/slipway
+RUN ln -s ../lib/slipway/slipway /usr/local/bin/slipway && echo image > /usr/local/lib/slipway/installed-by
 COPY LICENSE /usr/share/doc/slipway/LICENSE
 USER slipway
 WORKDIR /data

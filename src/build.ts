@@ -23,15 +23,21 @@ const WORKERS = [
 /** How much longer than usual code runs before it is compiled further, in a program that has just started. */
 const START_JIT_POLICY = 100;
 
-/** `--targets`: the program for the machines that fetch it to become agents, by the names under which they ask (docs/templates-terraform.md). */
-const TARGETS = {
+/** The systems that the program is built for, by the names under which machines fetch it from a server (docs/templates-terraform.md). */
+export const TARGETS = {
   "linux-amd64": "bun-linux-x64-baseline",
   "linux-arm64": "bun-linux-arm64",
   "linux-musl-amd64": "bun-linux-x64-musl-baseline",
   "linux-musl-arm64": "bun-linux-arm64-musl",
   "darwin-amd64": "bun-darwin-x64",
   "darwin-arm64": "bun-darwin-arm64",
+  // The client: a server does not run there.
+  "windows-amd64": "bun-windows-x64-baseline",
 } as const;
+export type System = keyof typeof TARGETS;
+
+/** `slipway-windows-amd64.exe` */
+export const programName = (system: System): string => `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}`;
 
 /** What was built. */
 export interface Built {
@@ -39,11 +45,19 @@ export interface Built {
   bytes: number;
 }
 
+export interface BuildOptions {
+  outfile?: string;
+  /** Bun's name of the system, such as `bun-linux-arm64`; without it this one. */
+  target?: string;
+  /** What `packWeb` has made, where several are built. */
+  web?: string;
+}
+
 /** Compiles the program, and writes its bill of materials beside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
-export const build = async (options: { outfile?: string; target?: string } = {}): Promise<Built> => {
+export const build = async (options: BuildOptions = {}): Promise<Built> => {
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
-  const web = await packWeb(dirname(outfile));
+  const web = options.web ?? (await packWeb(dirname(outfile)));
   // The bundler leaves the source map of each piece beside the program, which has them inside already.
   const folder = mkdtempSync(`${outfile}.parts-`);
   const made = join(folder, basename(outfile));
@@ -74,8 +88,8 @@ export const build = async (options: { outfile?: string; target?: string } = {})
   return { file: outfile, bytes: statSync(outfile).size };
 };
 
-/** Everything the browser loads, compressed as far as it goes, as one file in `folder`: the program finds it in itself by its name. */
-async function packWeb(folder: string): Promise<string> {
+/** Writes everything the browser loads, compressed as far as it goes, as one file into `folder`: the program finds it in itself by its name. */
+export async function packWeb(folder: string): Promise<string> {
   const files = await Promise.all((await buildWeb()).map((file) => withTwins(file, "best")));
   mkdirSync(folder, { recursive: true });
   const file = join(folder, PACK);
@@ -100,8 +114,9 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: { target: { type: "string" }, outfile: { type: "string" }, targets: { type: "boolean" } },
   });
+  const systems = Object.keys(TARGETS) as System[];
   const wanted = values.targets
-    ? Object.entries(TARGETS).map(([name, target]) => ({ target, outfile: `dist/slipway-${name}` }))
+    ? systems.map((system) => ({ target: TARGETS[system], outfile: `dist/${programName(system)}` }))
     : [values];
   for (const one of wanted) {
     const { file, bytes } = await build(one);

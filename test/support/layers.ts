@@ -44,6 +44,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   // The app takes types of the schemas and what is pure in the base; src/web/browser holds what it shares with the plain pages.
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
+  "src/release": ["src/build.ts"],
   "src/build.ts": ["src/supply-chain.ts", "src/web"],
   "src/supply-chain.ts": ["src/base"],
   "src/bootstrap.mjs": [],

@@ -51,6 +51,12 @@ const counterpart = (): Need => {
   return { found: file !== "", reason: "needs the program of .ci/counterpart in SLIPWAY_TEST_COUNTERPART", file };
 };
 
+/** What makes Debian's packages, as `.ci/nfpm` has built it. */
+const nfpm = (): Need => {
+  const file = process.env.SLIPWAY_TEST_NFPM ?? "";
+  return { found: file !== "", reason: "needs the program of .ci/nfpm in SLIPWAY_TEST_NFPM", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
@@ -83,6 +89,8 @@ export const needs = {
   postgres: postgres(),
   terraform: terraform(),
   counterpart: counterpart(),
+  minisign: program("minisign"),
+  nfpm: nfpm(),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

@@ -37,12 +37,12 @@ const RULES: readonly SourceRule[] = [
   {
     says: "the environment is read in src/main.ts and handed in",
     pattern: /\b(process|Bun|import\.meta)\.env\b/,
-    places: ["src/main.ts", "src/build.ts", "src/web/build.ts"],
+    places: ["src/main.ts", "src/build.ts", "src/release/release.ts", "src/web/build.ts"],
   },
   {
-    says: "only src/main.ts ends the process and listens to signals",
+    says: "only src/main.ts ends the process and listens to signals (and what makes a release)",
     pattern: /\bprocess\.(exit|exitCode|on|once|abort)\b/,
-    places: ["src/main.ts"],
+    places: ["src/main.ts", "src/release/release.ts"],
   },
   {
     says: "a worker lies beside its caller: inside the binary all code counts as lying in one folder",

@@ -1,0 +1,16 @@
+// What a release is on the address it is published at: files with signatures beside them, and `release.json`, which says what they are.
+
+/** Names the version and every file of a release. */
+export const RELEASE_FILE = "release.json";
+
+export type Release = {
+  readonly version: string;
+  readonly files: readonly { readonly name: string; readonly size: number; readonly sha256: string }[];
+};
+
+/** The name of the program for a system, such as `slipway-linux-amd64.gz`. */
+export const releasedName = (system: string): string =>
+  `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}.gz`;
+
+/** What the signature of a file says in its trusted comment, so that one file cannot pass for another, or for one of another version. */
+export const signedAs = (version: string, name: string): string => `slipway ${version} ${name}`;

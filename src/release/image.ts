@@ -1,0 +1,198 @@
+// The image of a server for two processors, as an OCI layout in one file: made of Debian's packages and the program, without an engine.
+// What is in it, and how it runs, is what Dockerfile makes.
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { System } from "#src/build.ts";
+import type { Made } from "./made.ts";
+import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./tools.ts";
+
+const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
+type Machine = (typeof MACHINES)[keyof typeof MACHINES];
+
+/** As in Dockerfile: certificates, and what workspaces of the template `local` run with. */
+const DEBIAN = [
+  "base-files",
+  "bash",
+  "coreutils",
+  "dash",
+  "findutils",
+  "grep",
+  "gzip",
+  "hostname",
+  "libc-bin",
+  "login",
+  "procps",
+  "sed",
+  "tar",
+];
+const TOOLS = ["ca-certificates", "git", "openssh-client", "tini"];
+/** Where the machine's own list of Debian's packages is, with their keys. */
+const SOURCES = "/etc/apt/sources.list.d/debian.sources";
+const USER = 10_001;
+const ACCOUNTS = {
+  passwd: [
+    "root:x:0:0:root:/root:/bin/bash",
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
+    `slipway:x:${USER}:${USER}::/data:/usr/sbin/nologin`,
+  ],
+  group: ["root:x:0:", "tty:x:5:", "nogroup:x:65534:", `slipway:x:${USER}:`],
+};
+
+const MEDIA = {
+  index: "application/vnd.oci.image.index.v1+json",
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar+gzip",
+} as const;
+
+type Blob = { mediaType: string; digest: string; size: number };
+type Layer = Blob & { diffId: string };
+
+/** What the first layer is made of, in place of Debian's packages: a tar for each processor. */
+export type Bases = Partial<Record<Machine, string>>;
+
+/** Makes `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian's packages. */
+export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> => {
+  const layout = join(made.scratch, "image");
+  mkdirSync(join(layout, "blobs/sha256"), { recursive: true });
+  const manifests: object[] = [];
+  const loadable: object[] = [];
+  for (const [system, architecture] of Object.entries(MACHINES)) {
+    const program = made.programs[system as System];
+    if (program === undefined) continue;
+    const base = bases[architecture] ?? (await debianBase(made, architecture));
+    const layers = [await addLayer(layout, base), await addLayer(layout, await ownFiles(made, program, architecture))];
+    const config = await addJson(layout, MEDIA.config, imageConfig(made, architecture, layers));
+    const parts = layers.map(({ diffId: _, ...blob }) => blob);
+    const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: parts };
+    const blob = await addJson(layout, MEDIA.manifest, manifest);
+    manifests.push({ ...platformed(blob, architecture) });
+    loadable.push({ Config: pathOf(config), RepoTags: tagsOf(made, loadable.length), Layers: layers.map(pathOf) });
+  }
+  if (manifests.length === 0) throw new UnavailableError("no Linux program was built");
+  const index = await addJson(layout, MEDIA.index, { schemaVersion: 2, mediaType: MEDIA.index, manifests });
+  const named = { ...index, annotations: { "org.opencontainers.image.ref.name": made.version } };
+  writeJson(join(layout, "index.json"), { schemaVersion: 2, mediaType: MEDIA.index, manifests: [named] });
+  writeJson(join(layout, "oci-layout"), { imageLayoutVersion: "1.0.0" });
+  // `docker load` of engines that do not know the layout reads this, and the first image in it.
+  writeJson(join(layout, "manifest.json"), loadable.slice(0, 1));
+  const file = join(made.out, `slipway-${made.version}-image.tar`);
+  await packFolder(layout, file, made.epoch);
+  return file;
+};
+
+const platformed = (blob: Blob, architecture: Machine) => ({
+  mediaType: blob.mediaType,
+  digest: blob.digest,
+  size: blob.size,
+  platform: { architecture, os: "linux" },
+});
+
+const tagsOf = ({ version }: Made, before: number): string[] => (before === 0 ? [`slipway:${version}`] : []);
+
+/** Debian's packages, unpacked by mmdebstrap: their scripts do not run, so the processor may be another one. */
+const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine): Promise<string> => {
+  if (!existsSync(SOURCES)) throw new UnavailableError(`there is no ${SOURCES}`);
+  const [, suite] = /^Suites: (\S+)/m.exec(await Bun.file(SOURCES).text()) ?? [];
+  if (suite === undefined) throw new UnavailableError(`${SOURCES} names no suite`);
+  const tar = join(scratch, `debian-${architecture}.tar`);
+  await runTool(
+    [
+      ...["mmdebstrap", "--quiet", "--variant=extract", `--architectures=${architecture}`],
+      `--include=${[...DEBIAN, ...TOOLS].join(",")}`,
+      // What the script of ca-certificates does.
+      `--extract-hook=mkdir -p "$1/etc/ssl/certs" && cat "$1"/usr/share/ca-certificates/mozilla/*.crt > "$1/etc/ssl/certs/ca-certificates.crt"`,
+      `--extract-hook=rm -rf "$1"/usr/share/doc "$1"/usr/share/man "$1"/usr/share/locale "$1"/var/lib/apt "$1"/var/cache`,
+      "--skip=output/dev",
+      ...[suite, tar, SOURCES],
+    ],
+    { env: { ...env, SOURCE_DATE_EPOCH: String(epoch) } },
+  );
+  return tar;
+};
+
+/** The program, its user and its data folder. */
+const ownFiles = async (made: Made, program: string, architecture: Machine): Promise<string> => {
+  const folder = join(made.scratch, `own-${architecture}`);
+  const put = (path: string, content: string): void => {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  };
+  put("etc/passwd", `${ACCOUNTS.passwd.join("\n")}\n`);
+  put("etc/group", `${ACCOUNTS.group.join("\n")}\n`);
+  put("usr/local/lib/slipway/installed-by", "image\n");
+  put("usr/share/doc/slipway/LICENSE", await Bun.file(join(made.root, "LICENSE")).text());
+  copyFileSync(program, join(folder, "usr/local/lib/slipway/slipway"));
+  mkdirSync(join(folder, "usr/local/bin"), { recursive: true });
+  await runTool(["ln", "-s", "../lib/slipway/slipway", join(folder, "usr/local/bin/slipway")]);
+  const tar = `${folder}.tar`;
+  await packFolder(folder, tar, made.epoch);
+  // The one folder that is not root's.
+  const data = join(made.scratch, `data-${architecture}`);
+  mkdirSync(join(data, "data"), { recursive: true, mode: 0o700 });
+  await runTool([
+    ...["tar", "--append", `--file=${tar}`, `--directory=${data}`, `--mtime=@${made.epoch}`],
+    ...[`--owner=${USER}`, `--group=${USER}`, "--numeric-owner", "--mode=0700", "--format=posix"],
+    ...["--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", "data"],
+  ]);
+  rmSync(folder, { recursive: true });
+  return tar;
+};
+
+const imageConfig = ({ version, epoch }: Made, architecture: Machine, layers: readonly Layer[]) => ({
+  created: new Date(epoch * 1000).toISOString(),
+  architecture,
+  os: "linux",
+  config: {
+    User: `${USER}:${USER}`,
+    WorkingDir: "/data",
+    Env: [
+      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+      "SLIPWAY_DATA_DIR=/data",
+      "SLIPWAY_ADDRESS=0.0.0.0:7080",
+    ],
+    Entrypoint: ["/usr/bin/tini", "--", "/usr/local/bin/slipway"],
+    Cmd: ["serve"],
+    Volumes: { "/data": {} },
+    ExposedPorts: { "7080/tcp": {} },
+    StopSignal: "SIGTERM",
+    Healthcheck: {
+      Test: ["CMD", "/usr/local/bin/slipway", "health"],
+      Interval: 10_000_000_000,
+      Timeout: 5_000_000_000,
+      StartPeriod: 10_000_000_000,
+      Retries: 3,
+    },
+    Labels: {
+      "org.opencontainers.image.title": "Slipway",
+      "org.opencontainers.image.version": version,
+      "org.opencontainers.image.licenses": "Apache-2.0",
+    },
+  },
+  rootfs: { type: "layers", diff_ids: layers.map(({ diffId }) => diffId) },
+  history: [{ created_by: "Debian packages" }, { created_by: `Slipway ${version}` }],
+});
+
+const addLayer = async (layout: string, tar: string): Promise<Layer> => {
+  const part = join(layout, "layer.part");
+  const diffId = `sha256:${await gzipFile(tar, part)}`;
+  const { mediaType, digest, size } = await addBlob(layout, part, MEDIA.layer);
+  return { mediaType, digest, size, diffId };
+};
+
+const addJson = async (layout: string, mediaType: string, content: object): Promise<Blob> => {
+  const part = join(layout, "json.part");
+  writeJson(part, content);
+  return addBlob(layout, part, mediaType);
+};
+
+const addBlob = async (layout: string, part: string, mediaType: string): Promise<Blob> => {
+  const sha256 = await sha256Of(part);
+  const { size } = statSync(part);
+  renameSync(part, join(layout, "blobs/sha256", sha256));
+  return { mediaType, digest: `sha256:${sha256}`, size };
+};
+
+const pathOf = ({ digest }: Blob): string => `blobs/${digest.replace(":", "/")}`;
+
+const writeJson = (path: string, content: object): void => writeFileSync(path, JSON.stringify(content));

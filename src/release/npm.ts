@@ -1,0 +1,87 @@
+// The packages of npm: `slipway`, which finds the program of the machine it runs on, and one package with the program for each system.
+import { chmodSync, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { programName, type System } from "#src/build.ts";
+import type { Made } from "./made.ts";
+import { gzipFile, packFolder } from "./tools.ts";
+
+type Platform = { readonly os: string; readonly cpu: string; readonly libc?: string };
+
+const PLATFORMS: Readonly<Record<System, Platform>> = {
+  "linux-amd64": { os: "linux", cpu: "x64", libc: "glibc" },
+  "linux-arm64": { os: "linux", cpu: "arm64", libc: "glibc" },
+  "linux-musl-amd64": { os: "linux", cpu: "x64", libc: "musl" },
+  "linux-musl-arm64": { os: "linux", cpu: "arm64", libc: "musl" },
+  "darwin-amd64": { os: "darwin", cpu: "x64" },
+  "darwin-arm64": { os: "darwin", cpu: "arm64" },
+  "windows-amd64": { os: "win32", cpu: "x64" },
+};
+
+/** Makes the archives that `npm publish` takes. Returns their paths. */
+export const makeNpmPackages = async (made: Made): Promise<string[]> => {
+  const systems = Object.keys(made.programs) as System[];
+  mkdirSync(join(made.out, "npm"), { recursive: true });
+  const files: string[] = [];
+  for (const system of systems) files.push(await packSystem(made, system));
+  files.push(await packLauncher(made, systems));
+  return files;
+};
+
+const suffixOf = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
+
+const packSystem = (made: Made, system: System): Promise<string> => {
+  const platform = PLATFORMS[system];
+  const suffix = suffixOf(platform);
+  const { os, cpu, libc } = platform;
+  return pack(made, `slipway-${suffix}`, (folder) => {
+    mkdirSync(join(folder, "bin"));
+    const file = join(folder, "bin", programName(system).replace(system, "").replace("-", ""));
+    linkSync(made.programs[system] as string, file);
+    writeFileSync(join(folder, "bin", "installed-by"), "npm\n");
+    return {
+      ...aboutPackage(made, `@slipway/${suffix}`, `The program of slipway for ${suffix}.`),
+      os: [os],
+      cpu: [cpu],
+      ...(libc === undefined ? {} : { libc: [libc] }),
+    };
+  });
+};
+
+const packLauncher = (made: Made, systems: readonly System[]): Promise<string> =>
+  pack(made, "slipway", (folder) => {
+    for (const name of ["slipway.mjs", "README.md"])
+      copyFileSync(join(made.root, "deploy/npm", name), join(folder, name));
+    chmodSync(join(folder, "slipway.mjs"), 0o755);
+    const description = "Self-hosted control plane for remote development workspaces and AI coding-agent chats.";
+    return {
+      ...aboutPackage(made, "slipway", description),
+      bin: { slipway: "slipway.mjs" },
+      engines: { node: ">=20" },
+      optionalDependencies: Object.fromEntries(
+        systems.map((system) => [`@slipway/${suffixOf(PLATFORMS[system])}`, made.version]),
+      ),
+    };
+  });
+
+const aboutPackage = ({ version }: Made, name: string, description: string) => ({
+  name,
+  version,
+  description,
+  license: "Apache-2.0",
+});
+
+/** Writes `package/` with what `fill` puts there, and its package.json, as `npm/<name>-<version>.tgz`. */
+const pack = async (made: Made, name: string, fill: (folder: string) => object): Promise<string> => {
+  const place = join(made.scratch, "npm", name);
+  const folder = join(place, "package");
+  mkdirSync(folder, { recursive: true });
+  const about = fill(folder);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(about, undefined, 2)}\n`);
+  copyFileSync(join(made.root, "LICENSE"), join(folder, "LICENSE"));
+  const tar = `${place}.tar`;
+  await packFolder(place, tar, made.epoch);
+  const file = join(made.out, "npm", `${name}-${made.version}.tgz`);
+  await gzipFile(tar, file);
+  rmSync(tar);
+  return file;
+};

@@ -1,0 +1,117 @@
+// The packages for Debian and for systems with RPM, made by nfpm: the program, a unit that runs it as a user of its own, and a file for settings.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { System } from "#src/build.ts";
+import type { Made } from "./made.ts";
+import { runTool } from "./tools.ts";
+
+/** Systems with packages, by what nfpm calls their processors. */
+const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
+const KINDS = ["deb", "rpm"] as const;
+
+export type PackageOptions = {
+  kinds?: readonly (typeof KINDS)[number][];
+  compression?: "zstd" | "none";
+};
+
+/** Makes a `.deb` and an `.rpm` for each Linux program with glibc. Returns their paths. Throws UnavailableError without nfpm. */
+export const makePackages = async (
+  made: Made,
+  unit: string,
+  { kinds = KINDS, compression = "zstd" }: PackageOptions = {},
+): Promise<string[]> => {
+  const { root, out, scratch, version, epoch, env } = made;
+  const files: string[] = [];
+  const folder = join(scratch, "packages");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "slipway.service"), unit);
+  for (const [system, arch] of Object.entries(MACHINES)) {
+    const program = made.programs[system as System];
+    if (program === undefined) continue;
+    for (const kind of kinds) {
+      writeFileSync(join(folder, `installed-by-${kind}`), `${kind}\n`);
+      const config = join(folder, `${kind}-${arch}.json`);
+      writeFileSync(
+        config,
+        JSON.stringify(packageConfig({ root, folder, program, version, kind, arch, epoch, compression })),
+      );
+      const target = join(out, fileName(kind, version, arch));
+      await runTool(["nfpm", "package", "--config", config, "--packager", kind, "--target", target], {
+        env: { ...env, SOURCE_DATE_EPOCH: String(epoch) },
+      });
+      files.push(target);
+    }
+  }
+  return files;
+};
+
+const fileName = (kind: (typeof KINDS)[number], version: string, arch: "amd64" | "arm64"): string =>
+  kind === "deb"
+    ? `slipway_${version}_${arch}.deb`
+    : `slipway-${version}-1.${{ amd64: "x86_64", arm64: "aarch64" }[arch]}.rpm`;
+
+type Described = {
+  root: string;
+  folder: string;
+  program: string;
+  version: string;
+  kind: (typeof KINDS)[number];
+  arch: string;
+  epoch: number;
+  compression: string;
+};
+
+/** nfpm reads YAML, of which JSON is a part. */
+const packageConfig = ({ root, folder, program, version, kind, arch, epoch, compression }: Described) => {
+  const mtime = new Date(epoch * 1000).toISOString();
+  const scripts = join(root, "deploy/packages");
+  return {
+    name: "slipway",
+    arch,
+    platform: "linux",
+    version,
+    section: "devel",
+    priority: "optional",
+    maintainer: "Slipway maintainers <slipway@localhost>",
+    description: "Self-hosted control plane for remote development workspaces and AI coding-agent chats.",
+    license: "Apache-2.0",
+    mtime,
+    // git and ssh are what workspaces of the template `local` use.
+    recommends: ["ca-certificates", "git", kind === "deb" ? "openssh-client" : "openssh-clients"],
+    depends: [kind === "deb" ? "passwd" : "shadow-utils"],
+    contents: [
+      { src: program, dst: "/usr/lib/slipway/slipway", file_info: { mode: 0o755, mtime } },
+      // Which package manager looks after the program.
+      {
+        src: join(folder, `installed-by-${kind}`),
+        dst: "/usr/lib/slipway/installed-by",
+        file_info: { mode: 0o644, mtime },
+      },
+      { src: "/usr/lib/slipway/slipway", dst: "/usr/bin/slipway", type: "symlink", file_info: { mtime } },
+      {
+        src: join(folder, "slipway.service"),
+        dst: "/usr/lib/systemd/system/slipway.service",
+        file_info: { mode: 0o644, mtime },
+      },
+      {
+        src: join(scripts, "env"),
+        dst: "/etc/slipway/env",
+        type: "config|noreplace",
+        file_info: { mode: 0o640, mtime },
+      },
+      { src: join(root, "LICENSE"), dst: "/usr/share/doc/slipway/copyright", file_info: { mode: 0o644, mtime } },
+      {
+        src: join(root, "THIRD_PARTY.md"),
+        dst: "/usr/share/doc/slipway/THIRD_PARTY.md",
+        file_info: { mode: 0o644, mtime },
+      },
+    ],
+    scripts: {
+      postinstall: join(scripts, "after-install.sh"),
+      preremove: join(scripts, "before-remove.sh"),
+      postremove: join(scripts, "after-remove.sh"),
+    },
+    deb: { compression },
+    rpm: { compression, buildhost: "localhost" },
+  };
+};

@@ -1,0 +1,244 @@
+// `bun run release [-- --only PART,...] [--target SYSTEM]... [--key FILE | --unsigned] [--url URL] [--out FOLDER]`: everything that is published of a
+// version, signed, under dist/release (docs/releasing.md).
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { digestOf, printPublicKey, type SigningKey, signDigest } from "#base/minisign.ts";
+import { RELEASE_FILE, type Release, releasedName, signedAs } from "#base/release.ts";
+import { VERSION } from "#base/version.ts";
+import { build, packWeb, programName, type System, TARGETS } from "#src/build.ts";
+import { billOfMaterials } from "#src/supply-chain.ts";
+import { type Bases, makeImage } from "./image.ts";
+import type { Made } from "./made.ts";
+import { makeNpmPackages } from "./npm.ts";
+import { makePackages } from "./packages.ts";
+import { openSigningKey } from "./signing-key.ts";
+import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const PARTS = ["programs", "packages", "npm", "image", "chart", "scripts"] as const;
+export type Part = (typeof PARTS)[number];
+
+export type ReleaseOptions = {
+  out: string;
+  version: string;
+  /** What is made; everything unless named. A part that was named must succeed. */
+  only?: readonly Part[] | undefined;
+  /** Systems that must succeed. */
+  targets?: readonly System[] | undefined;
+  /** Undefined: nothing is signed. */
+  key: SigningKey | undefined;
+  url?: string | undefined;
+  epoch: number;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Programs that exist already, in place of new ones. */
+  programs?: Made["programs"] | undefined;
+  bases?: Bases | undefined;
+  say(line: string): void;
+};
+
+/** Makes a release in `out`, which is emptied before. Returns true when everything that was asked for by name was made. */
+export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => {
+  const { out, version, epoch, env, url, key, say } = options;
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const scratch = mkdtempSync(join(dirname(out), ".release-"));
+  const publicKey = key === undefined ? "" : printPublicKey(key);
+  let isComplete = true;
+  const missing = (what: string, isAskedFor: boolean, error: unknown): void => {
+    if (isAskedFor) isComplete = false;
+    say(`${isAskedFor ? "failed" : "left out"}: ${what}: ${error instanceof Error ? error.message : String(error)}`);
+  };
+  try {
+    const about = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
+    const programs = options.programs ?? (await buildPrograms(options, join(out, ".."), missing));
+    const made: Made = { ...about, programs };
+    for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
+      try {
+        for (const file of await MAKERS[part](made, options)) say(relative(out, file));
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        missing(part, options.only !== undefined, error);
+      }
+    }
+    await describeRelease(made, key);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  return isComplete;
+};
+
+type Missing = (what: string, isAskedFor: boolean, error: unknown) => void;
+
+/** Builds the program of each system, as far as this machine can get its runtime. */
+const buildPrograms = async (
+  { targets, env }: ReleaseOptions,
+  folder: string,
+  missing: Missing,
+): Promise<Made["programs"]> => {
+  const web = await packWeb(folder);
+  const programs: Partial<Record<System, string>> = {};
+  for (const system of targets ?? (Object.keys(TARGETS) as System[])) {
+    const outfile = join(folder, programName(system));
+    try {
+      await build({ outfile, target: TARGETS[system], web });
+      programs[system] = outfile;
+    } catch (error) {
+      // Without a runtime for another system the rest goes on; an error in the source is the same for all of them.
+      if (Object.keys(programs).length === 0 && env.CI === undefined && targets === undefined) throw error;
+      missing(system, targets !== undefined, error);
+    }
+  }
+  return programs;
+};
+
+const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Promise<string[]>>> = {
+  async programs(made) {
+    const files: string[] = [];
+    for (const [system, program] of Object.entries(made.programs)) {
+      const file = join(made.out, releasedName(system));
+      await gzipFile(program, file);
+      files.push(file);
+    }
+    const bom = join(made.out, `slipway-${made.version}.cdx.json`);
+    writeFileSync(bom, `${JSON.stringify(billOfMaterials(), undefined, 2)}\n`);
+    return [...files, bom];
+  },
+  async packages(made) {
+    const unit = [
+      process.execPath,
+      "--no-env-file",
+      join(ROOT, "src/main.ts"),
+      "systemd",
+      "--program",
+      "/usr/bin/slipway",
+    ];
+    const text = await runTool(unit, { env: { PATH: made.env.PATH } });
+    return makePackages(made, text.replace(/^# \/etc\/systemd\/.*\n/, ""));
+  },
+  npm: makeNpmPackages,
+  image: async (made, { bases }) => [await makeImage(made, bases)],
+  async chart(made) {
+    const folder = join(made.scratch, "chart");
+    cpSync(join(ROOT, "deploy/helm"), folder, { recursive: true });
+    const chart = join(folder, "slipway/Chart.yaml");
+    const text = readFileSync(chart, "utf8").replace(/^(version|appVersion): .*/gm, `$1: ${made.version}`);
+    writeFileSync(chart, text);
+    mkdirSync(join(made.out, "helm"), { recursive: true });
+    const file = join(made.out, "helm", `slipway-${made.version}.tgz`);
+    await packFolder(folder, `${folder}.tar`, made.epoch);
+    await gzipFile(`${folder}.tar`, file);
+    return [file];
+  },
+  async scripts(made) {
+    const install = join(made.out, "install.sh");
+    const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
+    writeFileSync(install, filled(script, { URL: made.url ?? "", PUBLIC_KEY: made.publicKey }), { mode: 0o755 });
+    if (made.url === undefined) return [install];
+    const formula = join(made.out, "slipway.rb");
+    const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
+    const values: Record<string, string> = { URL: made.url, VERSION: made.version };
+    for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
+      const file = join(made.out, name);
+      if (!(await Bun.file(file).exists())) throw new UnavailableError(`the formula of Homebrew needs ${name}`);
+      values[`SHA256:${name}`] = await sha256Of(file);
+    }
+    writeFileSync(formula, filled(template, values));
+    return [install, formula];
+  },
+};
+
+const filled = (template: string, values: Readonly<Record<string, string>>): string =>
+  template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);
+
+/** Writes what is in the release, the digests, and a signature beside each file. */
+const describeRelease = async ({ out, version }: Made, key: SigningKey | undefined): Promise<void> => {
+  const names = [...new Bun.Glob("**/*").scanSync({ cwd: out })].sort();
+  const files: Release["files"][number][] = [];
+  for (const name of names) {
+    const path = join(out, name);
+    files.push({ name, size: Bun.file(path).size, sha256: await sha256Of(path) });
+  }
+  const release: Release = { version, files };
+  writeFileSync(join(out, RELEASE_FILE), `${JSON.stringify(release, undefined, 2)}\n`);
+  writeFileSync(join(out, "SHA256SUMS"), files.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join(""));
+  if (key === undefined) return;
+  writeFileSync(
+    join(out, "slipway.pub"),
+    `untrusted comment: minisign public key of releases\n${printPublicKey(key)}\n`,
+  );
+  for (const name of [...names, RELEASE_FILE, "SHA256SUMS"]) {
+    const path = join(out, name);
+    writeFileSync(`${path}.minisig`, signDigest(await digestOf(path), signedAs(version, name), key));
+  }
+};
+
+/** The time of the last commit: the same source gives the same archives. */
+const commitTime = async (): Promise<number> =>
+  Number((await runTool(["git", "log", "-1", "--format=%ct"], { cwd: ROOT })).trim());
+
+const isPart = (name: string): name is Part => (PARTS as readonly string[]).includes(name);
+const isSystem = (name: string): name is System => name in TARGETS;
+
+const partsOf = (text: string): Part[] => {
+  const names = text.split(",");
+  const wrong = names.find((name) => !isPart(name));
+  if (wrong !== undefined) throw new Error(`--only: "${wrong}" is none of ${PARTS.join(", ")}`);
+  return names.filter(isPart);
+};
+
+const systemsOf = (names: readonly string[]): System[] => {
+  const wrong = names.find((name) => !isSystem(name));
+  if (wrong !== undefined) throw new Error(`--target: "${wrong}" is none of ${Object.keys(TARGETS).join(", ")}`);
+  return names.filter(isSystem);
+};
+
+/** The command itself. Returns the exit code. */
+const main = async (
+  env: Readonly<Record<string, string | undefined>>,
+  say: (line: string) => void,
+): Promise<number> => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string" },
+      target: { type: "string", multiple: true },
+      key: { type: "string" },
+      unsigned: { type: "boolean" },
+      url: { type: "string" },
+      out: { type: "string", default: join(ROOT, "dist/release") },
+    },
+  });
+  const only = values.only === undefined ? undefined : partsOf(values.only);
+  const targets = values.target === undefined ? undefined : systemsOf(values.target);
+  const file = values.key ?? join(env.XDG_CONFIG_HOME ?? join(homedir(), ".config"), "slipway/release.key");
+  const opened = values.unsigned ? undefined : openSigningKey(file, env.SLIPWAY_RELEASE_KEY_PASSWORD);
+  if (opened?.isNew) say(`Made the key ${file}. Keep it, and keep it secret.`);
+  const epoch = env.SOURCE_DATE_EPOCH === undefined ? await commitTime() : Number(env.SOURCE_DATE_EPOCH);
+  const out = resolve(values.out);
+  const url = values.url?.replace(/\/+$/, "");
+  const isComplete = await makeRelease({
+    out,
+    version: VERSION,
+    only,
+    targets,
+    key: opened?.key,
+    url,
+    epoch,
+    env,
+    say,
+  });
+  say(`${out}: Slipway ${VERSION}, ${opened ? `signed with ${printPublicKey(opened.key)}` : "not signed"}`);
+  return isComplete ? 0 : 1;
+};
+
+if (import.meta.main) {
+  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  try {
+    process.exitCode = await main(process.env, say);
+  } catch (error) {
+    process.stderr.write(`release: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,85 @@
+// The secret key that signs releases, in the file format of minisign: made once, kept by whoever releases, and also read when
+// `minisign -G` has made it, with a password or without.
+import { generateKeyPairSync, scryptSync } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { printPublicKey, publicBytesOf, SignatureError, type SigningKey } from "#base/minisign.ts";
+
+const ID_BYTES = 8;
+const SEED_BYTES = 32;
+/** Where the parts of the file lie: algorithms, salt, limits of the password, then what the password hides. */
+const AT = { kdf: 2, salt: 6, operations: 38, memory: 46, hidden: 54 } as const;
+const SECRET_BYTES = 158;
+const HIDDEN_BYTES = SECRET_BYTES - AT.hidden;
+const PLAIN = "\0\0";
+const SCRYPT_BLOCK = 8;
+
+/** Reads a secret key. Throws SignatureError when the file is none, or the password is wrong or missing. */
+export const readSigningKey = (text: string, password: string | undefined): SigningKey => {
+  const bytes = Buffer.from(text.trim().split(/\r?\n/).at(-1) ?? "", "base64");
+  if (bytes.length !== SECRET_BYTES || bytes.toString("latin1", 0, 2) !== "Ed") {
+    throw new SignatureError("expected a secret key of minisign");
+  }
+  const hidden =
+    bytes.toString("latin1", AT.kdf, AT.kdf + 2) === PLAIN ? bytes.subarray(AT.hidden) : shown(bytes, password);
+  const [id, seed] = [hidden.subarray(0, ID_BYTES), hidden.subarray(ID_BYTES, ID_BYTES + SEED_BYTES)];
+  const publicKey = publicBytesOf(seed);
+  if (!publicKey.equals(hidden.subarray(ID_BYTES + SEED_BYTES, ID_BYTES + 2 * SEED_BYTES))) {
+    throw new SignatureError("the password of the release key is wrong, or the key is damaged");
+  }
+  return { id, seed, publicKey };
+};
+
+/** Reads the key of this file; makes it, with the public key beside it, when there is none. */
+export const openSigningKey = (file: string, password: string | undefined): { key: SigningKey; isNew: boolean } => {
+  if (existsSync(file)) return { key: readSigningKey(readFileSync(file, "utf8"), password), isNew: false };
+  const key = newSigningKey();
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(file, printSigningKey(key), { mode: 0o600, flag: "wx" });
+  writeFileSync(`${file}.pub`, `untrusted comment: minisign public key of releases\n${printPublicKey(key)}\n`);
+  return { key, isNew: true };
+};
+
+/** Makes a key. */
+export const newSigningKey = (): SigningKey => {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const seed = Buffer.from(privateKey.export({ format: "jwk" }).d as string, "base64url");
+  const publicKey = publicBytesOf(seed);
+  const id = (new Bun.CryptoHasher("blake2b256").update(publicKey).digest() as Buffer).subarray(0, ID_BYTES);
+  return { id, seed, publicKey };
+};
+
+const printSigningKey = ({ id, seed, publicKey }: SigningKey): string => {
+  const head = Buffer.alloc(AT.hidden);
+  head.write(`Ed${PLAIN}B2`, "latin1");
+  const hidden = Buffer.concat([id, seed, publicKey]);
+  const checksum = new Bun.CryptoHasher("blake2b256").update("Ed").update(hidden).digest() as Buffer;
+  return `untrusted comment: minisign secret key of releases\n${Buffer.concat([head, hidden, checksum]).toString("base64")}\n`;
+};
+
+const shown = (bytes: Buffer, password: string | undefined): Buffer => {
+  if (password === undefined)
+    throw new SignatureError("the release key has a password: set SLIPWAY_RELEASE_KEY_PASSWORD");
+  const { cost, parallel } = scryptCost(
+    Number(bytes.readBigUInt64LE(AT.operations)),
+    Number(bytes.readBigUInt64LE(AT.memory)),
+  );
+  const pad = scryptSync(password, bytes.subarray(AT.salt, AT.operations), HIDDEN_BYTES, {
+    N: cost,
+    r: SCRYPT_BLOCK,
+    p: parallel,
+    maxmem: 2 * 128 * cost * SCRYPT_BLOCK,
+  });
+  return Buffer.from(bytes.subarray(AT.hidden).map((byte, i) => byte ^ (pad[i] as number)));
+};
+
+/** What libsodium makes of limits for operations and memory. */
+const scryptCost = (operations: number, memory: number): { cost: number; parallel: number } => {
+  const limit = Math.max(operations, 32_768);
+  const isByOperations = limit < memory / 32;
+  const largest = isByOperations ? limit / (SCRYPT_BLOCK * 4) : memory / (SCRYPT_BLOCK * 128);
+  let cost = 2;
+  while (cost <= largest / 2) cost *= 2;
+  const parallel = isByOperations ? 1 : Math.max(1, Math.floor(limit / 4 / cost / SCRYPT_BLOCK));
+  return { cost, parallel };
+};

@@ -1,0 +1,65 @@
+// Programs and files that a release is made with. Archives have no times, owners or order of their own, so the same source gives the same bytes.
+import { createReadStream, createWriteStream, readdirSync } from "node:fs";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+
+/** A part of a release that this machine cannot make, and why. */
+export class UnavailableError extends Error {
+  override readonly name = "UnavailableError";
+}
+
+const LAST_LINES = 12;
+
+export type RunOptions = { cwd?: string; env?: Record<string, string | undefined> };
+
+/** Runs a program and returns its output. Throws UnavailableError when it does not exist, Error with what it wrote when it fails. */
+export const runTool = async (command: readonly string[], { cwd, env }: RunOptions = {}): Promise<string> => {
+  const [name = ""] = command;
+  if (Bun.which(name, env?.PATH === undefined ? {} : { PATH: env.PATH }) === null) {
+    throw new UnavailableError(`${name} is not installed`);
+  }
+  const child = Bun.spawn([...command], {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+  });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code === 0) return output;
+  const lines = `${output}${errors}`.trim().split("\n").slice(-LAST_LINES).join("\n");
+  throw new Error(`${command.slice(0, 2).join(" ")} ended with ${code}:\n${lines}`);
+};
+
+/** Packs what is in `folder` as a tar: owned by root, in order of names, with the time `epoch` (seconds). */
+export const packFolder = (folder: string, to: string, epoch: number): Promise<string> =>
+  runTool([
+    ...["tar", "--create", `--file=${to}`, `--directory=${folder}`, "--sort=name", `--mtime=@${epoch}`],
+    ...["--owner=0", "--group=0", "--numeric-owner", "--format=posix"],
+    ...["--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime"],
+    ...readdirSync(folder).sort(),
+  ]);
+
+/** Compresses a file with gzip, without its name and time. Returns the SHA-256 of what went in. */
+export const gzipFile = async (from: string, to: string): Promise<string> => {
+  const sha256 = new Bun.CryptoHasher("sha256");
+  const hashed = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      sha256.update(chunk);
+      done(null, chunk);
+    },
+  });
+  await pipeline(
+    createReadStream(from, { highWaterMark: 1 << 20 }),
+    hashed,
+    createGzip({ level: 6 }),
+    createWriteStream(to),
+  );
+  return sha256.digest("hex");
+};
+
+/** Returns the SHA-256 of a file, in hexadecimal. */
+export const sha256Of = async (path: string): Promise<string> => {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
+  return hasher.digest("hex");
+};

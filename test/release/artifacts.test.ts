@@ -1,0 +1,240 @@
+// What `bun run release` makes, of programs that are small scripts: lists and signatures, the same bytes twice, npm's packages from a registry
+// that is played, the image in an engine.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { digestOf, parsePublicKey, verifyDigest } from "#base/minisign.ts";
+import type { Release } from "#base/release.ts";
+import { newSigningKey } from "#src/release/signing-key.ts";
+import { packFolder, sha256Of } from "#src/release/tools.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { programCommand } from "#test/support/program.ts";
+import { testRelease } from "#test/support/release.ts";
+import { until } from "#test/support/until.ts";
+
+const URL_OF_RELEASE = "https://downloads.example.com/slipway";
+const key = newSigningKey();
+
+let release: Awaited<ReturnType<typeof testRelease>>;
+beforeAll(async () => {
+  release = await testRelease({ key, url: URL_OF_RELEASE, only: ["programs", "npm", "chart", "scripts"] });
+});
+afterAll(() => release[Symbol.dispose]());
+
+const listed = (): Release => JSON.parse(readFileSync(join(release.out, "release.json"), "utf8"));
+
+describe("a release", () => {
+  test("[RL-2] lists every file with size and digest, and each has a signature of its own name and version", async () => {
+    expect(release.isComplete).toBe(true);
+    const keys = [parsePublicKey(readFileSync(join(release.out, "slipway.pub"), "utf8"))];
+    const { version, files } = listed();
+    expect(version).toBe("0.2.0");
+    const names = [...new Bun.Glob("**/*").scanSync({ cwd: release.out })].filter((name) => !name.endsWith(".minisig"));
+    const described = ["release.json", "SHA256SUMS", "slipway.pub"];
+    expect(files.map(({ name }) => name).sort()).toEqual(names.filter((name) => !described.includes(name)).sort());
+    for (const { name, size, sha256 } of files) {
+      const path = join(release.out, name);
+      expect([name, Bun.file(path).size, await sha256Of(path)]).toEqual([name, size, sha256]);
+    }
+    for (const name of names.filter((one) => one !== "slipway.pub")) {
+      const path = join(release.out, name);
+      const comment = verifyDigest(await digestOf(path), readFileSync(`${path}.minisig`, "utf8"), keys);
+      expect(comment).toBe(`slipway 0.2.0 ${name}`);
+    }
+    const sums = Bun.spawnSync(["sha256sum", "--check", "--quiet", "SHA256SUMS"], { cwd: release.out });
+    expect(sums.exitCode).toBe(0);
+  });
+
+  test("[RL-2] the formula names the programs of this release with their digests", async () => {
+    const formula = readFileSync(join(release.out, "slipway.rb"), "utf8");
+    expect(formula).not.toMatch(/@[A-Z]/);
+    for (const name of ["slipway-darwin-arm64.gz", "slipway-darwin-amd64.gz", "slipway-linux-amd64.gz"]) {
+      expect(formula).toContain(
+        `url "${URL_OF_RELEASE}/${name}"\n      sha256 "${await sha256Of(join(release.out, name))}"`,
+      );
+    }
+  });
+
+  test("[RL-3] the same programs and time give the same bytes", async () => {
+    using again = await testRelease({ key, url: URL_OF_RELEASE, only: ["programs", "npm", "chart", "scripts"] });
+    const sums = (out: string): string => readFileSync(join(out, "SHA256SUMS"), "utf8");
+    expect(sums(again.out)).toBe(sums(release.out));
+  });
+
+  testNeeding([needs.nfpm], "[RL-3] packages for Debian and RPM, too", async () => {
+    using one = await testRelease({ only: ["packages"] });
+    using two = await testRelease({ only: ["packages"] });
+    const names = ["slipway-0.2.0-1.aarch64.rpm", "slipway-0.2.0-1.x86_64.rpm"];
+    expect(one.lines.toSorted()).toEqual([...names, "slipway_0.2.0_amd64.deb", "slipway_0.2.0_arm64.deb"]);
+    expect(readFileSync(join(two.out, "SHA256SUMS"), "utf8")).toBe(readFileSync(join(one.out, "SHA256SUMS"), "utf8"));
+  });
+
+  test("[RL-4] leaves out what this machine cannot make, and fails when that was asked for by name", async () => {
+    const env = { PATH: "/nowhere" };
+    using named = await testRelease({ env, only: ["packages"] });
+    expect([named.isComplete, named.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
+    using all = await testRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
+    expect(all.isComplete).toBe(true);
+    expect(all.lines).toContain("left out: image: no Linux program was built");
+    expect(all.lines).toContain("slipway-darwin-arm64.gz");
+  });
+});
+
+/** A registry of npm with the packages of the release. */
+const playRegistry = () => {
+  const folder = join(release.out, "npm");
+  const files = [...new Bun.Glob("*.tgz").scanSync({ cwd: folder })];
+  const about = (file: string): { name: string; version: string } => {
+    const { stdout } = Bun.spawnSync(["tar", "-xzOf", join(folder, file), "package/package.json"]);
+    return JSON.parse(stdout.toString());
+  };
+  const packages = new Map(files.map((file) => [about(file).name, { file, manifest: about(file) }]));
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch({ url }) {
+      const path = decodeURIComponent(new URL(url).pathname).slice(1);
+      if (path.endsWith(".tgz")) return new Response(Bun.file(join(folder, path)));
+      const found = packages.get(path);
+      if (!found) return new Response("{}", { status: 404 });
+      const { file, manifest } = found;
+      const integrity = `sha512-${new Bun.CryptoHasher("sha512").update(readFileSync(join(folder, file))).digest("base64")}`;
+      const version = Object.assign(manifest, { dist: { tarball: new URL(`/${file}`, url).href, integrity } });
+      const { name } = manifest;
+      return Response.json({
+        name,
+        "dist-tags": { latest: version.version },
+        versions: { [version.version]: version },
+      });
+    },
+  });
+};
+
+testNeeding(
+  [needs.node, needs.npm],
+  "[RL-5] npx in an empty folder: the client with arguments, a server without, signals and exit codes pass",
+  async () => {
+    await using registry = playRegistry();
+    const folder = mkdtempSync(join(tmpdir(), "slipway-npx-"));
+    const env = {
+      PATH: process.env.PATH,
+      HOME: folder,
+      TEST_RUN_MARK: process.env.TEST_RUN_MARK,
+      npm_config_registry: registry.url.href,
+      npm_config_update_notifier: "false",
+      SLIPWAY_ADDRESS: "127.0.0.1:0",
+    };
+    const npx = (args: string[], more: Record<string, string> = {}) =>
+      Bun.spawn(["npx", "--yes", "slipway", ...args], {
+        cwd: folder,
+        env: Object.assign({}, env, more),
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+    try {
+      const client = npx(["version", "--json"]);
+      expect([await client.stdout.text(), await client.exited]).toEqual([
+        expect.stringContaining(`Slipway v0.2.0 version --json as ${process.geteuid?.()} in ${folder}`),
+        0,
+      ]);
+      const real = { REAL_PROGRAM: programCommand().join(" ") };
+      const server = npx([], real);
+      let text = "";
+      const decoder = new TextDecoder();
+      for await (const chunk of server.stdout) {
+        text += decoder.decode(chunk, { stream: true });
+        if (text.includes("Data is kept in")) break;
+      }
+      const [, url = ""] = / is listening on (\S+)/.exec(text) ?? [];
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      expect(text).toContain(`Data is kept in ${join(folder, "data")}`);
+      // npx itself passes no signal on: the server ends as soon as it has gone.
+      server.kill("SIGTERM");
+      await server.exited;
+      await until(async () => (await fetch(url).catch(() => "gone")) === "gone", {
+        what: "the server has ended",
+      });
+      const file = Bun.spawnSync(["find", folder, "-name", "slipway.mjs"]).stdout.toString().trim();
+      const launch = (...args: string[]) =>
+        Bun.spawn([needs.node.file, file, ...args], {
+          cwd: folder,
+          env: Object.assign({}, env, real),
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+      const wrong = launch("no-such-verb");
+      expect([await wrong.exited, await wrong.stderr.text()]).toEqual([2, expect.stringContaining("no-such-verb")]);
+      const launcher = launch();
+      await launcher.stdout.getReader().read();
+      launcher.kill("SIGTERM");
+      expect(await launcher.exited).toBe(0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+type Described = { digest: string; size: number };
+type Index = { manifests: (Described & { platform?: { architecture: string } })[] };
+
+const busybox = Bun.which("busybox");
+
+/** A first layer for the tests: a shell, and a program in the place of tini. */
+const smallBase = async (folder: string): Promise<string> => {
+  const root = join(folder, "base");
+  for (const path of ["bin", "usr/bin"]) mkdirSync(join(root, path), { recursive: true });
+  copyFileSync(busybox as string, join(root, "bin/busybox"));
+  for (const name of ["sh", "id", "touch"]) symlinkSync("busybox", join(root, "bin", name));
+  writeFileSync(join(root, "usr/bin/tini"), '#!/bin/sh\nshift\nexec "$@"\n', { mode: 0o755 });
+  await packFolder(root, join(folder, "base.tar"), 0);
+  return join(folder, "base.tar");
+};
+
+testNeeding(
+  [{ found: busybox !== null, reason: "needs the program busybox", file: "" }, needs.docker],
+  "[RL-6] the image has the digests and sizes it says, and runs in an engine as a plain user who owns its data",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
+    const base = await smallBase(folder);
+    const program = '#!/bin/sh\ntouch /data/mine && echo "$* as $(id -u) in $PWD"\n';
+    using made = await testRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
+    const layout = join(folder, "layout");
+    mkdirSync(layout);
+    const image = join(made.out, "slipway-0.2.0-image.tar");
+    expect(Bun.spawnSync(["tar", "-xf", image, "-C", layout]).exitCode).toBe(0);
+    const read = async <T>({ digest, size }: Described): Promise<T> => {
+      const path = join(layout, "blobs", digest.replace(":", "/"));
+      expect([`sha256:${await sha256Of(path)}`, Bun.file(path).size]).toEqual([digest, size]);
+      return path.length > 0 && size < 10_000
+        ? ((await Bun.file(path)
+            .json()
+            .catch(() => undefined)) as T)
+        : (undefined as T);
+    };
+    const top = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as Index;
+    const { manifests } = await read<Index>(top.manifests[0] as Described);
+    expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(["amd64", "arm64"]);
+    for (const one of manifests) {
+      const { config, layers } = await read<{ config: Described; layers: Described[] }>(one);
+      const { rootfs } = await read<{ rootfs: { diff_ids: string[] } }>(config);
+      for (const [i, layer] of layers.entries()) {
+        await read(layer);
+        const packed = readFileSync(join(layout, "blobs", layer.digest.replace(":", "/")));
+        expect(`sha256:${new Bun.CryptoHasher("sha256").update(Bun.gunzipSync(packed)).digest("hex")}`).toBe(
+          rootfs.diff_ids[i] as string,
+        );
+      }
+    }
+    const docker = (...args: string[]) =>
+      Bun.spawnSync(["docker", "--host", needs.docker.file, ...args], {
+        env: { PATH: process.env.PATH, HOME: folder },
+      });
+    try {
+      expect(docker("load", "--input", image).stdout.toString()).toContain("Loaded image: slipway:0.2.0");
+      const ran = docker("run", "--rm", "--network", "none", "slipway:0.2.0");
+      expect(ran.stdout.toString() + ran.stderr).toBe("serve as 10001 in /data\n");
+    } finally {
+      docker("rmi", "--force", "slipway:0.2.0");
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

@@ -1,0 +1,82 @@
+// Signatures of releases: those of the program minisign, our own, and what must not pass.
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parsePublicKey, printPublicKey, SignatureError, signDigest, verifyDigest } from "#base/minisign.ts";
+import { newSigningKey, openSigningKey, readSigningKey } from "#src/release/signing-key.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+
+// Made by minisign 0.11 (`minisign -G -W`), for this test alone.
+const SECRET =
+  "untrusted comment: minisign encrypted secret key\nRWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAXiAHFJLoyloM1UDaseNf58tA6E0edWjghu6Lv4gX73wGzE7k+Vbwx9hSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkReAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
+const PUBLIC = "RWReIAcUkujKWthSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkRe";
+const SIGNATURE = [
+  "untrusted comment: signature from minisign secret key",
+  "RUReIAcUkujKWpnSLUEVeU2N1ZUdrtyug7WTZ37YyauQrM3NWm4W3ImZJIlBVZ60bZV6soVfhGjgbJdRP/RewE8/fr8Bn17jLgM=",
+  "trusted comment: slipway 0.2.0 f",
+  "oq2L4oXZt2S4tejfDqgLBvNp9nlp2MX1HLLFFnn3UMnJkkQn4rQEfoBwnsQxxLEMJv2SWICSvMWm4CtCvpSWCA==",
+  "",
+].join("\n");
+
+const digest = (text: string): Uint8Array => new Bun.CryptoHasher("blake2b512").update(text).digest();
+
+test("[RL-1] a signature of minisign is accepted, and gives its trusted comment", () => {
+  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(PUBLIC)])).toBe("slipway 0.2.0 f");
+  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(`untrusted comment: a key\n${PUBLIC}\n`)])).toBe(
+    "slipway 0.2.0 f",
+  );
+});
+
+test("[RL-1] a changed file, a changed comment, another key and what is no signature are refused", () => {
+  const keys = [parsePublicKey(PUBLIC)];
+  const refused = (text: string, file = "hi\n", trusted = keys) =>
+    expect(() => verifyDigest(digest(file), text, trusted)).toThrow(SignatureError);
+  refused(SIGNATURE, "hi");
+  refused(SIGNATURE.replace("0.2.0", "0.3.0"));
+  refused(SIGNATURE, "hi\n", [parsePublicKey(printPublicKey(newSigningKey()))]);
+  refused(SIGNATURE, "hi\n", []);
+  refused("");
+  refused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
+  refused(SIGNATURE.replace("RUReIA", "RWReIA"));
+  // The id of a key that is trusted, and a signature of another one.
+  const other = { ...newSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
+  refused(signDigest(digest("hi\n"), "slipway 0.2.0 f", other));
+  expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
+});
+
+test("[RL-1] a key of minisign signs, and one with a password is asked for it", () => {
+  const key = readSigningKey(SECRET, undefined);
+  expect(printPublicKey(key)).toBe(PUBLIC);
+  expect(verifyDigest(digest("x"), signDigest(digest("x"), "slipway 1.0.0 y", key), [parsePublicKey(PUBLIC)])).toBe(
+    "slipway 1.0.0 y",
+  );
+  const bytes = Buffer.from(SECRET.split("\n")[1] as string, "base64");
+  bytes.write("Sc", 2, "latin1");
+  // The least that libsodium takes: 32768 operations in 16 MiB.
+  bytes.writeBigUInt64LE(32_768n, 38);
+  bytes.writeBigUInt64LE(16_777_216n, 46);
+  const locked = `untrusted comment: x\n${bytes.toString("base64")}\n`;
+  expect(() => readSigningKey(locked, undefined)).toThrow("SLIPWAY_RELEASE_KEY_PASSWORD");
+  expect(() => readSigningKey(locked, "wrong")).toThrow("password");
+  expect(() => readSigningKey("RWQ=", undefined)).toThrow(SignatureError);
+});
+
+testNeeding([needs.minisign], "[RL-1] minisign accepts what we sign, with a key that we have made", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-signatures-"));
+  try {
+    const { key, isNew } = openSigningKey(join(folder, "keys", "release.key"), undefined);
+    expect(isNew).toBe(true);
+    expect(openSigningKey(join(folder, "keys", "release.key"), undefined)).toEqual({ key, isNew: false });
+    writeFileSync(join(folder, "f"), "released");
+    writeFileSync(join(folder, "f.minisig"), signDigest(digest("released"), "slipway 1.2.3 f", key));
+    const run = (...args: string[]) => Bun.spawnSync([needs.minisign.file, ...args], { cwd: folder });
+    const verified = run("-V", "-m", "f", "-p", "keys/release.key.pub");
+    expect([verified.exitCode, verified.stdout.toString()]).toEqual([0, expect.stringContaining("slipway 1.2.3 f")]);
+    expect(run("-S", "-s", "keys/release.key", "-m", "f", "-t", "slipway 1.2.4 f").exitCode).toBe(0);
+    const again = readFileSync(join(folder, "f.minisig"), "utf8");
+    expect(verifyDigest(digest("released"), again, [parsePublicKey(printPublicKey(key))])).toBe("slipway 1.2.4 f");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,43 @@
+// A release for tests: made by the same code as a real one, of programs that are small scripts.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeRelease, type ReleaseOptions } from "#src/release/release.ts";
+import { newSigningKey } from "#src/release/signing-key.ts";
+import { needs } from "./needs.ts";
+
+/** The time of everything in the archives. */
+const EPOCH = 1_700_000_000;
+
+/** Says how it was called; becomes the program in REAL_PROGRAM where that is set. */
+export const STAND_IN = [
+  "#!/bin/sh",
+  '[ -z "$REAL_PROGRAM" ] || exec $REAL_PROGRAM "$@"',
+  'echo "Slipway v0.2.0 $* as $(id -u) in $(pwd)"',
+  "",
+].join("\n");
+
+/** Makes a release below a new folder; `program` is the text of the program of every system. */
+export const testRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
+  const { program = STAND_IN, ...given } = options;
+  const folder = mkdtempSync(join(tmpdir(), "slipway-release-"));
+  const file = join(folder, "program");
+  writeFileSync(file, program, { mode: 0o755 });
+  const out = join(folder, "release");
+  const lines: string[] = [];
+  const isComplete = await makeRelease(
+    Object.assign(
+      {
+        out,
+        version: "0.2.0",
+        key: newSigningKey(),
+        epoch: EPOCH,
+        env: { PATH: `${join(needs.nfpm.file, "..")}:${process.env.PATH}` },
+        programs: { "linux-amd64": file, "linux-arm64": file, "darwin-amd64": file, "darwin-arm64": file },
+        say: (line: string) => void lines.push(line),
+      },
+      given,
+    ),
+  );
+  return { folder, out, lines, isComplete, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+};
