@@ -12,6 +12,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { mustHaveScope } from "../http/scope-gate.ts";
 import { acceptInvitation } from "./accept.ts";
 
 const tags = ["Invitations"];
@@ -29,23 +30,30 @@ export const invitations = (ctx: ApiContext) =>
         operationId: "listInvitations",
         summary: "List pending invitations",
         description: "Those the caller may revoke. Expired ones stay for 30 days, so that they can be sent again.",
-        scope: "all",
+        scope: "user:read",
       }),
     })
-    .post("", async ({ caller, body, status }) => status(201, await invitePeople(ctx, caller, body)), {
-      user: true,
-      body: InviteRequest,
-      response: { 201: Invited, ...fails(400, 401, 403, 409, 413, 415) },
-      detail: operation({
-        tags,
-        operationId: "createInvitations",
-        summary: "Invite people",
-        description:
-          "Each gets a link that works once, for 7 days: by e-mail where an SMTP server is set up, else in the answer. For owners and user-admins, and for those who look after the members of the organization. Nobody gives more than they may give.",
-        example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
-        scope: "all",
-      }),
-    })
+    .post(
+      "",
+      async ({ caller, body, status }) => {
+        if ((body.group_ids?.length ?? 0) > 0) mustHaveScope(caller, "group:update");
+        return status(201, await invitePeople(ctx, caller, body));
+      },
+      {
+        user: true,
+        body: InviteRequest,
+        response: { 201: Invited, ...fails(400, 401, 403, 409, 413, 415) },
+        detail: operation({
+          tags,
+          operationId: "createInvitations",
+          summary: "Invite people",
+          description:
+            "Each gets a link that works once, for 7 days: by e-mail where an SMTP server is set up, else in the answer. For owners and user-admins, and for those who look after the members of the organization. Nobody gives more than they may give.",
+          example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
+          scope: ["user:create", "organization_member:create"],
+        }),
+      },
+    )
     .post(
       "/:invitation/resend",
       async ({ caller, params, body, status }) =>
@@ -61,7 +69,7 @@ export const invitations = (ctx: ApiContext) =>
           summary: "Send an invitation again",
           description: "Makes a new link, good for 7 days. The old one no longer works.",
           example: { by: "link" },
-          scope: "all",
+          scope: ["user:create", "organization_member:create"],
         }),
       },
     )
@@ -80,7 +88,7 @@ export const invitations = (ctx: ApiContext) =>
           operationId: "deleteInvitation",
           summary: "Revoke an invitation",
           description: "Its link no longer works.",
-          scope: "all",
+          scope: "user:delete",
         }),
       },
     );

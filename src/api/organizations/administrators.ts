@@ -28,7 +28,7 @@ export const administrators = (ctx: ApiContext) =>
           summary: "List people to ask",
           description:
             "Ten at most of those who look after the organization's templates, so that members know whom to ask.",
-          scope: "all",
+          scope: "organization_member:read",
         }),
       },
     );

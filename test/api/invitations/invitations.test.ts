@@ -259,3 +259,32 @@ test("[IV-2] with an SMTP server the link goes by e-mail and is in no answer; a 
     (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS}/look`, { token: tokenIn(copied.link) })).email,
   ).toBe("mia@example.com");
 });
+
+test("[IV-10] tokens of narrow scopes list, invite and revoke, and do nothing beyond them", async () => {
+  const withScopes = async (...scopes: string[]): Promise<Client> => {
+    const token_name = `narrow-${scopes.length}-${scopes[0]?.replace(":", "-")}`;
+    return admin.as((await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name, scopes })).key);
+  };
+  const reads = await withScopes("user:read", "organization_member:read");
+  const invites = await withScopes("user:create", "organization_member:create");
+  const revokes = await withScopes("user:delete");
+  const people = [{ email: "narrow@example.com" }];
+  const made = await invites.post<Invited>(INVITATIONS, { people, organization_id: organization.id });
+  const id = made.invitations[0]?.invitation.id ?? "";
+  expect((await reads.get<Invitations>(INVITATIONS)).invitations.map((one) => one.id)).toContain(id);
+  const groups = { people: [{ email: "group@example.com" }], organization_id: organization.id, group_ids: [group.id] };
+  const status = async (by: Client, method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<number> =>
+    (await by.fetch(method, path, body)).status;
+  expect([
+    await status(await withScopes("user:create"), "POST", INVITATIONS, { people }),
+    await status(invites, "POST", INVITATIONS, groups),
+    await status(invites, "GET", INVITATIONS),
+    await status(reads, "POST", INVITATIONS, { people }),
+    await status(reads, "DELETE", `${INVITATIONS}/${id}`),
+    await status(revokes, "POST", `${INVITATIONS}/${id}/resend`, { by: "link" }),
+    await status(invites, "POST", `${INVITATIONS}/${id}/resend`, { by: "link" }),
+    await status(revokes, "DELETE", `${INVITATIONS}/${id}`),
+    await status(reads, "GET", `/api/v2/organizations/${organization.id}/administrators`),
+    await status(invites, "GET", `/api/v2/organizations/${organization.id}/administrators`),
+  ]).toEqual([403, 403, 403, 403, 403, 403, 201, 204, 200, 403]);
+});
