@@ -133,9 +133,16 @@ const requeued = (
     return failed(job, now, `${lost} ${job.attempts} workers were tried.`);
   }
   if (lost === undefined && job.attempts >= (moved ? MAX_MOVED_ATTEMPTS : MAX_ATTEMPTS))
-    return failed(job, now, `The server stopped ${job.attempts} times during the job.`);
+    return failed(
+      job,
+      now,
+      moved ? interruptedOften(job.attempts) : `The server stopped ${job.attempts} times during the job.`,
+    );
   return { started_at: null, worker_id: null, worker_name: "", updated_at: now };
 };
+
+const interruptedOften = (attempts: number): string =>
+  `The job was interrupted ${attempts} times: its node changed, or the database did not answer.`;
 
 /** When the job has to be ended by force if nothing more is heard; milliseconds since 1970. */
 export const reapDue = (job: JobState): number => {

@@ -10,7 +10,7 @@ import {
   type ProvisionRequest,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -31,7 +31,7 @@ const STAGE = "Planning";
 
 export class DryRunRunner implements DryRuns {
   readonly #deps: Deps;
-  /** Jobs whose worker was lost, on their way back into the queue. */
+  /** Jobs that did not come to their end, on their way back into the queue. */
   readonly #returned = new Set<string>();
 
   constructor(deps: Deps) {
@@ -120,25 +120,29 @@ export class DryRunRunner implements DryRuns {
       if (signal.aborted) {
         await report.settled();
         await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", run));
-      } else if (error instanceof WorkerLost) await this.#giveBack(job_id, run, error, report, signal);
-      else await this.#fail(job_id, run, error, report, signal);
+      } else if (error instanceof WorkerLost) {
+        report.say("provisioner_daemon", "warn", "Handing over", error.message);
+        await this.#giveBack(job_id, { ...run, lost: error.message }, report, signal);
+      } else if (isPassingRefusal(error)) {
+        report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The dry run starts again.");
+        await this.#giveBack(job_id, { ...run, moved: true }, report, signal);
+      } else await this.#fail(job_id, run, error, report, signal);
     } finally {
       alive.cancel();
     }
   }
 
+  /** Back into the queue, for any worker; it has failed when that has come too often. */
   async #giveBack(
     job_id: string,
-    run: OfRun,
-    error: WorkerLost,
+    why: OfRun & { readonly lost?: string; readonly moved?: boolean },
     report: JobReport,
     signal: AbortSignal,
   ): Promise<void> {
-    report.say("provisioner_daemon", "warn", "Handing over", error.message);
     await report.settled();
     this.#returned.add(job_id);
     try {
-      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", { ...run, lost: error.message });
+      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", why);
       await askPatiently(this.#deps.clock, signal, ask);
     } finally {
       this.#returned.delete(job_id);

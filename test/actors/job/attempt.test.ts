@@ -19,8 +19,8 @@ const REQUEST = {
 /** The third attempt begins, and everything that its worker says of it ends here. */
 const owner = () => {
   const told: string[] = [];
-  const ask = async (_: string, message: string, { attempt }: { attempt?: number }) => {
-    told.push(`${message} of ${attempt}`);
+  const ask = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
+    told.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
     return "done";
   };
   const askHere = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
@@ -82,4 +82,25 @@ test("[WK-7] the same of an import and of a dry run", async () => {
   );
   expect(runs.told.at(-1)).toBe("completeJob of 3");
   expect(runs.told.every((one) => one.endsWith(" of 3"))).toBe(true);
+});
+
+test("[JB-12] a build and a dry run that an outage of the database interrupts go back into the queue", async () => {
+  const away = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
+  const provisioners = new Map([["made-up", { name: "made-up", run: away, plan: away }]]);
+  const equip = async (request: unknown) => request;
+  const runs = owner();
+  const dryRuns = () => runs.directory as Directory<DryRunActor>;
+  await worked((jobs) =>
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip } as never).submit(job),
+  );
+  const builds = owner();
+  const workspaces = () => builds.directory as Directory<WorkspaceActor>;
+  await worked((jobs) =>
+    new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip } as never).submit({
+      ...job,
+      workspace_id: "w",
+      urgency: "person",
+    }),
+  );
+  for (const { told } of [runs, builds]) expect(told).toEqual(["say of 3", "requeueJob moved of 3"]);
 });

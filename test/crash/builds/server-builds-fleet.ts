@@ -8,7 +8,7 @@ import { endedBuild, makeTemplate, type World } from "../server-world.ts";
 
 const HOUR_MS = 3_600_000;
 /** A build that was under way in too many servers that died. */
-const GAVE_UP = /^The server stopped \d+ times during the job\.$/;
+const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 /** The builds of a workspace, the oldest first. */
 export const buildsOf = async ({ admin }: World, id: string): Promise<Build[]> =>

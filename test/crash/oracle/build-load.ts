@@ -30,7 +30,7 @@ export const MANIFESTS: Record<Kind, Manifest> = {
 };
 
 /** What a build says that was under way in too many servers that died. */
-const GAVE_UP = /^The server stopped \d+ times during the job\.$/;
+const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 export type BuildLoadOptions = {
   name: string;
