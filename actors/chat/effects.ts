@@ -3,6 +3,7 @@
 import type { ChatState } from "./machine/chat-state.ts";
 import type { PendingCall, RetryState } from "./machine/decision.ts";
 import type { PromptOf } from "./prompt/prompt.ts";
+import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
@@ -29,6 +30,8 @@ export interface ChatEffects {
   holdsTurn(chat_id: string): boolean;
   /** What the turn has said so far of its present step. */
   saidSoFar(chat_id: string): PartBatch | undefined;
+  /** The chat is a copy: its messages are those of another one. */
+  chatCopied(chat: ChatState, copied: CopiedMessages): void;
   /** There are new words to find. */
   wordsAdded(): void;
   /** A person's message has come into the history. */

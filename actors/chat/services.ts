@@ -31,6 +31,7 @@ import { modeBlocks } from "./prompt/mode-prompt.ts";
 import { ownBlocks } from "./prompt/system-prompt.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
+import { toPromptOf } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
 
@@ -138,6 +139,7 @@ export const openChats = ({
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
     holdsTurn: (chat_id) => generations.holds(chat_id),
     saidSoFar: (chat_id) => generations.buffer(chat_id),
+    chatCopied: (state, copied) => generations.copyFiles({ ...toPromptOf(state), chat_id: state.id }, copied),
     wordsAdded: () => index.note(),
     promptAdded: (state) => titles.promptAdded(state),
     turnEnded: (state, isInterrupted) => {

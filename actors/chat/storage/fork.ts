@@ -10,6 +10,7 @@ import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { guardUser, takeSeat } from "#db/users/users.ts";
+import { CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
@@ -18,6 +19,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import { pendingAfter } from "../machine/pending.ts";
+import type { CopiedMessages } from "../turn/checkpoints.ts";
 import { toCreation } from "./create.ts";
 import { readChat } from "./read.ts";
 
@@ -69,11 +71,18 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
       ...(args.request ? keepAnswer(key, args.request, { answer: null, now }) : []),
     ],
     after: () => {
+      effects.chatCopied(state, { from_chat_id: source.id, messages: pairMessages(rows, copies) });
       effects.wordsAdded();
       tellOwner(topics, state, "created");
     },
   };
 };
+
+/** The newest messages that files are kept for, by their numbers there and here. */
+const pairMessages = (rows: readonly MessageRow[], copies: readonly MessageRow[]): CopiedMessages["messages"] =>
+  rows
+    .flatMap(({ id, role }, at) => (role === "user" ? [{ from_message_id: id, message_id: copies[at]?.id ?? 0 }] : []))
+    .slice(-CHECKPOINTS_OF_CHAT);
 
 const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
   if (message_id === undefined) return Number.MAX_SAFE_INTEGER;

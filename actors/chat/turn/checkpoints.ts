@@ -1,10 +1,10 @@
 // The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6, UN-10).
-// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are deleted.
+// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are copied or deleted.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import type { CheckpointTaken, Restored } from "#schema/agents/checkpoint.ts";
+import type { CheckpointTaken, CopyCheckpoints, Restored } from "#schema/agents/checkpoint.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
 import { ToolError, WorkspaceAway } from "#src/tools/tool.ts";
 import { isHookRow } from "../hooks/effects.ts";
@@ -72,6 +72,27 @@ export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: numbe
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
     throw error;
+  }
+};
+
+/** Messages of a chat, by the numbers that they have in the chat they are copies of. */
+export type CopiedMessages = { readonly from_chat_id: string; readonly messages: CopyCheckpoints["messages"] };
+
+/** Gives a copy of a chat its checkpoints, or warns it that undo does not cover what was copied. Never rejects. */
+export const copyFiles = async (
+  parts: AgentDeps & { readonly warnings: ChatWarnings },
+  of: Of,
+  copied: CopiedMessages,
+): Promise<void> => {
+  if (of.workspace_id === null || !of.is_root || copied.messages.length === 0) return;
+  try {
+    const agent = new WorkspaceAgent(parts, toServicesOf(of), false);
+    await agent.call({ method: "POST", path: "/checkpoints/copy", json: { ...copied, chat_id: of.chat_id } });
+  } catch (error) {
+    log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: of.chat_id, error });
+    const why =
+      error instanceof WorkspaceAway ? "the workspace could not be reached" : "the workspace did not take them";
+    parts.warnings.set("checkpoint", of.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
   }
 };
 

@@ -12,7 +12,7 @@ import type { Begun, Interrupted } from "../effects.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
-import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
+import { bringFilesBack, type CopiedMessages, copyFiles, forgetFiles } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import { endRuns } from "./end-runs.ts";
 import { type PreviewOf, previewCalls } from "./previews.ts";
@@ -132,6 +132,11 @@ export class Generations {
   /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
   restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
     return bringFilesBack(this.#deps, of, message_id);
+  }
+
+  /** A copy of a chat has the files that were kept of its source; not waited for. */
+  copyFiles(of: Parameters<typeof copyFiles>[1], copied: CopiedMessages): void {
+    void copyFiles(this.#deps, of, copied);
   }
 
   /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */

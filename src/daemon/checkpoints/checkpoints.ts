@@ -6,7 +6,13 @@ import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { oneAtATime, within } from "#base/retry.ts";
-import { CHECKPOINT_DAYS, type Checkpoint, type CheckpointTaken, type Restored } from "#schema/agents/checkpoint.ts";
+import {
+  CHECKPOINT_DAYS,
+  type Checkpoint,
+  type CheckpointTaken,
+  type CopyCheckpoints,
+  type Restored,
+} from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { readGitfile, repositoryAround } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
@@ -77,6 +83,12 @@ export class Checkpoints {
     if (isDue || isLess) this.#tidyLater(isDue);
     const problems = [...record.problems];
     return isDue ? { problems, chats: await this.#records.chats() } : { problems };
+  }
+
+  /** Gives a chat the checkpoints of the chat that it is a copy of. */
+  async copy(copied: CopyCheckpoints): Promise<void> {
+    // In turn with the cleanup, which keeps what the records name.
+    await this.#inTurn(() => this.#records.copy(copied));
   }
 
   /** Forgets the checkpoints of these chats. */

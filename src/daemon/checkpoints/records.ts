@@ -1,9 +1,9 @@
 // Which trees belong to the checkpoint of which message: a file for each, in a folder for each chat. Forgets those of chats that are gone
 // and those that nobody can ask for any more (rules UN-9, UN-10). Used by checkpoints.ts.
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
-import { CHECKPOINTS_OF_CHAT, type Checkpoint } from "#schema/agents/checkpoint.ts";
+import { CHECKPOINTS_OF_CHAT, type Checkpoint, type CopyCheckpoints } from "#schema/agents/checkpoint.ts";
 import type { Captured, Kind } from "./shadow.ts";
 
 /** So many more may be there: they go together, since finding what they alone have held costs something. */
@@ -26,16 +26,33 @@ export class CheckpointRecords {
   }
 
   /** Undefined when there is none, or none that can be read. */
-  async read({ chat_id, message_id }: Checkpoint): Promise<CheckpointRecord | undefined> {
-    return readRecord(join(this.#folder, chat_id, `${message_id}.json`));
+  async read(of: Checkpoint): Promise<CheckpointRecord | undefined> {
+    return readRecord(this.#file(of));
   }
 
-  async write({ chat_id, message_id }: Checkpoint, record: CheckpointRecord): Promise<void> {
-    const file = join(this.#folder, chat_id, `${message_id}.json`);
+  async write(of: Checkpoint, record: CheckpointRecord): Promise<void> {
+    const file = this.#file(of);
     await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
     const beside = `${file}.${uuid()}`;
     await writeFile(beside, JSON.stringify(record));
     await rename(beside, file);
+  }
+
+  /** Writes those that are there under the other chat, as old as they are. */
+  async copy({ from_chat_id, chat_id, messages }: CopyCheckpoints): Promise<void> {
+    for (const { from_message_id, message_id } of messages) {
+      const record = await this.read({ chat_id: from_chat_id, message_id: from_message_id });
+      const found = await stat(this.#file({ chat_id: from_chat_id, message_id: from_message_id })).catch(
+        () => undefined,
+      );
+      if (!record || !found) continue;
+      await this.write({ chat_id, message_id }, record);
+      await utimes(this.#file({ chat_id, message_id }), found.atime, found.mtime);
+    }
+  }
+
+  #file({ chat_id, message_id }: Checkpoint): string {
+    return join(this.#folder, chat_id, `${message_id}.json`);
   }
 
   /** Chats that have checkpoints; not all of very many. */

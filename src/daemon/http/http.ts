@@ -18,7 +18,13 @@ import {
   SignalProcess,
   StartProcess,
 } from "#schema/agents/agent-files.ts";
-import { Checkpoint, type CheckpointTaken, ForgetCheckpoints, TakeCheckpoint } from "#schema/agents/checkpoint.ts";
+import {
+  Checkpoint,
+  type CheckpointTaken,
+  CopyCheckpoints,
+  ForgetCheckpoints,
+  TakeCheckpoint,
+} from "#schema/agents/checkpoint.ts";
 import { DesktopAction } from "#schema/agents/desktop-action.ts";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
@@ -228,6 +234,12 @@ const makeRoutes = ({
         const message = problems.length === 0 ? "The files as they are now are kept." : "Not all files are kept.";
         const taken: CheckpointTaken = { message, problems, ...(chats ? { chats } : {}) };
         return Response.json(taken);
+      },
+    },
+    "/api/v0/checkpoints/copy": {
+      POST: async (request: Request) => {
+        await checkpoints.copy(await readBody(request, CopyCheckpoints));
+        return Response.json({ message: "The copy has the checkpoints." });
       },
     },
     "/api/v0/checkpoints/forget": {

@@ -25,6 +25,16 @@ export const TakeCheckpoint = t.Object({
  */
 export type CheckpointTaken = { message: string; problems?: string[]; chats?: string[] };
 
+/** Gives a chat the checkpoints of the chat that it is a copy of, each by the number that its message has there. */
+export const CopyCheckpoints = t.Object({
+  from_chat_id: chatId(),
+  chat_id: chatId(),
+  messages: t.Array(t.Object({ from_message_id: t.Integer({ minimum: 1 }), message_id: t.Integer({ minimum: 1 }) }), {
+    maxItems: CHECKPOINTS_OF_CHAT,
+  }),
+});
+export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
+
 /** Chats that were deleted. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 

@@ -1,0 +1,46 @@
+// What a copy of a chat knows of the files at the messages it has copied.
+import { expect } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+
+testNeeding(
+  [needs.git],
+  "[UN-14] a copy of a chat brings back the files of a copied message, also when its source is gone, and warns where the workspace is away",
+  async () => {
+    await using world = await openToolWorld();
+    const { owner, home } = world;
+    const notes = join(home, "notes");
+    writeFileSync(notes, "zero");
+    const { id, call } = await openChat(world);
+    {
+      using follower = await Follower.open(owner, id);
+      const { next } = await callTools(world, call, ["write_file", { path: "notes", content: "one" }]);
+      next.say("done").finish();
+      await follower.until(({ status }) => status === "waiting");
+    }
+    const fork = (chat: string): Promise<Chat> => owner.post<Chat>(`/api/v2/chats/${chat}/fork`, {});
+    const copy = await fork(id);
+    const [first] = await messagesOf(owner, copy.id);
+    const chats = join(home, ".local/state/slipway/checkpoints/chats");
+    await until(() => existsSync(join(chats, copy.id, `${first?.id}.json`)));
+    await owner.fetch("DELETE", `/api/v2/chats/${id}`);
+    await until(() => !existsSync(join(chats, id)));
+    const again = await fork(copy.id);
+    const content = [{ type: "text", text: "again" }];
+    const body = { content, restore_files: true };
+    const edited = await owner.fetch("PATCH", `/api/v2/chats/${copy.id}/messages/${first?.id}`, body);
+    expect([edited.status, readFileSync(notes, "utf8")]).toEqual([200, "zero"]);
+
+    await world.daemon[Symbol.asyncDispose]();
+    const late = await fork(again.id);
+    await until(async () => {
+      const { warnings = [] } = await owner.get<Chat>(`/api/v2/chats/${late.id}`);
+      return warnings.some((words) => words.startsWith("Undo does not cover the copied messages"));
+    });
+  },
+  60_000,
+);
