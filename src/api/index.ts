@@ -29,6 +29,7 @@ import { oauth2Authorize } from "./oauth2/authorize.ts";
 import { oauth2Grants } from "./oauth2/grants.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
+import { repositories } from "./repositories/index.ts";
 import { derpMaps } from "./tailnet/derp-map.ts";
 import { tailnet } from "./tailnet/tailnet.ts";
 import { tasks } from "./tasks/index.ts";
@@ -73,6 +74,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   connections,
   templates,
   templateVersions,
+  repositories,
   workspacesByOwner,
   workspaces,
   prebuilds,

@@ -77,7 +77,7 @@ export class Outbound {
     const limit = clock.after(timeout_ms, () => late.abort());
     const signal = AbortSignal.any([late.signal, ...(request.signal ? [request.signal] : [])]);
     try {
-      const address = await Promise.race([this.#resolveAddress(url), ended(signal)]);
+      const address = await Promise.race([this.resolveAddress(url), ended(signal)]);
       return await this.#send(url, address, request, signal);
     } catch (error) {
       if (error instanceof OutboundError) throw error;
@@ -98,7 +98,7 @@ export class Outbound {
     const { max_bytes = MAX_BYTES } = this.#options;
     checkScheme(url);
     try {
-      const address = await this.#resolveAddress(url);
+      const address = await this.resolveAddress(url);
       const headers = Object.fromEntries(new Headers(init.headers));
       const response = await fetch(...requestTo(url, address, { ...init, headers }));
       const body = response.body?.pipeThrough(bounded(url, max_bytes)) ?? null;
@@ -119,7 +119,7 @@ export class Outbound {
     const limit = this.#options.clock.after(LOOKUP_MS, () => late.abort(new OutboundError("failed", "no answer")));
     try {
       checkScheme(url);
-      await Promise.race([this.#resolveAddress(url), ended(late.signal)]);
+      await Promise.race([this.resolveAddress(url), ended(late.signal)]);
       return undefined;
     } catch (error) {
       return error instanceof OutboundError && error.reason === "refused" ? error.message : undefined;
@@ -128,8 +128,11 @@ export class Outbound {
     }
   }
 
-  /** An address of the host that may be called. All of them must be: a name with one bad address is not to be trusted with the others. */
-  async #resolveAddress(url: URL): Promise<string> {
+  /**
+   * An address of the host that may be called, for a program that connects by itself. All of them must be: a name with one bad address is not
+   * to be trusted with the others. Throws OutboundError.
+   */
+  async resolveAddress(url: URL): Promise<string> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const addresses = isIP(host) ? [host] : await (this.#options.resolve ?? systemResolve)(host);
     const [first] = addresses;

@@ -1,5 +1,6 @@
 // The server as one: constructed from its pieces, prepared, started, drained, and taken down in reverse order. Tests pass another clock or
 // other parts (`ContextOptions`).
+import { join } from "node:path";
 import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
@@ -37,6 +38,7 @@ import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
+import { Repositories } from "#domain/repositories/repositories.ts";
 import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
@@ -162,6 +164,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly pushOutbound: Outbound;
   readonly mcpOutbound: Outbound;
   readonly links: Links;
+  readonly repositories: Repositories;
   readonly oidc: OidcProviders;
   readonly jobs: JobQueue;
   /** Those of other nodes. */
@@ -261,6 +264,15 @@ export class Context implements ApiContext, AsyncDisposable {
       providers: config.external_auth.map(toProvider),
       client,
       elsewhere: far && farRefreshes(far, clock),
+    });
+    // People name them, as they name MCP servers.
+    const repositoryOutbound = new Outbound({ clock, allowed, reaches_private });
+    this.repositories = new Repositories({
+      clock,
+      outbound: repositoryOutbound,
+      links: this.links,
+      env: environment,
+      root: join(config.data_dir, "repositories"),
     });
     const { models, modelSettings, modelFetch } = openModels({ ...base, blobs, metrics, models: options.models });
     this.models = models;

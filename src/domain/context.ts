@@ -21,6 +21,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { BackupsByHand } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -30,6 +31,7 @@ import type { ConnectionLogger } from "#domain/connections/log.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Health } from "#domain/health/health.ts";
 import type { OidcProviders } from "#domain/oidc/providers.ts";
+import type { Repositories } from "#domain/repositories/repositories.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
@@ -82,6 +84,10 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
+  /** What of the deployment is this node's. */
+  readonly parts: Parts;
+  /** Reads repositories that people name. */
+  readonly repositories: Repositories;
   /** Where people sign in by OpenID Connect. */
   readonly oidc: OidcProviders;
   /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */

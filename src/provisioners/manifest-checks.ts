@@ -2,6 +2,7 @@
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
 import { isZone, scriptCronProblem } from "#base/schedule/cron.ts";
 import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/templates/manifest.ts";
+import { REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { isUnsafeLink } from "#schema/text.ts";
 import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
@@ -9,10 +10,10 @@ import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, formatDefault, getType } from "./parameters.ts";
 import { compilePattern } from "./pattern.ts";
-import { environmentName, knownNames, placeholdersIn } from "./placeholders.ts";
+import { environmentName, knownNames, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
 
 const FORM_TYPES: Record<string, readonly string[]> = {
-  string: ["input", "textarea", "dropdown", "radio"],
+  string: ["input", "textarea", "dropdown", "radio", REPOSITORY_FORM],
   number: ["input", "slider", "dropdown", "radio"],
   bool: ["checkbox", "switch", "radio", "dropdown"],
   "list(string)": ["tag-select", "multi-select", "radio"],
@@ -173,7 +174,17 @@ const checkResources = (manifest: Manifest): Finding[] => {
   ];
 };
 
+/** A repository is a parameter's value, which the server has read and made safe; no text of a template is. */
+const checkRepository = ({ parameters = [] }: Manifest, { repository }: ManifestAgent, at: string): Finding[] => {
+  if (repository === undefined) return [];
+  const name = onlyPlaceholder(repository)?.replace(/^parameters\./, "");
+  const isFitting = parameters.some((one) => one.name === name && one.form_type === REPOSITORY_FORM);
+  const reason = `must be a placeholder of a parameter with the form_type ${REPOSITORY_FORM}`;
+  return isFitting ? [] : [{ pointer: `${at}/repository`, reason }];
+};
+
 const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Finding[] => [
+  ...checkRepository(manifest, agent, at),
   ...(agent.token !== undefined && effectiveProvisioner(manifest) !== "echo"
     ? [{ pointer: `${at}/token`, reason: "is only for the provisioner echo" }]
     : []),

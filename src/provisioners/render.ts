@@ -2,7 +2,9 @@
 // pasted in: the placeholder becomes a reference to an environment variable, which a shell expands without reading it as code. Only
 // a text that is one placeholder and nothing else is replaced by the value, because then the value is the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
+import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { environmentName, fillIn, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
+import { withRepositories } from "./repository/place.ts";
 
 export type RenderValues = {
   /** All parameters of the build, complete (see resolveParameters). */
@@ -19,7 +21,20 @@ export type RenderValues = {
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
   const fill = (name: string): string => lookUp(name, values);
-  return { ...manifest, resources: manifest.resources.map((resource) => renderResource(resource, values, fill)) };
+  const shown = { ...values, parameters: withLinks(manifest, values.parameters) };
+  return {
+    ...manifest,
+    resources: manifest.resources.map((one) => withRepositories(renderResource(one, { values: shown, fill }))),
+  };
+};
+
+/** Programs of the workspace get the link of a repository, not its plan. */
+const withLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
+  const forms = new Map(parameters.map(({ name, form_type }) => [name, form_type]));
+  const entries = Object.entries(values).map(([name, value]) =>
+    forms.get(name) === REPOSITORY_FORM ? [name, parsePlan(value)?.url ?? value] : [name, value],
+  );
+  return Object.fromEntries(entries);
 };
 
 type ValueOf = (name: string) => string;
@@ -45,12 +60,15 @@ const lookUp = (name: string, values: RenderValues): string => {
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
-const renderResource = (resource: ManifestResource, values: RenderValues, fill: ValueOf): ManifestResource => ({
-  ...fillAll({ ...resource, agents: undefined }, fill),
-  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, values, fill)) } : {}),
+/** What fills texts in, and what the environment gets. */
+type Texts = { readonly values: RenderValues; readonly fill: ValueOf };
+
+const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
+  ...fillAll({ ...resource, agents: undefined }, texts.fill),
+  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, texts)) } : {}),
 });
 
-const renderAgent = (agent: ManifestAgent, values: RenderValues, fill: ValueOf): ManifestAgent => {
+const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAgent => {
   const reference = referenceOn(agent.os ?? "linux");
   const shell = (text: string): string => {
     const only = onlyPlaceholder(text);
@@ -62,7 +80,7 @@ const renderAgent = (agent: ManifestAgent, values: RenderValues, fill: ValueOf):
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(placeholdersIn);
   const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
-  const env = Object.fromEntries([...names].map((name) => [environmentName(name), fill(name)]));
+  const env = Object.fromEntries([...names].map((name) => [environmentName(name), lookUp(name, values)]));
   const { scripts, metadata, apps, ...rest } = agent;
   const filled = fillAll(rest, fill);
   return {

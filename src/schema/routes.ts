@@ -92,6 +92,7 @@ import type {
   ProvisionerKey,
   ProvisionerKeyDaemons,
 } from "./templates/provisioner.ts";
+import type { RepositoryAsked, RepositoryFound } from "./templates/repository.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "./templates/template.ts";
 import type {
   TemplateAcl,
@@ -942,6 +943,11 @@ export interface Routes {
       undefined,
       never
     >;
+  };
+  readonly repositories: {
+    readonly read: {
+      readonly POST: Route<RepositoryFound, { repository: RepositoryAsked }, never>;
+    };
   };
   readonly tailnet: {
     readonly GET: Route<unknown, undefined, "version" | "resume_token">;

@@ -49,7 +49,7 @@ export type Example = {
 };
 
 // The same bytes each time, so that the same content is one file.
-const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
+export const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])), {
     mtime: new Date(1980, 0, 1),
   });

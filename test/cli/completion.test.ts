@@ -45,7 +45,7 @@ test("[OP-11] verbs, words, flags and choices are offered where they fit, and a 
   expect(await complete("serve --metrics")).toEqual(["--metrics-address"]);
   expect(await complete("workspaces create x --t")).toEqual(["--template", "--ttl"]);
   expect(await complete("workspaces create x --ttl 8h --t")).toEqual(["--template"]);
-  expect(await complete("workspaces create x --parameter a=b --pa")).toEqual(["--parameter"]);
+  expect(await complete("workspaces create x --parameter a=b --para")).toEqual(["--parameter"]);
   expect(await complete("workspaces list --output ")).toEqual(["json", "table"]);
   expect(await complete("chat new x --permissions a")).toEqual(["ask", "allow"]);
   expect(await complete("config ")).toEqual(["show", "check", "example"]);

@@ -28,8 +28,8 @@ export const WORKSPACES = group({
     {
       name: "create",
       usage:
-        "NAME [--template NAME] [--parameter NAME=VALUE]... [--preset NAME] [--ttl 8h] [--schedule 'CRON_TZ=Europe/Berlin 0 9 * * 1-5'] [--no-wait]",
-      help: "Creates a workspace and waits until its agent is ready.",
+        "[NAME] [--repo URL [--branch NAME | --commit ID | --pull-request N] [--path FOLDER] [--configuration FILE] [--full-history]] [--template NAME] [--parameter NAME=VALUE]... [--preset NAME] [--ttl 8h] [--schedule 'CRON_TZ=Europe/Berlin 0 9 * * 1-5'] [--no-wait]",
+      help: "Creates a workspace and waits until its agent is ready; --repo opens a Git repository in it.",
       load: () => import("../client/workspaces/create.ts"),
     },
     {

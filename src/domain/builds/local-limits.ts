@@ -9,7 +9,7 @@ import type { FormDeps } from "../template-versions/form.ts";
 import { automaticBuilds } from "./automatic.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
-type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs"> & FormDeps;
+type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories"> & FormDeps;
 
 /** Workspaces read at a time. */
 const PAGE = 500;

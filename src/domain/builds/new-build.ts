@@ -13,6 +13,8 @@ import { type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
+import { withPlans } from "../repositories/planned.ts";
+import type { Repositories } from "../repositories/repositories.ts";
 import { askedFor, type FormDeps, known } from "../template-versions/form.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
@@ -93,7 +95,11 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly told?: string;
 };
 
-export type BuildDeps = { readonly store: Store; readonly config: Config } & FormDeps;
+export type BuildDeps = {
+  readonly store: Store;
+  readonly config: Config;
+  readonly repositories: Repositories;
+} & FormDeps;
 
 /**
  * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
@@ -117,10 +123,14 @@ export const newBuild = async (
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
   // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
-  const { values, manifest: asked } =
+  const { values: resolved, manifest: asked } =
     input.transition === "start" || previous === undefined
       ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
       : { values: previous, manifest: await taggedFor(deps, version, manifest, previous, input.owner_id) };
+  const values =
+    input.transition === "start"
+      ? await withPlans(deps, asked, resolved, { owner_id: input.owner_id, previous })
+      : resolved;
   return {
     id: uuid(),
     job_id: uuid(),

@@ -118,7 +118,15 @@ export const storeExample = async (
 ): Promise<string> => {
   const example = EXAMPLES.get(example_id);
   if (!example) throw invalidField("example_id", `must be one of ${[...EXAMPLES.keys()].join(", ")}`);
-  const bytes = example.archive();
+  return storeArchive(ctx, example.archive(), user_id);
+};
+
+/** The upload of a zip that the server itself has made, as this user's. */
+export const storeArchive = async (
+  ctx: Pick<DomainContext, "blobs" | "store" | "clock">,
+  bytes: Uint8Array,
+  user_id: string,
+): Promise<string> => {
   const { hash, size } = await ctx.blobs.put(chunks(bytes));
   const { id } = await remember(ctx.store, {
     id: uuid(),

@@ -17,8 +17,8 @@ import { findDefaultOrganization } from "#db/users/organizations.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
-import { DOCKER, EXAMPLES, LOCAL } from "#src/starter/examples.ts";
-import { storeExample } from "../template-versions/create.ts";
+import { DOCKER, EXAMPLES, type Example, LOCAL } from "#src/starter/examples.ts";
+import { storeArchive } from "../template-versions/create.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { makeTemplate } from "./change.ts";
 
@@ -68,7 +68,8 @@ export class ReadyTemplates {
       if (!provisioner) return;
       if (!(await this.#isMade(name))) {
         if ((await provisioner.lacks?.()) !== undefined) return;
-        await makeReady(this.#deps, name);
+        const example = EXAMPLES.get(name);
+        if (example) await makeReady(this.#deps, name, example);
       }
     } catch (error) {
       log("templates").error("the ready template {name} could not be made: {error}", { name, error });
@@ -82,16 +83,23 @@ export class ReadyTemplates {
 }
 
 /** The row that remembers that the template was made once. */
-const madeKey = (name: string): string => `starter_${name}`;
+export const madeKey = (name: string): string => `starter_${name}`;
+
+/** What a ready template is made of. */
+type ReadyExample = Pick<Example, "display_name" | "description" | "icon" | "archive">;
 
 /** Makes the template with its first version, unless there is one of that name. */
-const makeReady = async (deps: Deps, name: string): Promise<void> => {
+export const makeReady = async (
+  deps: Omit<Deps, "provisioners">,
+  name: string,
+  example: ReadyExample,
+): Promise<void> => {
   const { store, versions } = deps;
   const organization = await store.get(findDefaultOrganization());
   if (!organization) return;
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
-    const { display_name = name, description = "", icon = "" } = EXAMPLES.get(name) ?? {};
+    const { display_name, description, icon } = example;
     // One that is imported here: how it ends is told to this node.
     let id = uuid();
     while (!deps.parts.has(partOf(id))) id = uuid();
@@ -104,7 +112,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
       template_id: null,
       name: "v1",
       message: "Comes with Slipway.",
-      file_id: await storeExample(deps, name, PREBUILDS_USER_ID),
+      file_id: await storeArchive(deps, example.archive(), PREBUILDS_USER_ID),
       tags: { scope: "organization", owner: "" },
       sealed_variable_values: "",
       created_by: PREBUILDS_USER_ID,
@@ -118,7 +126,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
   await store.commit([insertSetting({ key: madeKey(name), value: "1" })]);
 };
 
-const waitForJob = ({ topics }: Deps, job_id: string): Promise<void> =>
+const waitForJob = ({ topics }: Pick<Deps, "topics">, job_id: string): Promise<void> =>
   new Promise((resolve) => {
     const leave = topics.subscribe("job", job_id, ({ done }) => {
       if (!done) return;

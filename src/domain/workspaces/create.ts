@@ -4,11 +4,15 @@ import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
+import type { ParameterValue } from "#src/provisioners/parameters.ts";
 import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../access.ts";
 import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
+import { repositoryParameter } from "../repositories/planned.ts";
+import { repositoryTemplate } from "../repositories/template.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
 import { workspaceFields } from "./fields.ts";
@@ -33,7 +37,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
-  const { template, version } = await templateFor(ctx, caller, body);
+  const { template, version } = await templateFor(ctx, caller, await withTemplate(ctx, body));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
   if (!mayCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
     throw forbidden("You may not create workspaces for this user here.");
@@ -51,9 +55,9 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     throw invalidField("schedule", "the template does not let its workspaces start by themselves");
   }
   const manifest = usableManifest(version, "invalid");
-  const { rich_parameter_values, template_version_preset_id } = body;
+  const { template_version_preset_id } = body;
   const input = {
-    rich_parameter_values,
+    rich_parameter_values: await valuesFor(ctx, manifest, body, owner.id),
     template_version_preset_id,
     owner_id: owner.id,
     initiator_id: caller.user_id,
@@ -94,6 +98,26 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
   return made;
+};
+
+/** The same with the template that comes with the server for a repository, where the caller names none. */
+const withTemplate = async (ctx: DomainContext, body: CreateWorkspace): Promise<CreateWorkspace> =>
+  body.repository && body.template_id === undefined && body.template_version_id === undefined
+    ? { ...body, template_id: (await repositoryTemplate(ctx)).id }
+    : body;
+
+/** The given values, with the plan of the repository in the parameter that takes one. */
+const valuesFor = async (
+  { repositories }: DomainContext,
+  manifest: Manifest,
+  { rich_parameter_values: given = [], repository: asked }: CreateWorkspace,
+  owner_id: string,
+): Promise<ParameterValue[]> => {
+  if (!asked) return given;
+  const parameter = repositoryParameter(manifest);
+  if (!parameter) throw invalidField("repository", "the template takes no repository");
+  const plan = await repositories.plan(owner_id, { asked, field: "repository" });
+  return [...given, { name: parameter.name, value: JSON.stringify(plan) }];
 };
 
 const templateFor = async (

@@ -28,7 +28,10 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   note("schedule", schedule === null ? undefined : scheduleProblem(schedule));
   note("ttl_ms", body.ttl_ms ? ttlProblem(body.ttl_ms) : undefined);
   if (updates !== "always" && updates !== "never") note("automatic_updates", "must be always or never");
-  if ((body.template_id === undefined) === (body.template_version_id === undefined)) {
+  const isBoth = body.template_id !== undefined && body.template_version_id !== undefined;
+  const isNeither = body.template_id === undefined && body.template_version_id === undefined;
+  // A repository has a template of its own where a caller names none.
+  if (isBoth || (isNeither && body.repository === undefined)) {
     const detail = "exactly one of template_id and template_version_id must be given";
     note("template_id", detail);
     note("template_version_id", detail);

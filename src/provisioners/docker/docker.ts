@@ -6,6 +6,7 @@ import { log } from "#base/log.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { reportRepositories } from "../repository/report.ts";
 import {
   containerBody,
   containerName,
@@ -75,6 +76,7 @@ export class DockerProvisioner implements Provisioner {
     if (request.transition !== "start") return { state: null };
     const { cutOff } = this.#options;
     if (cutOff !== undefined) report.log("warn", work.stage, cutOff);
+    reportRepositories(request, report, work.stage);
     try {
       const all = wantedContainers(request);
       const network = networkFor(request, all.length);

@@ -7,6 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { reportRepositories } from "../repository/report.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { findMark, isAlive, processesAtHome, send } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -84,6 +85,7 @@ export class LocalProvisioner implements Provisioner {
     if (transition !== "start") return { state: null };
     const [agent, ...others] = request.agents;
     if (!agent || others.length > 0) throw new ProvisionError("A local workspace has exactly one agent.");
+    reportRepositories(request, report, toStage(transition));
     await step("create", "Starting the workspace's daemon.", () => this.#begin(folder, agent.token));
     if (signal.aborted) {
       await this.#kill(folder);

@@ -211,6 +211,8 @@ export const ManifestAgent = t.Object(
     scripts: t.Optional(t.Array(ManifestScript, { maxItems: 64 })),
     apps: t.Optional(t.Array(ManifestApp, { maxItems: 64 })),
     metadata: t.Optional(t.Array(ManifestMetadata, { maxItems: 64 })),
+    /** A parameter of the form type `repository`, as a placeholder: it is cloned, and what it asks for is set up. */
+    repository: t.Optional(text),
     devcontainers: t.Optional(t.Array(ManifestDevcontainer, { maxItems: 16 })),
     /** The cloud machine it will run on: its daemon may sign in with that machine's identity instead of a token. */
     instance_id: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
@@ -344,6 +346,7 @@ export type ManifestCondition = Static<typeof ManifestCondition>;
 export type ManifestParameter = Static<typeof ManifestParameter> & MadeParameter;
 export type ManifestVariable = Static<typeof ManifestVariable> & MadeVariable;
 export type ManifestPreset = Static<typeof ManifestPreset>;
+export type ManifestScript = Static<typeof ManifestScript>;
 export type ManifestApp = Static<typeof ManifestApp> & MadeApp;
 export type ManifestAgent = Omit<Static<typeof ManifestAgent>, "apps"> & { apps?: ManifestApp[] } & MadeAgent;
 export type ManifestContainer = Static<typeof ManifestContainer>;

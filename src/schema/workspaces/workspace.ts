@@ -4,6 +4,7 @@ import { optionalTime, time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
+import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
 import { AppStatus } from "./app.ts";
 import { Build, ParameterValue } from "./build.ts";
@@ -95,7 +96,7 @@ export const CreateWorkspace = namedObject("CreateWorkspace", {
   name: lineText({
     description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
   }),
-  template_id: t.Optional(uuid("Its active version is used.")),
+  template_id: t.Optional(uuid("Its active version is used. May be left out with `repository`.")),
   template_version_id: t.Optional(uuid("Instead of template_id.")),
   template_version_preset_id: t.Optional(uuid("A preset of that version.")),
   autostart_schedule: t.Optional(
@@ -106,5 +107,6 @@ export const CreateWorkspace = namedObject("CreateWorkspace", {
   ),
   automatic_updates: t.Optional(t.String({ description: "always or never (default)." })),
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
+  repository: t.Optional(RepositoryAsked),
 });
 export type CreateWorkspace = Static<typeof CreateWorkspace>;

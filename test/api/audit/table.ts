@@ -227,6 +227,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/deployment/backups/{backup}/check": "changes nothing",
   [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`]: LINKED,
   [`POST ${V}/dynamic-parameters/evaluate`]: "changes nothing",
+  "POST /api/v2/repositories/read": "changes nothing",
   [`POST ${V}/dry-run`]: "makes nothing that lasts",
   [`PATCH ${V}/dry-run/{job}/cancel`]: "makes nothing that lasts",
   "POST /api/v2/chats/files": SAID,

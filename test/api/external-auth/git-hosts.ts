@@ -21,7 +21,7 @@ export const bareRepository = async (git: string, path: string): Promise<string>
   return path;
 };
 
-/** Serves the repositories below `root` to whoever has a token that `counts`, as the user name or the password. */
+/** Serves the repositories below `root` to whoever has a token that `counts`, as the user name or the password; without one the empty text does. */
 export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean) => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -29,7 +29,7 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
     async fetch(request) {
       const basic = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
       const parts = Buffer.from(basic, "base64").toString().split(":");
-      if (!parts.some((part) => part !== "" && counts(part))) {
+      if (!parts.some(counts)) {
         return new Response("", { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
       }
       const { pathname, search } = new URL(request.url);

@@ -1,0 +1,26 @@
+// Repositories on git hosts: what a workspace made from one would be.
+import { lookAtRepository } from "#domain/repositories/look.ts";
+import { ReadRepository, RepositoryFound } from "#schema/templates/repository.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+export const repositories = (ctx: ApiContext) =>
+  routes({ prefix: "/repositories" })
+    .use(callers)
+    .post("/read", ({ caller, body }) => lookAtRepository(ctx, caller.user_id, body.repository), {
+      user: true,
+      body: ReadRepository,
+      response: { 200: RepositoryFound, ...fails(400, 401, 403, 413, 503) },
+      detail: operation({
+        tags: ["Workspaces"],
+        operationId: "readRepository",
+        summary: "Read a repository",
+        description:
+          "Reads a repository with the caller's linked account and tells what a workspace made from it would be. Makes nothing. A repository that its host does not show is told in `problem`.",
+        example: { repository: { url: "https://github.com/acme/app" } },
+        scope: "workspace:create",
+      }),
+    });

@@ -1,0 +1,70 @@
+// Looks at a repository for somebody who may make a workspace from it: what was found, what it does not get, and what is missing.
+import { AppError } from "#base/errors.ts";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import { listUserSecrets } from "#db/users/secrets.ts";
+import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
+import { notesOf } from "#src/provisioners/repository/place.ts";
+import type { DomainContext } from "../context.ts";
+import { repositoryProvisioner } from "./template.ts";
+
+/** What there is at the link. A repository that its host does not show is an answer, too; 400 for what is not a link. */
+export const lookAtRepository = async (
+  ctx: DomainContext,
+  user_id: string,
+  asked: RepositoryAsked,
+): Promise<RepositoryFound> => {
+  const [provisioner, read, account] = await Promise.all([
+    repositoryProvisioner(ctx).catch(invalidAsUndefined),
+    planOrProblem(ctx, user_id, asked),
+    accountFor(ctx, user_id, asked.url),
+  ]);
+  const { plan, problem } = read;
+  return {
+    ...(plan ? { plan } : {}),
+    problem,
+    ...(provisioner ? { provisioner } : {}),
+    notes: plan ? notesOf(plan, provisioner === "docker") : [],
+    missing_secrets: plan ? await missingSecrets(ctx, user_id, plan) : [],
+    ...(account ? { account } : {}),
+  };
+};
+
+const invalidAsUndefined = (error: unknown): undefined => {
+  if (!(error instanceof AppError) || error.kind !== "invalid") throw error;
+};
+
+const planOrProblem = async (
+  { repositories }: DomainContext,
+  user_id: string,
+  asked: RepositoryAsked,
+): Promise<{ plan?: RepositoryPlan; problem: string }> => {
+  try {
+    return { plan: await repositories.plan(user_id, { asked, field: "repository" }), problem: "" };
+  } catch (error) {
+    // A link that is none, and names that cannot be, are the caller's mistake.
+    const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
+    if (!isRead) throw error;
+    return { problem: error.message };
+  }
+};
+
+const accountFor = async (
+  { links }: DomainContext,
+  user_id: string,
+  url: string,
+): Promise<RepositoryFound["account"]> => {
+  const provider = links.providerFor(parseRepositoryAddress(url)?.url ?? "");
+  if (!provider) return undefined;
+  const linked = (await links.live(user_id, provider).catch(() => undefined)) !== undefined;
+  return { id: provider.id, display_name: provider.display_name, linked };
+};
+
+const missingSecrets = async (
+  { store }: DomainContext,
+  user_id: string,
+  { secrets }: RepositoryPlan,
+): Promise<string[]> => {
+  if (secrets.length === 0) return [];
+  const kept = new Set((await store.all(listUserSecrets({ user_id }))).map(({ env_name }) => env_name));
+  return secrets.map(({ name }) => name).filter((name) => !kept.has(name));
+};

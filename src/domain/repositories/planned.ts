@@ -1,0 +1,35 @@
+// Values of parameters that name a repository: a link is read once, when it is given, and the plan is what the build keeps.
+import { invalidField } from "#base/errors.ts";
+import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
+import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
+import type { Repositories } from "./repositories.ts";
+
+/** The first parameter of a template that takes a repository. */
+export const repositoryParameter = (manifest: Manifest): ManifestParameter | undefined =>
+  manifest.parameters?.find(({ form_type }) => form_type === REPOSITORY_FORM);
+
+/** Characters of a value that a parameter takes. */
+const MAX_VALUE = 65_536;
+
+/** The values with a plan in place of each link that is new. 400 when one cannot be read or used. */
+export const withPlans = async (
+  { repositories }: { readonly repositories: Repositories },
+  manifest: Manifest,
+  values: Readonly<Record<string, string>>,
+  {
+    owner_id,
+    previous = {},
+  }: { readonly owner_id: string; readonly previous?: Readonly<Record<string, string>> | undefined },
+): Promise<Record<string, string>> => {
+  const planned = { ...values };
+  for (const { name, form_type } of manifest.parameters ?? []) {
+    const value = values[name] ?? "";
+    if (form_type !== REPOSITORY_FORM || value === "" || value === previous[name] || parsePlan(value)) continue;
+    if (value.startsWith("{"))
+      throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
+    const plan = JSON.stringify(await repositories.plan(owner_id, { asked: { url: value }, field: name }));
+    if (plan.length > MAX_VALUE) throw invalidField(name, "the repository's configuration is too large");
+    planned[name] = plan;
+  }
+  return planned;
+};

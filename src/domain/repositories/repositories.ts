@@ -1,0 +1,122 @@
+// Reads repositories for people, with their linked accounts: what is found there becomes the plan of a workspace (rules RW-10 to RW-14).
+import type { Clock } from "#base/clock.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import { parseRepositoryAddress, type RepositoryAddress, refsToTry } from "#base/links/repository-address.ts";
+import type { Outbound } from "#base/outbound.ts";
+import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
+import { type GitCredential, RepositoryError } from "#src/git/bounded-git.ts";
+import { gitCredential, type Provider } from "#src/git/provider.ts";
+import { RepositoryReader } from "#src/git/repository-reader.ts";
+import { planRepository } from "#src/provisioners/repository/plan.ts";
+import type { Links } from "../external-auth/links.ts";
+
+type Deps = {
+  readonly clock: Clock;
+  readonly outbound: Outbound;
+  readonly links: Links;
+  /** The variables the server itself was started with. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A folder for copies that last as long as they are read. */
+  readonly root: string;
+};
+
+/** Repositories that are read at the same time; each runs git and holds a copy. */
+const MAX_READS = 4;
+
+/** What a caller asks for, and where in a request it stands. */
+type Request = { readonly asked: RepositoryAsked; readonly field: string };
+
+export class Repositories {
+  readonly #deps: Deps;
+  readonly #reader: RepositoryReader;
+  #reads = 0;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    const { outbound, clock, root, env } = deps;
+    this.#reader = new RepositoryReader({ outbound, clock, root, env });
+  }
+
+  /** The provider whose account reads repositories at this URL, if there is one. */
+  providerFor(url: string): Provider | undefined {
+    return this.#deps.links.providerFor(url);
+  }
+
+  /** The plan for what a caller asks. 400 by the field that cannot be used, 503 while too many are read. */
+  async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
+    const address = addressOf(asked, field);
+    if (this.#reads >= MAX_READS)
+      throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
+    this.#reads++;
+    try {
+      return await this.#read(user_id, address, { asked, field });
+    } catch (error) {
+      if (!(error instanceof RepositoryError)) throw error;
+      throw new AppError("invalid", error.message, { validations: [{ field, detail: error.message }], cause: error });
+    } finally {
+      this.#reads--;
+    }
+  }
+
+  async #read(user_id: string, address: RepositoryAddress, { asked, field }: Request): Promise<RepositoryPlan> {
+    const credential = await this.#credentialFor(user_id, address.url);
+    using repository = await this.#reader.open({ url: address.url, refs: refsToTry(address), credential });
+    const path = repository.ref.path?.replace(/\/+$/, "") || undefined;
+    if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
+      throw invalidField(field, `the repository has no folder ${path}`);
+    }
+    const where = {
+      url: repository.url,
+      name: address.name,
+      ref: repository.ref.ref,
+      ref_kind: repository.ref.kind,
+      ...(path === undefined ? {} : { path }),
+      ...(asked.full_history ? { full_history: true } : {}),
+    };
+    // Its files are there as long as it is open.
+    return await planRepository(repository, where, asked.configuration);
+  }
+
+  async #credentialFor(user_id: string, url: string): Promise<GitCredential | undefined> {
+    const provider = this.providerFor(url);
+    const live = provider && (await this.#deps.links.live(user_id, provider));
+    return live && gitCredential(provider.type, live.access_token);
+  }
+}
+
+/** The address of the link with what the caller says beside it, which goes first. */
+const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => {
+  const linked = parseRepositoryAddress(asked.url);
+  if (!linked) {
+    throw invalidField(`${field}.url`, "is not a link to a Git repository, such as https://github.com/acme/app");
+  }
+  const given = [asked.branch, asked.commit, asked.pull_request].filter((one) => one !== undefined && one !== "");
+  if (given.length > 1) throw invalidField(field, "takes one of branch, commit and pull_request");
+  for (const name of ["branch", "path"] as const) {
+    const problem = asked[name] === undefined ? undefined : problemOf(name, asked[name]);
+    if (problem !== undefined) throw invalidField(`${field}.${name}`, problem);
+  }
+  const { url, name } = linked;
+  const path = asked.path?.replace(/^\/+|\/+$/g, "") || undefined;
+  const shown =
+    given.length > 0
+      ? { branch: asked.branch || undefined, commit: asked.commit, pull_request: asked.pull_request }
+      : linked;
+  const kept = shown === linked ? { path: linked.path, branch_and_path: linked.branch_and_path } : {};
+  const all = {
+    branch: shown.branch,
+    commit: shown.commit,
+    pull_request: shown.pull_request,
+    ...kept,
+    ...(path ? { path } : {}),
+  };
+  return { url, name, ...Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) };
+};
+
+/** Git's own rules for names of references, and for paths. */
+const problemOf = (what: "branch" | "path", text: string): string | undefined => {
+  if (text.split("/").includes("..") || text.includes("\\")) return "must not leave the repository";
+  if (what === "path") return undefined;
+  const isName = !/[\s~^:?*[]|\.\.|@\{|^[-/.]|\/$|\.lock$|\/\/|\/\./.test(text);
+  return text === "" || isName ? undefined : "is not the name of a branch";
+};

@@ -1,0 +1,262 @@
+// Reads a repository on its host without cloning it: one commit, its tree, and the few files that somebody asks for. Every request goes to an
+// address that was checked (rules RW-10 to RW-12): git is pinned to it and follows no redirect. Time and size are bounded.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, Timer } from "#base/clock.ts";
+import type { RefToTry } from "#base/links/repository-address.ts";
+import { type Outbound, OutboundError } from "#base/outbound.ts";
+import { BoundedGit, type GitCredential, GitFailure, RepositoryError } from "./bounded-git.ts";
+
+export type ReaderOptions = {
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+  /** The variables the server itself was started with: its PATH, and where its certificates are. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** A folder for copies that last as long as they are read. */
+  readonly root: string;
+  /** Milliseconds until a read is given up. */
+  readonly timeout_ms?: number;
+  /** Bytes that may be fetched. */
+  readonly max_bytes?: number;
+};
+
+export type Wanted = {
+  readonly url: string;
+  /** Tried in this order; the first that is there counts. */
+  readonly refs: readonly RefToTry[];
+  readonly credential?: GitCredential | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Fetch the contents of all files, for an archive of them. Default: only those that are read. */
+  readonly isWhole?: boolean;
+};
+
+const TIMEOUT_MS = 25_000;
+const MAX_BYTES = 128 * 1024 * 1024;
+const MAX_LISTING = 24 * 1024 * 1024;
+const MAX_REDIRECTS = 3;
+const QUERY = "/info/refs?service=git-upload-pack";
+
+export class RepositoryReader {
+  readonly #options: ReaderOptions;
+  #isFresh = false;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** The repository at the first of the references that is there. Rejects with RepositoryError, or the signal's reason. */
+  async open({ url, refs, credential, signal, isWhole = false }: Wanted): Promise<OpenRepository> {
+    const git = Bun.which("git");
+    if (!git)
+      throw new RepositoryError("no_git", "The server cannot read repositories: git is not installed on its machine.");
+    const { clock, root, env = {}, timeout_ms = TIMEOUT_MS, max_bytes = MAX_BYTES } = this.#options;
+    const late = new AbortController();
+    const host = new URL(url).host;
+    const limit = clock.after(timeout_ms, () =>
+      late.abort(new RepositoryError("unreachable", `${host} took longer than ${timeout_ms / 1000} seconds.`)),
+    );
+    const stop = AbortSignal.any([late.signal, ...(signal ? [signal] : [])]);
+    let folder: string | undefined;
+    try {
+      const found = await this.#probe(url, credential, stop);
+      folder = this.#makeFolder(root);
+      const isSameHost = new URL(found).host === host;
+      const address = await this.#addressOf(found);
+      const shown = isSameHost ? credential : undefined;
+      const run = new BoundedGit({ git, env, folder, url: found, address, credential: shown, max_bytes, signal: stop });
+      const ref = await fetched(run, found, refs, isWhole);
+      const commit = (await run.text(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
+      const listing = await run.text(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
+      const files = listing.split("\0").filter((path) => path !== "");
+      return new OpenRepository(run, { url: found, ref, commit, files }, { folder, limit });
+    } catch (error) {
+      limit.cancel();
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+      if (stop.aborted) throw stop.reason;
+      throw error;
+    }
+  }
+
+  #makeFolder(root: string): string {
+    // What a server before this one was reading when it was killed.
+    if (!this.#isFresh) rmSync(root, { recursive: true, force: true });
+    this.#isFresh = true;
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    return mkdtempSync(join(root, "copy-"));
+  }
+
+  /** Asks the host for the repository, follows where it has moved to, and says in plain words when it refuses. */
+  async #probe(url: string, credential: GitCredential | undefined, signal: AbortSignal): Promise<string> {
+    let at = url;
+    for (let redirects = 0; ; redirects++) {
+      const target = new URL(at + QUERY);
+      const { host } = target;
+      const isSameHost = host === new URL(url).host;
+      const answer = await this.#ask(target, isSameHost ? credential : undefined, signal);
+      void answer.body?.cancel().catch(() => {});
+      const moved = movedTo(answer, target);
+      if (moved === undefined) {
+        checkAnswer(answer, { host, url: at, hasCredential: credential !== undefined });
+        return at;
+      }
+      if (redirects >= MAX_REDIRECTS) throw new RepositoryError("unreachable", `${host} redirects too often.`);
+      at = moved;
+    }
+  }
+
+  async #ask(target: URL, credential: GitCredential | undefined, signal: AbortSignal): Promise<Response> {
+    const headers = { "git-protocol": "version=2", "user-agent": "git/2.0 (slipway)", ...authorization(credential) };
+    try {
+      return await this.#options.outbound.open(target, { headers, signal });
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      throw new RepositoryError(error.reason === "refused" ? "refused" : "unreachable", error.message, {
+        cause: error,
+      });
+    }
+  }
+
+  async #addressOf(url: string): Promise<string> {
+    try {
+      return await this.#options.outbound.resolveAddress(new URL(url));
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      throw new RepositoryError("refused", error.message, { cause: error });
+    }
+  }
+}
+
+const authorization = (credential: GitCredential | undefined): Record<string, string> =>
+  credential === undefined
+    ? {}
+    : { authorization: `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString("base64")}` };
+
+/** Where a redirect leads, as the URL of a repository; undefined for any other answer. */
+const movedTo = (answer: Response, from: URL): string | undefined => {
+  const location = answer.headers.get("location");
+  if (answer.status < 301 || answer.status > 308 || answer.status === 304 || location === null) return undefined;
+  const to = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+  const isSafe = to && (to.protocol === "https:" || to.protocol === from.protocol);
+  // A host that wants people to sign in leads to its page for that.
+  if (!isSafe || !to.pathname.endsWith("/info/refs")) {
+    throw new RepositoryError(
+      "missing",
+      `${from.host} has no repository at ${from.pathname.slice(0, -"/info/refs".length)}, or shows it only to people who have signed in.`,
+    );
+  }
+  return `${to.origin}${to.pathname.slice(0, -"/info/refs".length)}`;
+};
+
+type Asked = { readonly host: string; readonly url: string; readonly hasCredential: boolean };
+
+const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }: Asked): void => {
+  const what = new URL(url).pathname.replace(/^\//, "");
+  if (status === 401 || status === 403 || status === 404) {
+    throw new RepositoryError(
+      "missing",
+      hasCredential
+        ? `${host} did not let your linked account read ${what} (status ${status}). Check that the account may read it.`
+        : `${host} has no public repository ${what} (status ${status}). If it is private, link your account at ${host} first.`,
+    );
+  }
+  if (status !== 200) throw new RepositoryError("unreachable", `${host} answered with status ${status} for ${what}.`);
+  if (headers.get("content-type")?.startsWith("application/x-git-upload-pack-advertisement")) return;
+  throw new RepositoryError("missing", `${host} does not serve a Git repository at ${what}.`);
+};
+
+const fetched = async (
+  run: BoundedGit,
+  url: string,
+  refs: readonly RefToTry[],
+  isWhole: boolean,
+): Promise<RefToTry> => {
+  await run.text(["init", "-q", "--bare", "--template=", "."]);
+  await run.text(["config", "remote.origin.url", url]);
+  const { host } = new URL(url);
+  const filter = isWhole ? [] : ["--filter=blob:none"];
+  for (const ref of refs) {
+    try {
+      await run.text(["fetch", "-q", "--depth=1", "--no-tags", ...filter, "origin", ref.ref]);
+      return ref;
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      if (!/couldn't find remote ref|not our ref|no such remote ref|upload-pack: not our ref/i.test(error.message)) {
+        throw new RepositoryError(
+          "unreachable",
+          `Git could not read the repository from ${host}: ${lastLine(error.message)}`,
+        );
+      }
+    }
+  }
+  const [first] = refs;
+  const what = first?.kind === "default" ? "is empty" : `has no ${nameOf(first)}`;
+  throw new RepositoryError("missing", `The repository at ${host} ${what}.`);
+};
+
+const nameOf = (ref: RefToTry | undefined): string => {
+  if (ref?.kind === "pull_request") return `pull request ${/\d+/.exec(ref.ref)?.[0]} that Git can fetch`;
+  if (ref?.kind === "commit") return `commit ${ref.ref}`;
+  return `branch or tag ${ref?.ref.replace(/^refs\/(?:heads|tags)\//, "")}`;
+};
+
+const lastLine = (words: string): string =>
+  (words.split("\n").findLast((line) => line.trim() !== "") ?? "no reason given")
+    .replace(/^(?:fatal|error): /, "")
+    .slice(0, 300);
+
+type Found = {
+  readonly url: string;
+  readonly ref: RefToTry;
+  readonly commit: string;
+  readonly files: readonly string[];
+};
+
+/** A commit of a repository, as it was fetched. Disposing removes the copy. */
+export class OpenRepository implements Disposable {
+  /** Where it was found: the host may have moved it. */
+  readonly url: string;
+  readonly ref: RefToTry;
+  readonly commit: string;
+  readonly files: readonly string[];
+  readonly #git: BoundedGit;
+  readonly #place: { readonly folder: string; readonly limit: Timer };
+
+  constructor(git: BoundedGit, { url, ref, commit, files }: Found, place: { folder: string; limit: Timer }) {
+    this.#git = git;
+    this.url = url;
+    this.ref = ref;
+    this.commit = commit;
+    this.files = files;
+    this.#place = place;
+  }
+
+  /** The text of a file; undefined when it is not there, is no text, or is too large. Rejects with RepositoryError. */
+  async read(path: string): Promise<string | undefined> {
+    if (!this.files.includes(path)) return undefined;
+    try {
+      const text = await this.#git.text(["cat-file", "blob", `${this.commit}:${path}`]);
+      return text.includes("\0") ? undefined : text;
+    } catch (error) {
+      if (error instanceof RepositoryError && error.kind === "too_large") return undefined;
+      if (!(error instanceof GitFailure)) throw error;
+      const words = `${new URL(this.url).host} did not send the file ${path}: ${lastLine(error.message)}`;
+      throw new RepositoryError("unreachable", words, { cause: error });
+    }
+  }
+
+  /** Git's id of a file or folder; undefined when it is not there. */
+  async idOf(path: string): Promise<string | undefined> {
+    try {
+      const id = await this.#git.text(["rev-parse", "--verify", "-q", `${this.commit}:${path}`]);
+      return id.trim() || undefined;
+    } catch (error) {
+      if (error instanceof GitFailure) return undefined;
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#place.limit.cancel();
+    rmSync(this.#place.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,135 @@
+// What a file of a repository asks of a workspace, in the words of a plan, and the readers' tools to put it together: values of any kind
+// come in, only what a plan can hold comes out, and what is left out is noted with its reason.
+import { dirname, normalize } from "node:path/posix";
+import type { Lifecycle, LifecycleCommand, RepositoryPlan, RepositoryPort } from "#schema/templates/repository.ts";
+
+/** The part of a plan that a configuration file decides. */
+export type Configuration = Omit<
+  RepositoryPlan,
+  | "url"
+  | "name"
+  | "ref"
+  | "ref_kind"
+  | "commit"
+  | "path"
+  | "full_history"
+  | "source"
+  | "configuration"
+  | "choices"
+  | "hints"
+  | "build"
+  | "features"
+> & {
+  build?: Omit<NonNullable<RepositoryPlan["build"]>, "tree" | "dockerfile_id">;
+  features: Omit<RepositoryPlan["features"][number], "tree">[];
+};
+
+/** The variable that has the clone's folder in scripts; in other texts of a plan it stands for that folder. */
+export const FOLDER_VARIABLE = "containerWorkspaceFolder";
+
+/** One that asks for nothing. */
+export const emptyConfiguration = (): Configuration => ({
+  container_env: {},
+  remote_env: {},
+  features: [],
+  lifecycle: { on_create: [], update_content: [], post_create: [], post_start: [] },
+  wait_for: "update_content",
+  ports: [],
+  volumes: [],
+  wanted: {},
+  secrets: [],
+  extensions: [],
+  dropped: [],
+});
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export const isMapping = (value: unknown): value is Values =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const textOf = (value: unknown, max = 1_024): string | undefined =>
+  typeof value === "string" && value !== "" && value.length <= max && !value.includes("\0") ? value : undefined;
+
+export const listOf = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined ? [] : [value];
+
+const MAX_NOTES = 64;
+
+/** Notes what is left out. */
+export const drop = ({ dropped }: Pick<Configuration, "dropped">, property: string, reason: string): void => {
+  if (dropped.length < MAX_NOTES) dropped.push({ property: property.slice(0, 256), reason: reason.slice(0, 1_024) });
+};
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const MAX_VARIABLES = 256;
+const MAX_VALUE = 8_192;
+
+/** Environment variables of a mapping; those that the server sets or that cannot be set are noted. */
+export const variablesOf = (to: Configuration, property: string, value: unknown): Record<string, string> => {
+  const found: Record<string, string> = {};
+  if (!isMapping(value)) return found;
+  for (const [name, given] of Object.entries(value).slice(0, MAX_VARIABLES)) {
+    if (given === null || given === undefined) continue;
+    const text = typeof given === "string" ? given : typeof given === "object" ? undefined : String(given);
+    if (text === undefined || text.length > MAX_VALUE || text.includes("\0") || !VARIABLE.test(name)) {
+      drop(to, `${property}.${name}`, "This is not an environment variable.");
+    } else if (/^(?:SLIPWAY|CODER)_/.test(name)) drop(to, `${property}.${name}`, "Slipway sets this variable.");
+    else found[name] = text;
+  }
+  return found;
+};
+
+const MAX_SCRIPT = 16_384;
+
+const command = (value: unknown, name?: string): LifecycleCommand | undefined => {
+  const named = name === undefined ? {} : { name: name.slice(0, 256) };
+  const line = textOf(value, MAX_SCRIPT);
+  if (line !== undefined) return { ...named, run: line };
+  if (!Array.isArray(value) || value.length === 0 || value.length > 256) return undefined;
+  const words = value.map((word) => (typeof word === "string" && word.length <= MAX_SCRIPT ? word : undefined));
+  return words.includes(undefined) || words.some((word) => word?.includes("\0"))
+    ? undefined
+    : { ...named, run: words as string[] };
+};
+
+/** A line of shell, a program with arguments, or several by name that run side by side. */
+export const lifecycleOf = (to: Configuration, property: string, value: unknown): Lifecycle => {
+  if (value === undefined || value === null || value === "") return [];
+  const group = isMapping(value)
+    ? Object.entries(value)
+        .slice(0, MAX_NOTES)
+        .map(([name, one]) => command(one, name))
+    : [command(value)];
+  if (group.includes(undefined))
+    drop(to, property, "This is not a command: expected text, a list of texts, or a mapping of these.");
+  const usable = group.filter((one) => one !== undefined);
+  return usable.length > 0 ? [usable] : [];
+};
+
+const MAX_PORTS = 32;
+
+/** Adds a port, unless it is there or there are too many. */
+export const addPort = ({ ports }: Configuration, { port, label, protocol }: RepositoryPort): void => {
+  if (ports.length >= MAX_PORTS || ports.some((one) => one.port === port)) return;
+  ports.push({ port, label: label.slice(0, 128), protocol });
+};
+
+export const isPort = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 65_535;
+
+/** A path of a file in the repository, as written in the file `from`; undefined when it leaves the repository. */
+export const pathFrom = (from: string, path: string): string | undefined => {
+  const joined = normalize(path.startsWith("/") ? path : `${dirname(from)}/${path}`);
+  if (joined.startsWith("/") || joined === ".." || joined.startsWith("../")) return undefined;
+  return joined === "." ? "" : joined.replace(/^\.\//, "").replace(/\/$/, "");
+};
+
+const IMAGE =
+  /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
+
+/** Takes the image over if it is the name of one. */
+export const takeImage = (to: Configuration, property: string, value: unknown): void => {
+  const image = textOf(value, 512);
+  if (image !== undefined && IMAGE.test(image)) to.image = image;
+  else drop(to, property, "This is not the name of an image.");
+};

@@ -1,0 +1,120 @@
+// Which file of a repository says how to work in it: devcontainer.json, Dockerfile, .gitpod.yml, devfile.yaml, in this order, else an image
+// by the language that its files are written in. Pure, over a list of paths.
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+
+export type Detection = Pick<RepositoryPlan, "source" | "choices" | "hints"> & {
+  /** The file to read; undefined where the language decides. */
+  readonly file?: string;
+  readonly image: string;
+};
+
+/** Images by language, each named in a version so that a workspace is the same tomorrow. */
+const IMAGES = {
+  base: "mcr.microsoft.com/devcontainers/base:2.1.13-trixie",
+  cpp: "mcr.microsoft.com/devcontainers/cpp:debian-12",
+  dotnet: "mcr.microsoft.com/devcontainers/dotnet:9.0",
+  go: "mcr.microsoft.com/devcontainers/go:1.25",
+  java: "mcr.microsoft.com/devcontainers/java:21",
+  javascript: "mcr.microsoft.com/devcontainers/javascript-node:22",
+  php: "mcr.microsoft.com/devcontainers/php:8.4",
+  python: "mcr.microsoft.com/devcontainers/python:3.13",
+  ruby: "mcr.microsoft.com/devcontainers/ruby:3.4",
+  rust: "mcr.microsoft.com/devcontainers/rust:1",
+  typescript: "mcr.microsoft.com/devcontainers/typescript-node:22",
+} as const;
+
+/** Files that say which language a project is written in; the first that is there decides. */
+const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
+  [/^go\.mod$/, "go"],
+  [/^Cargo\.toml$/, "rust"],
+  [/^tsconfig\.json$/, "typescript"],
+  [/^(?:pom\.xml|build\.gradle(?:\.kts)?)$/, "java"],
+  [/^(?:composer\.json)$/, "php"],
+  [/^Gemfile$/, "ruby"],
+  [/^(?:pyproject\.toml|requirements\.txt|setup\.py|Pipfile)$/, "python"],
+  [/^[^/]+\.(?:sln|slnx|csproj|fsproj)$/, "dotnet"],
+  [/^package\.json$/, "javascript"],
+  [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "cpp"],
+];
+
+/** Endings of files, for projects that have none of the above. */
+const ENDINGS: Readonly<Record<string, keyof typeof IMAGES>> = {
+  c: "cpp",
+  cc: "cpp",
+  cpp: "cpp",
+  cs: "dotnet",
+  go: "go",
+  java: "java",
+  js: "javascript",
+  kt: "java",
+  php: "php",
+  py: "python",
+  rb: "ruby",
+  rs: "rust",
+  ts: "typescript",
+};
+
+const HINTS: readonly (readonly [string, string])[] = [
+  ["flake.nix", "flake.nix describes the tools of this project for Nix. Run “nix develop” where Nix is installed."],
+  [".tool-versions", ".tool-versions names the versions of tools. Run “mise install” or “asdf install” to get them."],
+  ["mise.toml", "mise.toml names the versions of tools. Run “mise install” to get them."],
+  [".mise.toml", ".mise.toml names the versions of tools. Run “mise install” to get them."],
+  ["devbox.json", "devbox.json describes the tools of this project. Run “devbox shell” where Devbox is installed."],
+];
+
+const MAX_CHOICES = 64;
+
+/**
+ * What is found in `folder` of a repository, else at its top. `chosen` is the path of the devcontainer.json to read; one that is not there
+ * is left out.
+ */
+export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
+  const places = folder === "" ? [""] : [`${folder}/`, ""];
+  const all = new Set(files);
+  const image = IMAGES[languageOf(files, places)];
+  const hints = HINTS.filter(([name]) => places.some((place) => all.has(place + name))).map(([, words]) => words);
+  for (const place of places) {
+    const choices = devcontainersIn(files, place);
+    const wanted = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
+    if (wanted !== undefined) {
+      return { source: "devcontainer", file: wanted, choices: choices.slice(0, MAX_CHOICES), image, hints };
+    }
+  }
+  const others = [
+    ["dockerfile", ["Dockerfile", "Containerfile"]],
+    ["gitpod", [".gitpod.yml", ".gitpod.yaml"]],
+    ["devfile", ["devfile.yaml", ".devfile.yaml", "devfile.yml", ".devfile.yml"]],
+  ] as const;
+  for (const [source, names] of others) {
+    const file = places.flatMap((place) => names.map((name) => place + name)).find((path) => all.has(path));
+    if (file !== undefined) return { source, file, choices: [], image, hints };
+  }
+  return { source: "language", choices: [], image, hints };
+};
+
+/** All of a folder, those first that are looked for first. */
+const devcontainersIn = (files: readonly string[], place: string): string[] => {
+  const usual = [`${place}.devcontainer/devcontainer.json`, `${place}.devcontainer.json`];
+  const all = new Set(files);
+  const deeper = files.filter((path) => {
+    const rest = path.startsWith(`${place}.devcontainer/`) ? path.slice(place.length).split("/") : [];
+    return rest.length === 3 && rest[2] === "devcontainer.json";
+  });
+  return [...usual.filter((path) => all.has(path)), ...deeper.sort()];
+};
+
+const languageOf = (files: readonly string[], places: readonly string[]): keyof typeof IMAGES => {
+  for (const place of places) {
+    const here = files.filter((path) => path.startsWith(place)).map((path) => path.slice(place.length));
+    for (const [pattern, language] of LANGUAGES) {
+      if (here.some((name) => !name.includes("/") && pattern.test(name))) return language;
+    }
+  }
+  const counts = new Map<keyof typeof IMAGES, number>();
+  for (const path of files) {
+    const language = ENDINGS[/\.([a-z]+)$/.exec(path)?.[1] ?? ""];
+    if (language) counts.set(language, (counts.get(language) ?? 0) + 1);
+  }
+  const [most] = [...counts].sort(([, a], [, b]) => b - a);
+  return most?.[0] ?? "base";
+};

@@ -1,0 +1,114 @@
+// The plan of a repository -> what a template's agent and container become for it. Pure.
+import { posix } from "node:path";
+import type { ManifestAgent, ManifestApp, ManifestResource } from "#schema/templates/manifest.ts";
+import { parsePlan, type RepositoryNote, type RepositoryPlan } from "#schema/templates/repository.ts";
+import { FOLDER_VARIABLE } from "./configuration.ts";
+import { quoted, repositoryScripts } from "./script.ts";
+
+/** Where clones are kept in containers that name no place. */
+const CLONES = "/workspaces";
+const FOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
+
+/** The resource with the repositories that its agents name. An agent whose text is no plan stays as it is. */
+export const withRepositories = (resource: ManifestResource): ManifestResource => {
+  const [agent, ...others] = resource.agents ?? [];
+  const plan = agent?.repository === undefined ? undefined : parsePlan(agent.repository);
+  if (!agent || !plan) return resource;
+  const isContainer = resource.docker !== undefined;
+  const root = isContainer ? (plan.root ?? `${CLONES}/${plan.name}`) : `~/${plan.name}`;
+  return {
+    ...resource,
+    ...(resource.docker ? { docker: containerFor(resource.docker, plan, root) } : {}),
+    agents: [agentFor(agent, plan, { root, isContainer }), ...others],
+  };
+};
+
+type Root = { readonly root: string; readonly isContainer: boolean };
+
+const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): ManifestAgent => {
+  const { root, isContainer } = at;
+  const folder = folderOf(plan, at);
+  // The shell expands HOME; a container's paths are known.
+  const inShell = (path: string): string => (isContainer ? quoted(path) : `"$HOME"${quoted(path.slice(1))}`);
+  const written = isContainer ? root : `\${HOME}${root.slice(1)}`;
+  const fill = (variables: Readonly<Record<string, string>>): [string, string][] =>
+    Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER, () => written)]);
+  const state = isContainer ? "/var/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
+  return {
+    ...agent,
+    directory: folder,
+    env: {
+      ...agent.env,
+      ...Object.fromEntries(isContainer ? [] : fill(plan.container_env)),
+      ...Object.fromEntries(fill(plan.remote_env)),
+    },
+    scripts: [
+      ...repositoryScripts(plan, { root: inShell(root), folder: inShell(folder), state }),
+      ...(agent.scripts ?? []),
+    ],
+    apps: [...(agent.apps ?? []), ...appsOf(plan, agent.apps ?? [])],
+  };
+};
+
+/** The folder that is opened: the one that the configuration names, if it is in the clone, else the one that was asked for. */
+const folderOf = (plan: RepositoryPlan, { root, isContainer }: Root): string => {
+  const named = plan.folder?.replace(FOLDER, () => root);
+  const isInside = named !== undefined && (named === root || named.startsWith(`${root}/`)) && !named.includes("/../");
+  if (isInside && (isContainer || plan.folder?.startsWith("$"))) return named;
+  return plan.path ? posix.join(root, plan.path) : root;
+};
+
+const appsOf = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): ManifestApp[] =>
+  ports
+    .map(({ port, label, protocol }) => ({
+      slug: `port-${port}`,
+      display_name: label,
+      url: `${protocol}://localhost:${port}`,
+      subdomain: true,
+    }))
+    .filter(({ slug }) => !there.some((one) => one.slug === slug));
+
+type Container = NonNullable<ManifestResource["docker"]>;
+
+const containerFor = (docker: Container, plan: RepositoryPlan, root: string): Container => {
+  const isBelowClones = root.startsWith(`${CLONES}/`);
+  const clone = { name: "repository", path: isBelowClones ? CLONES : root };
+  const there = [...(docker.volumes ?? []), clone];
+  const more = plan.volumes
+    .map(({ name, path }) => ({ name: `repository-${name}`.slice(0, 64), path: path.replace(FOLDER, () => root) }))
+    .filter(({ path }) => path.startsWith("/") && !there.some((one) => one.path === path));
+  const env = Object.entries(plan.container_env).map(([name, value]) => [name, value.replace(FOLDER, () => root)]);
+  return {
+    ...docker,
+    ...(plan.image === undefined ? {} : { image: plan.image }),
+    ...(plan.user === undefined ? {} : { user: plan.user }),
+    env: { ...docker.env, ...Object.fromEntries(env) },
+    volumes: [...there, ...more],
+  };
+};
+
+/** What of the plan a workspace does not get, for its log and for pages. */
+export const notesOf = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
+  const needs = "Needs a container: choose a template of the provisioner docker.";
+  const missing: [string, boolean][] = [
+    ["image", plan.source !== "language" && plan.image !== undefined],
+    ["build", plan.build !== undefined],
+    ["features", plan.features.length > 0],
+    ["remoteUser", plan.user !== undefined],
+    ["mounts", plan.volumes.length > 0],
+    ["hostRequirements", Object.keys(plan.wanted).length > 0],
+  ];
+  const notes = isContainer
+    ? unbuilt(plan)
+    : missing.flatMap(([property, is]) => (is ? [{ property, reason: needs }] : []));
+  return [...notes, ...plan.dropped];
+};
+
+/** What would need an image to be built. */
+const unbuilt = ({ build, features }: RepositoryPlan): RepositoryNote[] => {
+  const reason = "Images are not built; the container has the template's image.";
+  return [
+    ...(build ? [{ property: "build", reason }] : []),
+    ...(features.length > 0 ? [{ property: "features", reason: "Features are not installed." }] : []),
+  ];
+};

@@ -1,0 +1,19 @@
+// What the log of a build says of the repository that a workspace is opened with.
+import { parsePlan } from "#schema/templates/repository.ts";
+import type { ProvisionRequest, Report } from "../provisioner.ts";
+import { notesOf } from "./place.ts";
+
+/** Says which configuration was found, and what of it the workspace does not get. */
+export const reportRepositories = ({ manifest }: ProvisionRequest, report: Report, stage: string): void => {
+  for (const { agents = [], docker } of manifest.resources) {
+    for (const { repository } of agents) {
+      const plan = repository === undefined ? undefined : parsePlan(repository);
+      if (!plan) continue;
+      const found = plan.configuration ?? "no configuration file; the image follows from the language";
+      report.log("info", stage, `Repository ${plan.url} at ${plan.commit.slice(0, 12)}: ${found}.`);
+      for (const { property, reason } of notesOf(plan, docker !== undefined)) {
+        report.log("warn", stage, `Not taken from the repository: ${property}. ${reason}`);
+      }
+    }
+  }
+};

@@ -1,0 +1,215 @@
+// The scripts of a workspace from a repository: the first clones it once and runs its commands up to the step that a start waits for, the
+// second runs the others. Values reach the shell quoted. Pure.
+import { sha256 } from "#base/ids.ts";
+import type { ManifestScript } from "#schema/templates/manifest.ts";
+import {
+  LIFECYCLE_STEPS,
+  type Lifecycle,
+  type LifecycleCommand,
+  type LifecycleStep,
+  type RepositoryPlan,
+} from "#schema/templates/repository.ts";
+import { FOLDER_VARIABLE } from "./configuration.ts";
+
+export type ScriptPlace = {
+  /** The clone's folder, as the shell reads it: quoted, or with variables. */
+  readonly root: string;
+  /** The folder that is opened, in the same words. */
+  readonly folder: string;
+  /** Where it is kept which commands have run, in the same words: as long-lived as what the commands change. */
+  readonly state: string;
+};
+
+const WORDS: Readonly<Record<LifecycleStep, string>> = {
+  on_create: "onCreateCommand",
+  update_content: "updateContentCommand",
+  post_create: "postCreateCommand",
+  post_start: "postStartCommand",
+};
+
+/** The start scripts of a plan. */
+export const repositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): ManifestScript[] => {
+  const waited = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
+  const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
+  const first = [...prelude(plan, place), ...CLAIM, ...cloning(plan), ...stepsOf(plan, waited), "finish ready"];
+  const second = [...prelude(plan, place), ...AWAIT, ...stepsOf(plan, later)];
+  const script = (display_name: string, lines: readonly string[], start_blocks_login: boolean): ManifestScript => ({
+    display_name,
+    script: `${lines.join("\n")}\n`,
+    run_on_start: true,
+    start_blocks_login,
+  });
+  return [
+    script("Repository", first, true),
+    ...(later.length > 0 ? [script("Repository commands", second, false)] : []),
+  ];
+};
+
+/** One word for a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The same, with `${NAME}` left for the shell to expand. */
+const quotedWithVariables = (text: string): string =>
+  text
+    .split(/(\$\{[A-Za-z_]\w*\})/)
+    .map((part, at) => (at % 2 === 1 ? `"${part}"` : part === "" ? "" : quoted(part)))
+    .join("") || "''";
+
+const prelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): string[] => [
+  `url=${quoted(plan.url)}`,
+  `host=${quoted(new URL(plan.url).host)}`,
+  `dir=${root}`,
+  `folder=${folder}`,
+  `state=${state}`,
+  `${FOLDER_VARIABLE}=$dir`,
+  `export ${FOLDER_VARIABLE}`,
+  'mkdir -p "$state" || exit 1',
+  // One for each start: the agent's id is another one then.
+  'mark="$state/start-$SLIPWAY_WORKSPACE_AGENT_ID"',
+];
+
+/** Says to the second script how the first one ends, however it does. */
+const CLAIM = [
+  'rm -f "$state"/start-*',
+  'finish() { trap - EXIT; echo "$1" >"$mark"; }',
+  "trap 'finish failed' EXIT",
+  "trap 'exit 1' HUP INT TERM",
+];
+
+const AWAIT = [
+  'until [ -s "$mark" ]; do sleep 1; done',
+  'if [ "$(cat "$mark")" != ready ]; then',
+  '  echo "These commands do not run, because the script Repository has failed." >&2',
+  "  exit 1",
+  "fi",
+];
+
+const GIT = `if ! command -v git >/dev/null 2>&1; then
+  echo "This image has no git. Trying to install it."
+  as_root=
+  if [ "$(id -u)" != 0 ]; then as_root="sudo -n"; fi
+  if command -v apt-get >/dev/null 2>&1; then
+    $as_root apt-get update -qq && $as_root apt-get install -y -qq git ca-certificates
+  elif command -v apk >/dev/null 2>&1; then $as_root apk add --no-cache git
+  elif command -v dnf >/dev/null 2>&1; then $as_root dnf install -y -q git
+  fi
+  if ! command -v git >/dev/null 2>&1; then
+    echo "The repository cannot be cloned: git is not installed here. Use an image with git." >&2
+    exit 1
+  fi
+fi`;
+
+const REFUSED = `refused() {
+  echo "The repository $url could not be cloned from $host; what git says is above." >&2
+  echo "If it is private, link your account at $host under Account, Git and accounts, and start the workspace again." >&2
+  exit 1
+}`;
+
+const cloning = (plan: RepositoryPlan): string[] => [
+  REFUSED,
+  // A clone that was killed in the middle begins again. Nothing else is ever removed.
+  'if [ -e "$dir/.git/slipway-cloning" ]; then',
+  '  echo "The last clone was interrupted. Starting again."',
+  '  find "$dir" -mindepth 1 -maxdepth 1 -exec rm -rf {} +',
+  "fi",
+  'if [ -e "$dir/.git" ]; then',
+  '  echo "$dir holds the repository already; it stays as it is."',
+  'elif [ -n "$(find "$dir" ! -type d 2>/dev/null | head -n 1)" ]; then',
+  '  echo "$dir holds other files, so nothing is cloned."',
+  "else",
+  GIT,
+  '  echo "Cloning $url into $dir."',
+  '  mkdir -p "$dir" && git init -q "$dir" && : >"$dir/.git/slipway-cloning" && cd "$dir" || exit 1',
+  '  git remote add origin "$url" || exit 1',
+  ...checkout(plan),
+  "  if [ -f .gitmodules ]; then",
+  `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; what git says is above." >&2`,
+  "  fi",
+  "  if git grep -qs filter=lfs -- .gitattributes '*/.gitattributes'; then",
+  "    if git lfs version >/dev/null 2>&1; then",
+  '      git lfs install --local >/dev/null && git lfs pull || echo "Large files could not be fetched from $host; what git says is above." >&2',
+  "    else",
+  '      echo "Large files of this repository are placeholders: git-lfs is not installed here." >&2',
+  "    fi",
+  "  fi",
+  '  rm -f "$dir/.git/slipway-cloning"',
+  ...(plan.full_history
+    ? ['  echo "Cloned."']
+    : ['  echo "Cloned the newest commit. For the whole history run: git fetch --unshallow"']),
+  "fi",
+  'mkdir -p "$folder"',
+];
+
+/** Fetches what the plan names and checks it out. A branch can be pushed to; anything else is looked at. */
+const checkout = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
+  const depth = full_history ? "" : " --depth 1";
+  const fetch = (what: string): string => `  git fetch -q${depth} origin ${what} || refused`;
+  const all = full_history ? ["  git fetch -q --tags origin || refused"] : [];
+  switch (ref_kind) {
+    case "default":
+      return [
+        "  remote=$(git ls-remote --symref origin HEAD) || refused",
+        "  branch=$(printf '%s\\n' \"$remote\" | sed -n 's#^ref: refs/heads/\\([^[:space:]]*\\).*#\\1#p' | head -n 1)",
+        ...all,
+        '  if [ -n "$branch" ]; then',
+        `  ${fetch('"+refs/heads/$branch:refs/remotes/origin/$branch"')}`,
+        '    git checkout -q -b "$branch" --track "origin/$branch" || exit 1',
+        "  else",
+        `  ${fetch("HEAD")}`,
+        "    git checkout -q --detach FETCH_HEAD || exit 1",
+        "  fi",
+      ];
+    case "branch": {
+      const branch = ref.replace(/^refs\/heads\//, "");
+      return [
+        ...all,
+        fetch(quoted(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
+        `  git checkout -q -b ${quoted(branch)} --track ${quoted(`origin/${branch}`)} || exit 1`,
+      ];
+    }
+    case "tag":
+      return [...all, fetch(quoted(`+${ref}:${ref}`)), `  git checkout -q --detach ${quoted(ref)} || exit 1`];
+    case "commit":
+      return [...all, fetch(quoted(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
+    case "pull_request": {
+      const number = /\d+/.exec(ref)?.[0] ?? "0";
+      const kept = `refs/remotes/origin/pull/${number}`;
+      return [
+        ...all,
+        fetch(quoted(`+${ref}:${kept}`)),
+        `  git checkout -q --no-track -b pull-${number} ${quoted(kept)} || exit 1`,
+      ];
+    }
+  }
+};
+
+/** The commands of these steps, in order. All but the last step run once, until the commands change. */
+const stepsOf = ({ lifecycle }: RepositoryPlan, steps: readonly LifecycleStep[]): string[] =>
+  steps.flatMap((step) => {
+    const groups = lifecycle[step];
+    if (groups.length === 0) return [];
+    if (step === "post_start") return ['cd "$folder" || exit 1', ...commandsOf(step, groups)];
+    const done = `"$state/${step}-${sha256(JSON.stringify(groups)).slice(0, 16)}"`;
+    return [`if [ ! -e ${done} ]; then`, 'cd "$folder" || exit 1', ...commandsOf(step, groups), `: >${done}`, "fi"];
+  });
+
+const commandsOf = (step: LifecycleStep, groups: Lifecycle): string[] =>
+  groups.flatMap((group) => {
+    const [only] = group;
+    const failed = `{ echo "${WORDS[step]} has failed." >&2; exit 1; }`;
+    if (group.length === 1 && only) return [saying(step, only), `${lineOf(only)} || ${failed}`];
+    // Side by side, and each of them is waited for.
+    return [
+      "pids=",
+      ...group.flatMap((one) => [saying(step, one), `${lineOf(one)} & pids="$pids $!"`]),
+      "worst=0",
+      'for pid in $pids; do wait "$pid" || worst=1; done',
+      `[ "$worst" = 0 ] || ${failed}`,
+    ];
+  });
+
+const saying = (step: LifecycleStep, { name }: LifecycleCommand): string =>
+  `printf '%s\\n' ${quoted(`Running ${WORDS[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
+
+const lineOf = ({ run }: LifecycleCommand): string =>
+  typeof run === "string" ? `sh -c ${quoted(run)}` : run.map(quotedWithVariables).join(" ");

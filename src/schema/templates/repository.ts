@@ -1,0 +1,178 @@
+// A workspace from a repository: what a caller asks for, and the plan that the server makes of what it finds there. A plan is the value of a
+// template's parameter with the form type `repository`; nothing in it can reach the machine of the server, whoever has written it.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { MAX_ADDRESS } from "#base/links/repository-address.ts";
+import { namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { lineText } from "../text.ts";
+
+/** The form type of a parameter whose value is a link to a repository, or a plan. */
+export const REPOSITORY_FORM = "repository";
+
+const MAX_SCRIPT = 16_384;
+const MAX_STEPS = 64;
+
+const path = t.String({ maxLength: 1_024 });
+const name = t.String({ maxLength: 256 });
+const variables = t.Record(
+  t.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: 256 }),
+  t.String({ maxLength: 8_192 }),
+);
+
+/** What a caller asks for. */
+export const RepositoryAsked = namedObject("RepositoryAsked", {
+  url: lineText({
+    minLength: 1,
+    maxLength: MAX_ADDRESS,
+    description:
+      "A link to a repository, as copied from GitHub, GitLab, Gitea or Bitbucket: also of a branch, a commit, a pull request or a folder.",
+  }),
+  branch: t.Optional(lineText({ maxLength: 256, description: "A branch or tag, instead of the one in the link." })),
+  commit: t.Optional(
+    t.String({
+      pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$",
+      description: "A full commit id, instead of the one in the link.",
+    }),
+  ),
+  pull_request: t.Optional(
+    t.Integer({ minimum: 1, maximum: 9_999_999_999, description: "The number of a pull or merge request." }),
+  ),
+  path: t.Optional(lineText({ maxLength: 1_024, description: "A folder in the repository to open and to read." })),
+  configuration: t.Optional(
+    lineText({ maxLength: 1_024, description: "The path of a devcontainer.json, where the repository has several." }),
+  ),
+  full_history: t.Optional(t.Boolean({ description: "Clone every commit; otherwise only the newest one (default)." })),
+});
+export type RepositoryAsked = Static<typeof RepositoryAsked>;
+
+/** Body of the route that reads one. */
+export const ReadRepository = namedObject("ReadRepository", { repository: RepositoryAsked });
+
+/** One command of a lifecycle step: a line of shell, or a program with its arguments. */
+export const LifecycleCommand = namedObject("RepositoryCommand", {
+  name: t.Optional(name),
+  run: t.Union([
+    t.String({ maxLength: MAX_SCRIPT }),
+    t.Array(t.String({ maxLength: MAX_SCRIPT }), { minItems: 1, maxItems: 256 }),
+  ]),
+});
+export type LifecycleCommand = Static<typeof LifecycleCommand>;
+
+/** Groups run one after the other, the commands of a group side by side. */
+const lifecycle = t.Array(t.Array(LifecycleCommand, { minItems: 1, maxItems: MAX_STEPS }), { maxItems: MAX_STEPS });
+export type Lifecycle = Static<typeof lifecycle>;
+
+/** Lifecycle steps in the order in which they run. */
+export const LIFECYCLE_STEPS = ["on_create", "update_content", "post_create", "post_start"] as const;
+export type LifecycleStep = (typeof LIFECYCLE_STEPS)[number];
+
+export const RepositoryPort = namedObject("RepositoryPort", {
+  port: t.Integer({ minimum: 1, maximum: 65_535 }),
+  label: t.String({ maxLength: 128 }),
+  protocol: oneOf(["http", "https"]),
+});
+export type RepositoryPort = Static<typeof RepositoryPort>;
+
+const note = namedObject("RepositoryNote", {
+  property: t.String({ maxLength: 256 }),
+  reason: t.String({ maxLength: 1_024 }),
+});
+export type RepositoryNote = Static<typeof note>;
+
+/** Where the configuration was found. */
+export const SOURCES = ["devcontainer", "dockerfile", "gitpod", "devfile", "language"] as const;
+
+export const RepositoryPlan = namedObject("RepositoryPlan", {
+  url: t.String({ maxLength: MAX_ADDRESS, description: "What is cloned." }),
+  name: t.String({ pattern: "^[\\w.~][\\w.~-]*$", maxLength: 256, description: "The name of the clone's folder." }),
+  ref: t.String({ maxLength: 512, description: "The reference that is cloned; HEAD for the default branch." }),
+  ref_kind: oneOf(["default", "branch", "tag", "commit", "pull_request"]),
+  commit: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "The commit whose configuration this is." }),
+  path: t.Optional(path),
+  full_history: t.Optional(t.Boolean()),
+  source: oneOf(SOURCES),
+  configuration: t.Optional(t.String({ maxLength: 1_024, description: "The file that was read." })),
+  choices: t.Array(path, { maxItems: 64, description: "Files of the same kind that could be read instead." }),
+  title: t.Optional(name),
+  image: t.Optional(t.String({ maxLength: 512 })),
+  build: t.Optional(
+    t.Object({
+      dockerfile: path,
+      context: path,
+      args: variables,
+      target: t.Optional(name),
+      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git's id of the context's files." }),
+      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git's id of the Dockerfile." }),
+    }),
+  ),
+  features: t.Array(
+    t.Object({
+      id: t.String({ pattern: "^[\\w.~/:@-]+$", maxLength: 512 }),
+      options: t.Record(t.String({ pattern: "^[A-Za-z_][\\w-]*$", maxLength: 128 }), t.String({ maxLength: 4_096 })),
+      tree: t.Optional(
+        t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Of one in the repository: Git's id of its files." }),
+      ),
+    }),
+    { maxItems: 32 },
+  ),
+  user: t.Optional(
+    t.String({ pattern: "^[a-zA-Z0-9_][a-zA-Z0-9_.-]*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]*)?$", maxLength: 64 }),
+  ),
+  root: t.Optional(
+    t.String({ pattern: "^/[^:\\u0000]+$", maxLength: 1_024, description: "Where the clone is in a container." }),
+  ),
+  folder: t.Optional(t.String({ maxLength: 1_024, description: "The folder that is opened in a container." })),
+  container_env: variables,
+  remote_env: variables,
+  lifecycle: t.Object({
+    on_create: lifecycle,
+    update_content: lifecycle,
+    post_create: lifecycle,
+    post_start: lifecycle,
+  }),
+  wait_for: oneOf(LIFECYCLE_STEPS, "The last step that a start waits for."),
+  ports: t.Array(RepositoryPort, { maxItems: 32 }),
+  volumes: t.Array(
+    t.Object({
+      name: t.String({ pattern: "^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$" }),
+      path: t.String({ pattern: "^/.+", maxLength: 1_024 }),
+    }),
+    { maxItems: 16 },
+  ),
+  wanted: t.Object({ cpus: t.Optional(t.Number({ minimum: 0 })), memory: t.Optional(t.String({ maxLength: 32 })) }),
+  secrets: t.Array(t.Object({ name, description: t.String({ maxLength: 1_024 }) }), { maxItems: 64 }),
+  extensions: t.Array(name, { maxItems: 256 }),
+  hints: t.Array(t.String({ maxLength: 1_024 }), { maxItems: 16 }),
+  dropped: t.Array(note, { maxItems: 64, description: "What the configuration asks for and does not get, and why." }),
+});
+export type RepositoryPlan = Static<typeof RepositoryPlan>;
+
+/** What a page shows before a workspace is made from a repository. */
+export const RepositoryFound = namedObject("RepositoryFound", {
+  plan: t.Optional(RepositoryPlan),
+  problem: t.String({ description: "Why the repository cannot be read; empty when it was." }),
+  provisioner: t.Optional(oneOf(["docker", "local"], "How it would be opened; absent when nothing here can.")),
+  notes: t.Array(note, { description: "What the configuration asks for and does not get, and why." }),
+  missing_secrets: t.Array(t.String(), {
+    description: "Secrets that the configuration names and the caller does not keep.",
+  }),
+  account: t.Optional(
+    t.Object(
+      { id: t.String(), display_name: t.String(), linked: t.Boolean() },
+      { description: "The account that reads repositories at this host." },
+    ),
+  ),
+});
+export type RepositoryFound = Static<typeof RepositoryFound>;
+
+/** The plan in a parameter's value; undefined when the value is not a plan. */
+export const parsePlan = (value: string): RepositoryPlan | undefined => {
+  if (!value.startsWith("{")) return undefined;
+  try {
+    const plan: unknown = JSON.parse(value);
+    return Value.Check(RepositoryPlan, plan) ? plan : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,36 @@
+// The templates of workspaces from a repository. They are made when somebody opens the first one, not before.
+import { type Example, makeArchive } from "./examples.ts";
+import dockerReadme from "./repository/README.md" with { type: "text" };
+import dockerManifest from "./repository/template.yaml" with { type: "text" };
+import localReadme from "./repository-local/README.md" with { type: "text" };
+import localManifest from "./repository-local/template.yaml" with { type: "text" };
+
+const ICON = "/icon/code.svg";
+
+type RepositoryTemplate = Pick<Example, "display_name" | "description" | "icon" | "archive"> & {
+  readonly name: string;
+};
+
+/** By the provisioner that they need: the name of the template, and what is in it. */
+export const REPOSITORY_TEMPLATES: ReadonlyMap<string, RepositoryTemplate> = new Map([
+  [
+    "docker",
+    {
+      name: "repository",
+      display_name: "Repository",
+      description: "A clone of a Git repository, in a container of the image that it asks for.",
+      icon: ICON,
+      archive: () => makeArchive({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
+    },
+  ],
+  [
+    "local",
+    {
+      name: "repository-local",
+      display_name: "Repository (no container)",
+      description: "A clone of a Git repository, in a folder on the server's own machine.",
+      icon: ICON,
+      archive: () => makeArchive({ "template.yaml": localManifest, "README.md": localReadme }),
+    },
+  ],
+]);

@@ -1,0 +1,49 @@
+// `slipway create --repo`: one line from a link to a workspace that runs.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { openClientWorld, signInAs } from "#test/cli/client-world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { openGitWorld } from "./world.ts";
+
+const git = openGitWorld();
+afterAll(() => git[Symbol.dispose]());
+const world = await forFile(openClientWorld());
+await signInAs(world);
+
+testNeeding(
+  [needs.git, one("local")],
+  "[RW-6] the command line opens a repository under its own name and waits until it is there",
+  async () => {
+    await git.publish("my.app", { "docs/a.txt": "a" });
+    const made = await world.must([
+      "create",
+      "--repo",
+      git.link("my.app"),
+      "--path",
+      "docs",
+      "--full-history",
+      "--json",
+    ]);
+    const { id, name, template_name } = JSON.parse(made) as Workspace;
+    expect([name, template_name]).toEqual(["my-app", "repository-local"]);
+    const clone = join(world.server.directory, "workspaces", id, "home", "my.app");
+    expect(existsSync(join(clone, "docs", "a.txt"))).toBe(true);
+    expect(existsSync(join(clone, ".git", "shallow"))).toBe(false);
+  },
+);
+
+/** Arguments that cannot be, and the words for it. */
+const WRONG: readonly (readonly [string, string])[] = [
+  ["--repo nothing", "expected a link such as https://github.com/acme/app"],
+  ["app --branch main", "is only for workspaces from a repository: name one with --repo"],
+  ["--repo https://github.com/acme/app --pull-request x", "expected a number"],
+];
+
+test.each(WRONG as [string, string][])("[RW-6] slipway create %s says what is wrong", async (line, words) => {
+  const { code, err } = await world.run(["create", ...line.split(" ")]);
+  expect([code, err]).toEqual([2, expect.stringContaining(words)]);
+});

@@ -1,0 +1,78 @@
+// A repository becomes a running workspace without Docker: a real git host, a real clone, real commands.
+import { expect } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
+import { openGitWorld } from "./world.ts";
+
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const isReady = (workspace: Workspace): boolean => agentOf(workspace)?.lifecycle_state === "ready";
+
+const DEVCONTAINER = JSON.stringify({
+  name: "Everything",
+  image: "debian:13",
+  initializeCommand: "touch /tmp/never",
+  containerEnv: { COLOR: "blue" },
+  remoteEnv: { WHERE: `\${containerWorkspaceFolder}/bin` },
+  onCreateCommand: "echo create >>order",
+  updateContentCommand: ["sh", "-c", "echo content >>order"],
+  postCreateCommand: { first: "sleep 0.1; echo first >>side", second: "echo second >>side" },
+  postStartCommand: 'echo "start $COLOR $WHERE" >>order',
+  waitFor: "postStartCommand",
+  forwardPorts: [3000],
+  portsAttributes: { "3000": { label: "Web" } },
+});
+
+testNeeding(
+  [needs.git, one("local")],
+  "[RW-6] [RW-7] a link becomes a workspace without a template: cloned once with submodules, commands in order, ports as apps",
+  async () => {
+    using git = openGitWorld();
+    await git.publish("lib", { "lib.txt": "lib" });
+    const app = await git.publish("app", { "README.md": "app", ".devcontainer/devcontainer.json": DEVCONTAINER });
+    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.bare("lib"), "lib");
+    app.git("config", "-f", ".gitmodules", "submodule.lib.url", "../lib.git");
+    app.git("add", ".gitmodules");
+    app.git("commit", "-q", "-m", "with a submodule");
+    app.git("push", "-q", "hosted", "main");
+    await using world = await openWorld();
+    const { admin } = world;
+    const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "app",
+      repository: { url: git.link("app") },
+    });
+    expect(made.template_name).toBe("repository-local");
+    const ready = await awaitWorkspace(admin, made.id, isReady);
+    expect(agentOf(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
+    const home = join(world.server.directory, "workspaces", made.id, "home");
+    const clone = join(home, "app");
+    const read = (path: string): string => readFileSync(join(clone, path), "utf8");
+    expect([read("README.md"), read("lib/lib.txt")]).toEqual(["app", "lib"]);
+    expect(read("order").split("\n")).toEqual(["create", "content", `start blue ${clone}/bin`, ""]);
+    expect(read("side").split("\n").sort()).toEqual(["", "first", "second"]);
+    expect(existsSync("/tmp/never")).toBe(false);
+    const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
+    const said = logs.map(({ output }) => output).join("\n");
+    for (const words of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
+      expect(said).toContain(words);
+    }
+
+    writeFileSync(join(clone, "README.md"), "changed");
+    await createBuild(admin, made.id, "stop");
+    await awaitBuild(admin, made.id);
+    await createBuild(admin, made.id, "start");
+    await awaitWorkspace(
+      admin,
+      made.id,
+      (workspace) => workspace.latest_build.build_number === 3 && isReady(workspace),
+    );
+    expect(read("order").match(/create|content|start/g)).toEqual(["create", "content", "start", "start"]);
+    expect(read("README.md")).toBe("changed");
+    const templates = await admin.get<Template[]>("/api/v2/templates");
+    expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
+  },
+);

@@ -1,0 +1,305 @@
+// The shapes of real repositories, made small: what each becomes.
+import { expect, test } from "bun:test";
+import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
+import { planOf } from "./memory-files.ts";
+
+const DEV = ".devcontainer/devcontainer.json";
+const json = (value: unknown): string => JSON.stringify(value);
+const noted = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
+
+/** What public repositories have, by shape. */
+const SHAPES: readonly (readonly [string, Record<string, string>, Partial<RepositoryPlan>, string[]?])[] = [
+  [
+    "an image and a name, with comments and trailing commas",
+    { [DEV]: '\uFEFF// Go\n{ "name": "Go", /* one */ "image": "mcr.microsoft.com/devcontainers/go:1", }' },
+    { source: "devcontainer", title: "Go", image: "mcr.microsoft.com/devcontainers/go:1", configuration: DEV },
+  ],
+  [
+    "an image with a feature, ports and a command",
+    {
+      ".devcontainer.json": json({
+        image: "debian:13",
+        features: { "ghcr.io/devcontainers/features/node:1": { version: "lts" }, "ghcr.io/acme/x:2": "1.2" },
+        forwardPorts: [3000, "db:5432", "8443:8443", 9],
+        portsAttributes: {
+          "3000": { label: "Web", onAutoForward: "openBrowser" },
+          "8443": { protocol: "https" },
+          "9": { onAutoForward: "ignore" },
+        },
+        postCreateCommand: "npm ci",
+      }),
+    },
+    {
+      features: [
+        { id: "ghcr.io/devcontainers/features/node:1", options: { version: "lts" } },
+        { id: "ghcr.io/acme/x:2", options: { version: "1.2" } },
+      ],
+      ports: [
+        { port: 3000, label: "Web", protocol: "http" },
+        { port: 8443, label: "Port 8443", protocol: "https" },
+      ],
+      lifecycle: { on_create: [], update_content: [], post_create: [[{ run: "npm ci" }]], post_start: [] },
+    },
+    ["forwardPorts"],
+  ],
+  [
+    "mounts and variables",
+    {
+      [DEV]: json({
+        image: "debian:13",
+        workspaceMount: `source=\${localWorkspaceFolder},target=/src,type=bind`,
+        workspaceFolder: "/src/web",
+        mounts: [
+          "source=cargo,target=/home/vscode/.cargo,type=volume",
+          "source=/var/run/docker.sock,target=/var/run/docker.sock,type=bind",
+        ],
+        containerEnv: {
+          HERE: `\${containerWorkspaceFolder}/x`,
+          TOKEN: `\${localEnv:TOKEN}`,
+          USER_NAME: `\${localEnv:USER:dev}`,
+          SLIPWAY_AGENT_TOKEN: "x",
+        },
+        remoteEnv: { PATH: `\${containerEnv:PATH}:/opt/bin` },
+        remoteUser: "vscode",
+      }),
+    },
+    {
+      root: "/src",
+      folder: "/src/web",
+      user: "vscode",
+      volumes: [{ name: "cargo", path: "/home/vscode/.cargo" }],
+      container_env: { HERE: `\${containerWorkspaceFolder}/x`, TOKEN: "", USER_NAME: "dev" },
+      remote_env: { PATH: `\${PATH}:/opt/bin` },
+    },
+    ["localEnv:TOKEN", "containerEnv.SLIPWAY_AGENT_TOKEN", "mounts"],
+  ],
+  [
+    "commands as lists and side by side",
+    {
+      [DEV]: json({
+        image: "debian:13",
+        onCreateCommand: ["make", "tools"],
+        updateContentCommand: { web: "npm ci", api: ["go", "mod", "download"] },
+        postStartCommand: "make up",
+        postAttachCommand: "echo hi",
+        waitFor: "postCreateCommand",
+      }),
+    },
+    {
+      wait_for: "post_create",
+      lifecycle: {
+        on_create: [[{ run: ["make", "tools"] }]],
+        update_content: [
+          [
+            { name: "web", run: "npm ci" },
+            { name: "api", run: ["go", "mod", "download"] },
+          ],
+        ],
+        post_create: [],
+        post_start: [[{ run: "make up" }]],
+      },
+    },
+    ["postAttachCommand"],
+  ],
+  [
+    "a Dockerfile with arguments and a stage",
+    {
+      [DEV]: json({
+        build: {
+          dockerfile: "Dockerfile",
+          context: "..",
+          args: { VARIANT: "3", N: 1 },
+          target: "dev",
+          options: ["--network=host"],
+        },
+      }),
+      ".devcontainer/Dockerfile": "FROM debian:13 AS dev",
+    },
+    {
+      build: expect.objectContaining({
+        dockerfile: ".devcontainer/Dockerfile",
+        context: "",
+        args: { VARIANT: "3", N: "1" },
+        target: "dev",
+      }),
+    },
+    ["build.options"],
+  ],
+  [
+    "dockerFile and context at the top, as it was written once",
+    {
+      [DEV]: json({ dockerFile: "../docker/dev.Dockerfile", context: "../docker" }),
+      "docker/dev.Dockerfile": "FROM debian:13",
+    },
+    { build: expect.objectContaining({ dockerfile: "docker/dev.Dockerfile", context: "docker" }) },
+  ],
+  [
+    "a service of a compose file",
+    {
+      [DEV]: json({ dockerComposeFile: "../compose.yaml", service: "app", workspaceFolder: "/workspaces/app" }),
+      "compose.yaml":
+        "services:\n  app:\n    build: { context: ., dockerfile: dev.Dockerfile }\n    environment: [MODE=dev]\n    volumes: [.:/app]\n    network_mode: host\n  db: { image: postgres }\n",
+      "dev.Dockerfile": "FROM debian:13",
+    },
+    { build: expect.objectContaining({ dockerfile: "dev.Dockerfile", context: "" }), container_env: { MODE: "dev" } },
+    ["dockerComposeFile", "app.volumes", "app.network_mode"],
+  ],
+  [
+    "nothing but ports and a command, so that the language decides",
+    { [DEV]: json({ forwardPorts: [8000], postStartCommand: "python -m http.server" }), "requirements.txt": "" },
+    {
+      source: "devcontainer",
+      image: expect.stringContaining("/python:"),
+      ports: [{ port: 8000, label: "Port 8000", protocol: "http" }],
+    },
+  ],
+  [
+    "a Dockerfile alone",
+    { Dockerfile: "FROM debian:13", "main.go": "" },
+    { source: "dockerfile", build: expect.objectContaining({ dockerfile: "Dockerfile", context: "" }) },
+  ],
+  [
+    ".gitpod.yml",
+    {
+      ".gitpod.yml":
+        "image: { file: .gitpod.Dockerfile }\ntasks:\n  - { name: Web, init: npm ci, command: npm start }\n  - command: make watch\nports: [{ port: 3000, name: Web }, { port: 9, onOpen: ignore }]\nvscode: { extensions: [dbaeumer.vscode-eslint] }\n",
+      ".gitpod.Dockerfile": "FROM debian:13",
+    },
+    {
+      source: "gitpod",
+      build: expect.objectContaining({ dockerfile: ".gitpod.Dockerfile" }),
+      lifecycle: {
+        on_create: [],
+        update_content: [],
+        post_create: [[{ run: "npm ci" }]],
+        post_start: [
+          [
+            { name: "Web", run: "npm start" },
+            { name: "Task 2", run: "make watch" },
+          ],
+        ],
+      },
+      ports: [{ port: 3000, label: "Web", protocol: "http" }],
+      extensions: ["dbaeumer.vscode-eslint"],
+    },
+  ],
+  [
+    "devfile.yaml",
+    {
+      "devfile.yaml":
+        "schemaVersion: 2.2.0\nmetadata: { name: java }\ncomponents:\n  - name: tools\n    container: { image: 'quay.io/acme/tools:1', memoryLimit: 2Gi, env: [{ name: A, value: b }], endpoints: [{ name: http, targetPort: 8080 }, { name: no, targetPort: 1, exposure: none }] }\n  - { name: db, container: { image: postgres } }\ncommands: [{ id: init, exec: { component: tools, commandLine: mvn -v } }]\nevents: { postStart: [init] }\n",
+    },
+    {
+      source: "devfile",
+      title: "java",
+      image: "quay.io/acme/tools:1",
+      container_env: { A: "b" },
+      wanted: { memory: "2Gi" },
+      ports: [{ port: 8080, label: "http", protocol: "http" }],
+      lifecycle: {
+        on_create: [],
+        update_content: [],
+        post_create: [],
+        post_start: [[{ name: "init", run: "mvn -v" }]],
+      },
+    },
+    ["components"],
+  ],
+  [
+    "flake.nix beside a language",
+    { "flake.nix": "", "Cargo.toml": "" },
+    { source: "language", image: expect.stringContaining("/rust:"), hints: [expect.stringContaining("nix develop")] },
+  ],
+  [
+    "files of many kinds and no project file",
+    { "a.py": "", "b.py": "", "c.js": "" },
+    { source: "language", image: expect.stringContaining("/python:") },
+  ],
+  ["no files", {}, { source: "language", image: expect.stringContaining("/base:") }],
+  [
+    "a file that begins with stray text",
+    { [DEV]: "devcontainer: {}" },
+    { source: "devcontainer", image: expect.stringContaining("/base:") },
+    [DEV],
+  ],
+  ["a list in place of an object", { [DEV]: "[]" }, { image: expect.stringContaining("/base:") }, [DEV]],
+  [
+    "YAML that is broken",
+    { ".gitpod.yml": "image: [", "go.mod": "" },
+    { source: "gitpod", image: expect.stringContaining("/go:") },
+    [".gitpod.yml"],
+  ],
+];
+
+test.each(SHAPES as never[])(
+  "[RW-2] [RW-3] [RW-4] plans %s",
+  async (_title: string, files: Record<string, string>, wanted: object, dropped: string[] = []) => {
+    const plan = await planOf(files);
+    expect(noted(plan)).toEqual(dropped);
+    expect(parsePlan(JSON.stringify(plan))).toEqual(plan);
+    expect(plan).toMatchObject(wanted);
+  },
+);
+
+/** What reaches for the server's machine, and the property that is noted. */
+const HOSTILE: readonly (readonly [string, object])[] = [
+  ["initializeCommand", { image: "a", initializeCommand: "id" }],
+  ["runArgs", { image: "a", runArgs: ["--privileged"] }],
+  ["privileged", { image: "a", privileged: true }],
+  ["capAdd", { image: "a", capAdd: ["SYS_ADMIN"] }],
+  ["securityOpt", { image: "a", securityOpt: ["seccomp=unconfined"] }],
+  ["mounts", { image: "a", mounts: [{ type: "bind", source: "/", target: "/host" }] }],
+  ["mounts", { image: "a", mounts: ["type=volume,source=x,target=/proc"] }],
+  ["mounts", { image: "a", mounts: ["type=volume,source=x,target=/a/../etc"] }],
+  ["build", { build: { dockerfile: "../../Dockerfile" } }],
+  ["build", { build: { dockerfile: "/etc/passwd" } }],
+  ["build", { build: { dockerfile: "Dockerfile", context: "../../.." } }],
+  ["image", { image: "a/../../containers" }],
+  ["remoteUser", { image: "a", remoteUser: "root --privileged" }],
+  ["features.https://evil.example.com/f.tgz", { image: "a", features: { "https://evil.example.com/f.tgz": {} } }],
+  ["features.../../f", { image: "a", features: { "../../f": {} } }],
+  ["dockerComposeFile", { dockerComposeFile: "../../../compose.yaml", service: "a" }],
+];
+
+test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (property, written) => {
+  const plan = await planOf({ [DEV]: json(written), ".devcontainer/Dockerfile": "" });
+  expect(noted(plan)).toContain(property);
+  expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
+});
+
+test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and looks in the folder that was asked for first", async () => {
+  const files = {
+    ".devcontainer/b/devcontainer.json": json({ name: "b", image: "b" }),
+    ".devcontainer/a/devcontainer.json": json({ name: "a", image: "a" }),
+    ".devcontainer/a/deeper/devcontainer.json": json({ name: "deeper" }),
+    "web/.devcontainer.json": json({ name: "web", image: "w" }),
+    "api/main.go": "",
+  };
+  const chosen = ".devcontainer/b/devcontainer.json";
+  const [first, second, web, api, wrong] = await Promise.all([
+    planOf(files),
+    planOf(files, { configuration: chosen }),
+    planOf(files, { path: "web" }),
+    planOf(files, { path: "api" }),
+    planOf(files, { configuration: "api/devcontainer.json" }),
+  ]);
+  expect(first.choices).toEqual([".devcontainer/a/devcontainer.json", chosen]);
+  expect([first, second, web, api, wrong].map(({ title }) => title)).toEqual(["a", "b", "web", "a", "a"]);
+  expect(noted(wrong)).toEqual(["configuration"]);
+});
+
+test("[RW-5] refuses a plan with anything in it that a plan cannot say", async () => {
+  const plan = await planOf({});
+  const broken: object[] = [
+    { volumes: [{ name: "x", path: "relative" }] },
+    { volumes: [{ name: "/", path: "/host" }] },
+    { user: "root;id" },
+    { url: 1 },
+    { commit: "--upload-pack=id" },
+    { lifecycle: {} },
+    { ports: [{ port: 0, label: "", protocol: "http" }] },
+    { name: "../x" },
+  ];
+  for (const one of broken) expect(parsePlan(JSON.stringify(Object.assign({}, plan, one)))).toBeUndefined();
+  expect(parsePlan("{")).toBeUndefined();
+});

@@ -1,0 +1,216 @@
+// What the server reads of a repository, from where, and what it says when a host refuses.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { refsToTry } from "#base/links/repository-address.ts";
+import { Outbound } from "#base/outbound.ts";
+import type { RepositoryAsked, RepositoryFound } from "#schema/templates/repository.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { RepositoryReader } from "#src/git/repository-reader.ts";
+import { FakeProvider } from "#test/api/external-auth/provider.ts";
+import { LOCAL, link } from "#test/api/external-auth/world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
+import { openGitWorld } from "./world.ts";
+
+const provider = new FakeProvider();
+/** Only people with a linked account read here. */
+const closed = openGitWorld((token) => token !== "" && provider.counts(token));
+const open = openGitWorld();
+afterAll(() => {
+  for (const one of [provider, closed, open]) one[Symbol.dispose]();
+});
+const setting = provider.setting("git", { regex: `^http://${closed.host}/` });
+const world = await forFile(openWorld({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } }));
+const { admin } = world;
+
+const app = await open.publish("app", {
+  "go.mod": "module app",
+  "web/.devcontainer.json": '{"image":"w"}',
+  "web/a.txt": "a",
+});
+app.git("checkout", "-q", "-b", "fix/login");
+app.write("web/fix.txt", "fix");
+app.git("add", ".");
+app.git("commit", "-q", "-m", "fix");
+app.git("push", "-q", "hosted", "fix/login", "HEAD:refs/pull/7/head", "HEAD:refs/merge-requests/9/head");
+app.git("tag", "v1.0");
+app.git("push", "-q", "hosted", "v1.0");
+const fix = app.git("rev-parse", "HEAD").trim();
+const main = app.git("rev-parse", "main").trim();
+await closed.publish("secret", { "package.json": "{}" });
+
+const read = (asked: RepositoryAsked): Promise<RepositoryFound> =>
+  admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: asked });
+const url = open.link("app");
+
+/** What is asked for, and the commit and folder that are read. */
+const ASKED: readonly (readonly [object, string, string?])[] = [
+  [{ url }, main],
+  [{ url: `${url}.git` }, main],
+  [{ url, branch: "fix/login" }, fix],
+  [{ url: `${url}`, branch: "v1.0" }, fix],
+  [{ url, commit: fix }, fix],
+  [{ url, pull_request: 7 }, fix],
+  [{ url, pull_request: 9 }, fix],
+  [{ url, branch: "main", path: "/web/" }, main, "web"],
+];
+
+test.each(ASKED.map(([asked, commit, path = ""]) => [asked, commit, path]) as never[])(
+  "[RW-10] reads %j",
+  async (asked: RepositoryAsked, commit: string, path: string) => {
+    const { plan, problem } = await read(asked);
+    expect([problem, plan?.commit, plan?.path]).toEqual(["", commit, path || undefined]);
+    expect(plan?.image).toEqual(path ? "w" : expect.stringContaining("/go:"));
+  },
+);
+
+/** What is refused, and the words for it. */
+const REFUSED: readonly (readonly [object, string])[] = [
+  [{ url, branch: "nothing" }, `The repository at ${open.host} has no branch or tag nothing.`],
+  [{ url, pull_request: 8 }, `The repository at ${open.host} has no pull request 8`],
+  [{ url, commit: "0".repeat(40) }, "has no commit 000"],
+  [{ url: open.link("none") }, `${open.host} `],
+  [
+    { url: closed.link("secret") },
+    `${closed.host} has no public repository secret (status 401). If it is private, link your account at ${closed.host} first.`,
+  ],
+  [{ url: "http://127.0.0.1:1/app" }, "127.0.0.1:1 cannot be reached"],
+];
+
+test.each(REFUSED as never[])(
+  "[RW-12] says which host refused what: %j",
+  async (asked: RepositoryAsked, words: string) => {
+    const { plan, problem } = await read(asked);
+    expect(plan).toBeUndefined();
+    expect(problem).toContain(words);
+  },
+);
+
+const INVALID: readonly object[] = [
+  { url: "file:///etc" },
+  { url, branch: "--upload-pack=id" },
+  { url, branch: "a..b" },
+  { url, path: "../x" },
+  { url, path: "nowhere" },
+  { url, branch: "main", pull_request: 7 },
+];
+
+test.each(INVALID as RepositoryAsked[])("[RW-12] answers 400 and makes nothing of %j", async (repository) => {
+  const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
+  expect(answer.status).toBe(400);
+  const made = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
+  expect(made.status).toBe(400);
+});
+
+test("[RW-10] reads a private repository with the account that its owner has linked, and tells which account is missing", async () => {
+  const asked = { url: closed.link("secret") };
+  expect(await read(asked)).toMatchObject({ account: { id: "git", linked: false } });
+  await link(admin, provider, "git");
+  const { plan, account } = await read(asked);
+  expect([account?.linked, plan?.source]).toEqual([true, "language"]);
+});
+
+test("[RW-10] never calls an address that is not public on a server that others use, and follows no redirect to one", async () => {
+  using place = tempDirectory();
+  const outbound = new Outbound({ clock: systemClock, allowed: [], resolve: async () => ["127.0.0.1"] });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: place.path });
+  const refs = refsToTry({});
+  for (const one of [url, "http://git.example.com/app"]) {
+    const refused = reader.open({ url: one, refs });
+    await expect(refused).rejects.toThrow("is not a public address");
+  }
+  let asked = 0;
+  using host = Bun.serve({
+    port: 0,
+    fetch: () => {
+      asked++;
+      return Response.redirect("http://169.254.169.254/app/info/refs?service=git-upload-pack");
+    },
+  });
+  const here = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  const redirected = new RepositoryReader({ outbound: here, clock: systemClock, root: place.path });
+  await expect(redirected.open({ url: `http://127.0.0.1:${host.port}/app`, refs })).rejects.toThrow(
+    "not a public address",
+  );
+  expect(asked).toBe(1);
+});
+
+test("[RW-10] shows a token to its own host only, and reads where the host has moved the repository to", async () => {
+  const seen: (string | null)[] = [];
+  using host = Bun.serve({
+    port: 0,
+    fetch: (request) => {
+      seen.push(request.headers.get("authorization"));
+      return Response.redirect(`${url}.git/info/refs?service=git-upload-pack`);
+    },
+  });
+  using place = tempDirectory();
+  const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
+  const credential = { username: "ann", password: "secret" };
+  const moved = `http://127.0.0.1:${host.port}/old`;
+  using found = await reader.open({ url: moved, refs: refsToTry({}), credential });
+  expect([found.url, found.commit, await found.read("go.mod")]).toEqual([`${url}.git`, main, "module app"]);
+  expect(seen).toEqual([`Basic ${btoa("ann:secret")}`]);
+});
+
+test("[RW-11] ends at its limits of time and size, and leaves nothing behind", async () => {
+  using place = tempDirectory();
+  const root = join(place.path, "copies");
+  const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  using silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
+  const slow = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
+  const refs = refsToTry({});
+  await expect(slow.open({ url: `http://127.0.0.1:${silent.port}/app`, refs })).rejects.toThrow(
+    "took longer than 0.2 seconds",
+  );
+  const big = await open.publish("big", {});
+  big.write("random", crypto.getRandomValues(new Uint8Array(60_000)));
+  big.git("add", ".");
+  big.git("commit", "-q", "-m", "big");
+  big.git("push", "-q", "hosted", "main");
+  const small = new RepositoryReader({ outbound, clock: systemClock, root, max_bytes: 20_000 });
+  await expect(small.open({ url: open.link("big"), refs, isWhole: true })).rejects.toThrow("larger than");
+  const gone = new AbortController();
+  gone.abort(new Error("nobody waits"));
+  await expect(slow.open({ url, refs, signal: gone.signal })).rejects.toThrow("nobody waits");
+  expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
+});
+
+testNeeding(
+  [needs.git, one("local")],
+  "[RW-9] a link as a parameter's value is read when it is given, and not again with the same value",
+  async () => {
+    const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "kept",
+      repository: { url, branch: "main" },
+    });
+    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
+    const { latest_build } = await awaitWorkspace(admin, id, isOver);
+    const valuesOf = (build: string) => admin.get<{ value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
+    const [{ value } = { value: "" }] = await valuesOf(latest_build.id);
+    app.git("checkout", "-q", "main");
+    app.write("package.json", "{}");
+    app.git("rm", "-q", "go.mod");
+    app.git("add", ".");
+    app.git("commit", "-q", "-m", "another language");
+    app.git("push", "-q", "hosted", "main");
+    const again = async (values: readonly object[]) => {
+      await createBuild(admin, id, "start", { rich_parameter_values: values } as never);
+      const { latest_build } = await awaitWorkspace(admin, id, isOver);
+      return JSON.parse((await valuesOf(latest_build.id))[0]?.value ?? "{}");
+    };
+    expect(await again([])).toEqual(JSON.parse(value));
+    expect((await again([{ name: "repository", value: url }])).image).toContain("/javascript-node:");
+    const bad = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, {
+      transition: "start",
+      rich_parameter_values: [{ name: "repository", value: '{"url":"x"}' }],
+    });
+    expect(bad.status).toBe(400);
+  },
+);

@@ -1,0 +1,123 @@
+// The start scripts of a repository, run by a real shell with a real git against a real host.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { repositoryScripts } from "#src/provisioners/repository/script.ts";
+import { run } from "#test/api/external-auth/git-hosts.ts";
+import { needs } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { planOf } from "./memory-files.ts";
+import { openGitWorld } from "./world.ts";
+
+const git = openGitWorld();
+afterAll(() => git[Symbol.dispose]());
+const app = await git.publish("app", { "a.txt": "one" });
+app.write("a.txt", "two");
+app.git("commit", "-q", "-a", "-m", "second");
+app.git("push", "-q", "hosted", "main", "HEAD:refs/heads/fix/it's", "HEAD:refs/pull/7/head", "HEAD:refs/tags/v1");
+const head = app.git("rev-parse", "HEAD").trim();
+
+/** Runs the start scripts of a plan as an agent does, in a home of their own. */
+const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent = "agent-1") => {
+  const plan: RepositoryPlan = Object.assign(await planOf({}), { url: git.link("app") }, changes);
+  const place = { root: '"$HOME/app"', folder: '"$HOME/app"', state: '"$HOME/state"' };
+  const ends = repositoryScripts(plan, place).map(async ({ script }) => {
+    const child = Bun.spawn(["sh", "-c", script], {
+      cwd: home,
+      env: { PATH: process.env.PATH ?? "", HOME: home, SLIPWAY_WORKSPACE_AGENT_ID: agent, GIT_TERMINAL_PROMPT: "0" },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { code: await child.exited, said: out + errors };
+  });
+  const all = await Promise.all(ends);
+  return { codes: all.map(({ code }) => code), said: all.map(({ said }) => said).join("\n") };
+};
+
+/** Not by a call that blocks: the host is in this process. */
+const inClone = (home: string, ...args: string[]): Promise<string> =>
+  run([needs.git.file, "-C", join(home, "app"), ...args], { PATH: process.env.PATH ?? "", HOME: home });
+
+/** What is cloned, the branch that is checked out then, and how many commits there are. */
+const CLONES: readonly (readonly [Partial<RepositoryPlan>, string, string])[] = [
+  [{}, "main", "1"],
+  [{ full_history: true }, "main", "2"],
+  [{ ref: "refs/heads/fix/it's", ref_kind: "branch" }, "fix/it's", "1"],
+  [{ ref: "refs/tags/v1", ref_kind: "tag" }, "HEAD", "1"],
+  [{ ref: head, ref_kind: "commit" }, "HEAD", "1"],
+  [{ ref: "refs/pull/7/head", ref_kind: "pull_request" }, "pull-7", "1"],
+  [{ ref: "refs/pull/7/head", ref_kind: "pull_request", full_history: true }, "pull-7", "2"],
+];
+
+test.each(CLONES as never[])(
+  "[RW-7] clones %j",
+  async (changes: Partial<RepositoryPlan>, branch: string, count: string) => {
+    using home = tempDirectory();
+    const { codes, said } = await start(home.path, changes);
+    expect([codes, said]).toEqual([[0], expect.stringContaining("Cloned")]);
+    expect(await inClone(home.path, "rev-parse", "--abbrev-ref", "HEAD")).toBe(branch);
+    expect(await inClone(home.path, "rev-list", "--count", "HEAD")).toBe(count);
+    expect(await inClone(home.path, "status", "--porcelain")).toBe("");
+    if (count === "1") await inClone(home.path, "fetch", "-q", "--unshallow");
+    expect(await inClone(home.path, "rev-list", "--count", "HEAD")).toBe("2");
+  },
+);
+
+test("[RW-8] a clone that was interrupted begins again; anything else in the folder stays as it is", async () => {
+  using home = tempDirectory();
+  const clone = join(home.path, "app");
+  mkdirSync(join(clone, ".git"), { recursive: true });
+  writeFileSync(join(clone, ".git", "slipway-cloning"), "");
+  writeFileSync(join(clone, "half"), "");
+  expect((await start(home.path)).said).toContain("The last clone was interrupted.");
+  expect([existsSync(join(clone, "half")), readFileSync(join(clone, "a.txt"), "utf8")]).toEqual([false, "two"]);
+  writeFileSync(join(clone, "a.txt"), "mine");
+  expect((await start(home.path)).said).toContain("holds the repository already");
+  expect(readFileSync(join(clone, "a.txt"), "utf8")).toBe("mine");
+
+  using other = tempDirectory();
+  mkdirSync(join(other.path, "app", "empty"), { recursive: true });
+  expect((await start(other.path)).said).toContain("Cloned");
+  using full = tempDirectory();
+  mkdirSync(join(full.path, "app"));
+  writeFileSync(join(full.path, "app", "notes"), "mine");
+  const { codes, said } = await start(full.path);
+  expect([codes, said.includes("holds other files, so nothing is cloned")]).toEqual([[0], true]);
+  expect(readFileSync(join(full.path, "app", "notes"), "utf8")).toBe("mine");
+});
+
+test("[RW-12] a clone that a host refuses fails with the host's name and what helps, and the commands behind it do not run", async () => {
+  using home = tempDirectory();
+  const post_create = [[{ run: "touch never" }]];
+  const lifecycle = { on_create: [], update_content: [], post_create, post_start: [] };
+  const { codes, said } = await start(home.path, { url: git.link("none"), lifecycle });
+  expect(codes).toEqual([1, 1]);
+  expect(said).toContain(`could not be cloned from ${git.host}`);
+  expect(said).toContain("These commands do not run");
+  expect(existsSync(join(home.path, "app", "never"))).toBe(false);
+});
+
+test("[RW-7] commands run once until they change, in order, and those that a start does not wait for run behind the others", async () => {
+  using home = tempDirectory();
+  const note = (word: string): string => `echo "${word}" >>"$HOME/order"`;
+  const lifecycle = {
+    on_create: [[{ run: note("create") }]],
+    update_content: [[{ run: ["sh", "-c", `echo "$0" >>"$HOME/order"`, `$\`'" \${HOME}`] }]],
+    post_create: [[{ name: "it's", run: note("it's") }, { run: "true" }], [{ run: note("then") }]],
+    post_start: [[{ run: note("start") }]],
+  };
+  const order = (): string[] => readFileSync(join(home.path, "order"), "utf8").trim().split("\n");
+  expect((await start(home.path, { lifecycle })).codes).toEqual([0, 0]);
+  expect(order()).toEqual(["create", `$\`'" ${home.path}`, "it's", "then", "start"]);
+  await start(home.path, { lifecycle }, "agent-2");
+  expect(order().slice(5)).toEqual(["start"]);
+  const changed = Object.assign({}, lifecycle, { post_create: [[{ run: note("new") }]] });
+  await start(home.path, { lifecycle: changed }, "agent-3");
+  expect(order().slice(6)).toEqual(["new", "start"]);
+  const broken = Object.assign({}, lifecycle, { on_create: [[{ run: "false" }, { run: "true" }]] });
+  const { codes, said } = await start(home.path, { lifecycle: broken }, "agent-4");
+  expect([codes, said.includes("onCreateCommand has failed.")]).toEqual([[1, 1], true]);
+  expect(order().slice(8)).toEqual([]);
+});

@@ -1,0 +1,46 @@
+// Repositories on a git host of this machine, and a server that opens them as processes.
+import { join } from "node:path";
+import { bareRepository, httpGitHost, run } from "#test/api/external-auth/git-hosts.ts";
+import { needs } from "#test/support/needs.ts";
+import { makeRepository, type TestRepository } from "#test/support/repository.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+export type GitWorld = Disposable & {
+  /** The link to a repository of this host. */
+  readonly link: (name: string) => string;
+  readonly host: string;
+  /** Makes a repository with these files on `main`, and answers its link. */
+  readonly publish: (name: string, files: Readonly<Record<string, string>>) => Promise<TestRepository>;
+  /** The folder of a hosted repository. */
+  readonly bare: (name: string) => string;
+};
+
+/** `counts` says which tokens may read; by default nobody needs one. */
+export const openGitWorld = (counts: (token: string) => boolean = () => true): GitWorld => {
+  const place = tempDirectory();
+  const hosted = join(place.path, "hosted");
+  const web = httpGitHost(needs.git.file, hosted, counts);
+  const bare = (name: string): string => join(hosted, `${name}.git`);
+  return {
+    host: web.url.host,
+    bare,
+    link: (name) => `${web.url.origin}/${name}`,
+    async publish(name, files) {
+      await bareRepository(needs.git.file, bare(name));
+      for (const key of ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"]) {
+        await run([needs.git.file, "-C", bare(name), "config", key, "true"]);
+      }
+      const repository = makeRepository(join(place.path, "work", name), { empty: true });
+      for (const [path, text] of Object.entries(files)) repository.write(path, text);
+      repository.git("add", ".");
+      repository.git("commit", "-q", "--allow-empty", "-m", "first");
+      repository.git("remote", "add", "hosted", bare(name));
+      repository.git("push", "-q", "hosted", "main");
+      return repository;
+    },
+    [Symbol.dispose]() {
+      web[Symbol.dispose]();
+      place[Symbol.dispose]();
+    },
+  };
+};
