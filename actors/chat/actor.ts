@@ -30,6 +30,7 @@ import {
   type FamilyMessages,
   isVisible,
   type Late,
+  type RecordAgentSession,
   type Reported,
   type Results,
   type SendMessage,
@@ -348,6 +349,15 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   /** The model has ended a step: its messages and what follows from them are one commit. */
   reportStep(step: Step): Promise<Reported | "stale"> {
     return this.handle((state) => reportedStep(this.#deps, state, step));
+  }
+
+  /** A coding agent is about to be told what is new: which session knows the chat from now on. */
+  recordAgentSession({ history_version, session_id, through }: RecordAgentSession): Promise<Late> {
+    return this.handle<Late>((state) => {
+      if (state.history_version !== history_version || state.status !== "running") return { state, reply: "stale" };
+      const patch = { agent_session: { session_id, through } };
+      return { state: { ...state, ...patch }, writes: patchWrites(state, patch), reply: "done" };
+    });
   }
 
   /** The turn was stopped: this is what it has said. */

@@ -19,7 +19,7 @@ export type Interrupted = {
   readonly about: PromptOf;
 };
 
-type StartedBy = "id" | "owner_id" | "part" | "parent_chat_id" | "history_version";
+type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
 
 export interface ChatEffects {
   /** Begins the turn that the chat owes on its history; the one that runs on another history is obsolete and ends. */

@@ -35,6 +35,7 @@ export type ChatPatch = Partial<
     | "permissions"
     | "last_turn_summary"
     | "summary"
+    | "agent_session"
   >
 >;
 
@@ -67,7 +68,9 @@ export type CreateChat = {
     | "plan_mode"
     | "labels"
     | "mcp_server_ids"
-  > & { readonly dynamic_tools: DynamicTool[] } & Partial<Pick<ChatRow, "subagent_type" | "permissions">>;
+  > & { readonly dynamic_tools: DynamicTool[] } & Partial<
+      Pick<ChatRow, "subagent_type" | "permissions" | "coding_agent">
+    >;
   readonly messages: readonly NewMessage[];
   /** What asks for it, kept so that the same again is known. */
   readonly request?: RequestKey | undefined;
@@ -138,6 +141,15 @@ export type StartedAttempt = {
   readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
   /** The organization's MCP servers that the chat has chosen. */
   readonly mcp_server_ids: readonly string[];
+  /** Who does the turn in the place of a model, and the session it goes on with; null: nobody. */
+  readonly coding_agent: { readonly name: string; readonly session: ChatRow["agent_session"] } | null;
+};
+
+/** The session of a coding agent that knows the chat up to this message. */
+export type RecordAgentSession = {
+  readonly history_version: number;
+  readonly session_id: string;
+  readonly through: number;
 };
 
 export type Step = {
@@ -180,6 +192,7 @@ export interface TurnReports {
   recordRetry(args: Report<"record_retry">): Promise<Late>;
   reportStep(args: Step): Promise<Reported | "stale">;
   reportFailure(args: Report<"finish_error">): Promise<Late>;
+  recordAgentSession(args: RecordAgentSession): Promise<Late>;
   finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
 }
 

@@ -17,6 +17,7 @@ import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import type { Elsewhere } from "../runtime/far-asks.ts";
+import { openEngines } from "./acp/engine.ts";
 import { ChatActor } from "./actor.ts";
 import { fileKeeper } from "./background/file-keeper.ts";
 import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
@@ -30,6 +31,7 @@ import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
 import { ownBlocks } from "./prompt/system-prompt.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
+import type { TurnDeps } from "./turn/deps.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
 import { toPromptOf } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
@@ -107,35 +109,40 @@ export const openChats = ({
     new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
   const blocks = [modeBlocks, ownBlocks, contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
+  const turns: TurnDeps = {
+    store,
+    clock,
+    models,
+    agentHttp,
+    toolServices,
+    skills: chatSkills(store),
+    mcp,
+    warnings,
+    hooks,
+    subagents,
+    publish,
+    blocks,
+    compactions,
+    opened_at: clock.now(),
+    recorder,
+    chats: () => chats,
+  };
+  const tellWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
   const generations = new Generations(
-    {
-      store,
-      clock,
-      parts,
-      models,
-      agentHttp,
-      toolServices,
-      skills: chatSkills(store),
-      mcp,
-      warnings,
-      hooks,
-      subagents,
-      publish,
-      tellWaiting: (chat_id, isWaiting) => topics.publish("chat_waits", chat_id, { isWaiting }),
-      blocks,
-      compactions,
-      opened_at: clock.now(),
-      recorder,
-      chats: () => chats,
-    },
+    Object.assign({}, turns, { parts, tellWaiting, engines: openEngines(turns) }),
     slots,
   );
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
-    startTurn: ({ id, owner_id, part, parent_chat_id, history_version }, begun) =>
-      generations.start({ id, owner_id, part }, parent_chat_id === null ? "root" : "child", history_version, begun),
+    startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, begun) =>
+      generations.start(
+        { id, owner_id, part, coding_agent },
+        parent_chat_id === null ? "root" : "child",
+        history_version,
+        begun,
+      ),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
     holdsTurn: (chat_id) => generations.holds(chat_id),
     saidSoFar: (chat_id) => generations.buffer(chat_id),

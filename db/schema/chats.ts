@@ -49,6 +49,10 @@ export const chats = quietTable(
     dynamic_tools: text({ mode: "json" }).$type<DynamicTool[]>().notNull().default([]),
     /** What its model may do without asking; null: everything. */
     permissions: text({ mode: "json" }).$type<ChatPermissions>(),
+    /** The coding agent that it is led with; absent: a model of ours. */
+    coding_agent: text(),
+    /** The agent's session, and the last message that it was told. */
+    agent_session: text({ mode: "json" }).$type<{ session_id: string; through: number }>(),
     pin_order: integer().notNull().default(0),
     /** The newest assistant message the owner has seen. */
     read_cursor: integer().notNull().default(0),

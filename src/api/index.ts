@@ -3,6 +3,7 @@ import type { AnyElysia } from "elysia";
 import { administration } from "./administration/index.ts";
 import { agents } from "./agents/index.ts";
 import { initScripts } from "./agents/programs.ts";
+import { agents as codingAgents } from "./ai/agents.ts";
 import { ai } from "./ai/index.ts";
 import { applications } from "./applications/index.ts";
 import { audit } from "./audit/index.ts";
@@ -85,6 +86,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   chats,
   hooks,
   ai,
+  codingAgents,
 ];
 
 /** All routes under /api/v2. The types of their handlers end here: nobody asks for them, and the chain of all is too deep for the compiler. */

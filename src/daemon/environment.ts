@@ -68,7 +68,8 @@ export const resolvePlace = (text: string, env: Given, base: string): string => 
 export const stateFolder = ({ XDG_STATE_HOME, HOME }: Given): string =>
   join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "slipway");
 
-const expand = (text: string, env: Given): string =>
+/** Replaces `$NAME` and `${NAME}` with variables; names it does not know stay as they are. */
+export const expand = (text: string, env: Given): string =>
   text.replace(
     /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
     (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,

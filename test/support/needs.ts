@@ -57,12 +57,19 @@ const nfpm = (): Need => {
   return { found: file !== "", reason: "needs the program of .ci/nfpm in SLIPWAY_TEST_NFPM", file };
 };
 
+/** Coding agents from npm, in the folder that `.ci/agents` has filled; `file` is that folder. */
+const agents = (): Need => {
+  const file = process.env.SLIPWAY_TEST_AGENTS ?? "";
+  return { found: file !== "", reason: "needs the folder of .ci/agents in SLIPWAY_TEST_AGENTS", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
   /** The same engine without what a window wants: a third less work for each story. */
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
+  agents: agents(),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
   sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),

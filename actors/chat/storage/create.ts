@@ -20,6 +20,8 @@ export const toCreation = (
     ...chat,
     subagent_type: chat.subagent_type ?? null,
     permissions: chat.permissions ?? null,
+    coding_agent: chat.coding_agent ?? null,
+    agent_session: null,
     replaced_model_config_id: null,
     part: partOf(chat.owner_id),
     key,

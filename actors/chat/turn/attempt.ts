@@ -54,6 +54,7 @@ export const startedAttempt = async (
     about: toPromptOf(next),
     family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },
     mcp_server_ids: next.mcp_server_ids,
+    coding_agent: next.coding_agent === null ? null : { name: next.coding_agent, session: next.agent_session },
   };
   const outcome = toOutcome<StartedAttempt | "stale">(deps, state, decided, owesResults ? "stale" : attempt);
   // A workspace that came up after the chat was made has something to tell by now.

@@ -15,21 +15,22 @@ import { untilAnswered } from "../until-answered.ts";
 import { bringFilesBack, type CopiedMessages, copyFiles, forgetFiles } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import { endRuns } from "./end-runs.ts";
+import type { Engines, RunningTurn } from "./engine.ts";
 import { type PreviewOf, previewCalls } from "./previews.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
-import { Turn } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
-type Job = { readonly turn: Turn; readonly part: number; release: () => void; done: Promise<void> };
+type Job = { readonly turn: RunningTurn; readonly part: number; release: () => void; done: Promise<void> };
 
-type Started = Claimant & { readonly part: number };
+type Started = Claimant & { readonly part: number; readonly coding_agent: string | null };
 
 /** `tellWaiting`: a chat begins or ceases to wait for a slot. */
 type GenerationsDeps = TurnDeps & {
   readonly parts: Parts;
   readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void;
+  readonly engines: Engines;
 };
 
 export class Generations {
@@ -50,7 +51,12 @@ export class Generations {
    * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
    * was begun by a server that is no more, which may have been waiting for the time of `retry`.
    */
-  start({ id: chat_id, owner_id, part }: Started, pool: Pool, history_version: number, begun: Begun = {}): void {
+  start(
+    { id: chat_id, owner_id, part, coding_agent }: Started,
+    pool: Pool,
+    history_version: number,
+    begun: Begun = {},
+  ): void {
     if (this.#stopping.signal.aborted || !this.#deps.parts.has(part)) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
@@ -65,7 +71,7 @@ export class Generations {
         }),
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
-    const turn = new Turn(this.#deps, { chat_id, history_version, slot }, begun);
+    const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, begun);
     const job: Job = { turn, part, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#slotFor(of, pool, () => {
@@ -169,6 +175,7 @@ export class Generations {
     this.#stopping.abort(new Error("the server is stopping"));
     const jobs = [...this.#jobs.values()];
     for (const job of jobs) this.#end(job, LEAVING);
+    this.#deps.engines.leave(() => true);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
     this.#jobs.clear();
   }
@@ -177,6 +184,7 @@ export class Generations {
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
     for (const [, job] of leaving) this.#end(job, LEAVING);
+    this.#deps.engines.leave(isLeaving);
     await Promise.all(leaving.map(([, { done }]) => done));
     for (const [chat_id, job] of leaving) this.#forget(chat_id, job);
   }

@@ -10,7 +10,12 @@ export type Slot = {
 };
 
 /** Which turn it is: of the chat, on this history, with this slot. */
-export type TurnOf = { readonly chat_id: string; readonly history_version: number; readonly slot: Slot };
+export type TurnOf = {
+  readonly chat_id: string;
+  readonly part: number;
+  readonly history_version: number;
+  readonly slot: Slot;
+};
 
 /** A turn of many steps gives its slot away between two of them where that is only fair, and goes on once it has one again. */
 export const letOthersIn = async (slot: Slot, signal: AbortSignal): Promise<void> => {

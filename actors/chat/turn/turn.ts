@@ -19,6 +19,7 @@ import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
 import type { TurnDeps } from "./deps.ts";
 import { STEPS, type Tries } from "./ending.ts";
+import type { RunningTurn } from "./engine.ts";
 import { afterFailure } from "./failed-call.ts";
 import { type McpOffer, NO_MCP } from "./mcp.ts";
 import { offeredTo } from "./mcp-turn.ts";
@@ -34,7 +35,7 @@ import { ToolStep } from "./tool-step.ts";
 
 type Then = "none" | "again" | "over";
 
-export class Turn {
+export class Turn implements RunningTurn {
   readonly #deps: TurnDeps;
   readonly #chat_id: string;
   readonly #abort = new AbortController();

@@ -3,9 +3,9 @@
 
 /**
  * mcp: servers that are left out. tools: tools that the model's server does not accept. checkpoint: files that an undo of the last message
- * could not bring back.
+ * could not bring back. agent: a coding agent that has lost its session.
  */
-type Source = "mcp" | "tools" | "checkpoint";
+type Source = "mcp" | "tools" | "checkpoint" | "agent";
 
 const MAX_CHATS = 1_000;
 

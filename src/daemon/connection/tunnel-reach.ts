@@ -12,6 +12,7 @@ import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
+import { CodingAgentPrograms } from "../coding-agents/programs.ts";
 import { Containers } from "../containers/containers.ts";
 import { declaredIn } from "../containers/declared.ts";
 import { DevcontainerCli } from "../containers/devcontainers-cli.ts";
@@ -130,6 +131,13 @@ export class Reach {
     this.#api = served({
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
+      codingAgents: new CodingAgentPrograms({
+        clock,
+        groups,
+        env,
+        directory,
+        state: join(stateFolder(env), "coding-agents"),
+      }),
       containers: this.containers,
       git: new GitWatches({
         clock,

@@ -28,6 +28,8 @@ import {
 import { DesktopAction } from "#schema/agents/desktop-action.ts";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import { codingAgentRoutes } from "../coding-agents/http.ts";
+import type { CodingAgentPrograms } from "../coding-agents/programs.ts";
 import type { Containers } from "../containers/containers.ts";
 import { containerRoutes } from "../containers/http.ts";
 import type { WorkspaceContext } from "../context/context.ts";
@@ -64,6 +66,7 @@ const MCP_CALL_MS = 60_000;
 export type HttpApiOptions = {
   ports(): ListeningPort[];
   processes: Processes;
+  codingAgents: CodingAgentPrograms;
   containers: Containers;
   git: GitWatches;
   hooks: HookPrograms;
@@ -102,6 +105,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
       ...gitRoutes(options.git),
       ...debugRoutes(options.debug),
       ...hookRoutes(options, readBody),
+      ...codingAgentRoutes(options.codingAgents, readBody, parseNumber),
       ...desktopRoutes({ ...options, actionOf: readAction }),
     },
     websocket: handledSockets,

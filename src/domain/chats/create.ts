@@ -9,6 +9,7 @@ import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspac
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat, mayUseWorkspace } from "../access.ts";
+import { checkCodingAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 import { loadAttachables } from "./attachments.ts";
 import { readChat } from "./find.ts";
@@ -44,7 +45,8 @@ export const createChat = async (
   const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
-  const model = wanted?.model_config_id ?? chooseModel(ctx, body.model_config_id);
+  const coding_agent = await checkCodingAgent(ctx, body.coding_agent, workspace_id);
+  const model = wanted?.model_config_id ?? modelOrNone(ctx, body.model_config_id, coding_agent);
   const asked_plan = parsePlanMode(body.plan_mode);
   checkModes(body.permission_mode, asked_plan);
   const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
@@ -76,6 +78,7 @@ export const createChat = async (
       workspace_id,
       parent_chat_id: null,
       root_chat_id: null,
+      coding_agent,
       last_model_config_id: model,
       last_reasoning_effort,
       title: fallbackTitle(content),
@@ -134,6 +137,12 @@ export const usableWorkspace = async (
   if (workspace && !workspace.deleted && mayUseWorkspace(caller, workspace)) return workspace;
   throw invalidField("workspace_id", "names no workspace you can use");
 };
+
+/** A coding agent calls models by itself: without one of ours it works, too. */
+const modelOrNone = (ctx: DomainContext, id: string | undefined, coding_agent: string | null): string =>
+  coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NO_MODEL : chooseModel(ctx, id);
+
+const NO_MODEL = "00000000-0000-0000-0000-000000000000";
 
 /** The model's id. 400 when there is none, or none of this id. */
 export const chooseModel = ({ models }: DomainContext, id: string | undefined): string => {

@@ -31,6 +31,7 @@ const presentOne = (
     build_id,
     parent_chat_id: chat.parent_chat_id,
     root_chat_id: chat.root_chat_id,
+    coding_agent: chat.coding_agent,
     last_reasoning_effort: chat.last_reasoning_effort,
     summary: chat.summary,
     plan_mode: chat.plan_mode,

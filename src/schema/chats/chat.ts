@@ -38,6 +38,7 @@ const chatSchema = <C extends TSchema>(children: C) =>
     build_id: absent(uuid()),
     parent_chat_id: absent(uuid()),
     root_chat_id: absent(uuid()),
+    coding_agent: absent(t.String({ description: "The coding agent that it is led with." })),
     last_model_config_id: uuid(),
     last_reasoning_effort: absent(t.String()),
     title: t.String(),
@@ -110,6 +111,12 @@ const content = () => t.Array(InputPart, { maxItems: 1_000 });
 export const CreateChat = namedObject("CreateChat", {
   organization_id: uuid(),
   content: content(),
+  coding_agent: absent(
+    t.String({
+      maxLength: 64,
+      description: "The coding agent that the chat is led with, in its workspace; see `GET /api/v2/ai/agents`.",
+    }),
+  ),
   client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; fixed for life." })),
   labels: absent(Labels),
   mcp_server_ids: servers(),

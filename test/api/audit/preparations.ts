@@ -2,6 +2,7 @@
 import { Client } from "#src/client.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { CODING_AGENT } from "../edge/matrix-table.ts";
 import type { Things, Town } from "../edge/matrix-world.ts";
 
 const HOUR = 3_600_000;
@@ -23,6 +24,10 @@ const usable = async (town: Town): Promise<string> => {
 };
 
 export const PREPARATIONS = {
+  codingAgent: async (town) => {
+    await admin(town).put<unknown>("/api/v2/ai/agents/mine", CODING_AGENT);
+    return {};
+  },
   imported: async (town) => ({ imported: (await importVersion(admin(town), JSON.stringify(ECHO))).id }),
   /** No worker has its tag. */
   pendingVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),

@@ -42,6 +42,8 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${U}/sessions/{session}`]: "delete api_key",
 
   "PUT /api/v2/ai/settings": { is: "write chat_settings", who: "admin", row: { body: { enabled: true, in_workspaces: true, names: [], default_names: {} } } },
+  "PUT /api/v2/ai/agents/{coding_agent}": { is: "write chat_settings", who: "admin" },
+  "DELETE /api/v2/ai/agents/{coding_agent}": { is: "write chat_settings", who: "admin", needs: "codingAgent", row: { path: { coding_agent: "mine" } } },
   "POST /api/v2/organizations": "create organization",
   [`PATCH ${O}`]: { is: "write organization", row: { body: { description: "all of us" } } },
   [`DELETE ${O}`]: "delete organization",

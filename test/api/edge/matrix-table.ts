@@ -45,6 +45,18 @@ const as = (row: string, status: number): string => row.replaceAll("200", String
 const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const said = [{ type: "text", text: "hang: on" }];
 const week = { start_time: "2025-01-06T00:00:00Z", end_time: "2025-01-13T00:00:00Z" };
+export const CODING_AGENT = {
+  display_name: "Mine",
+  icon: "",
+  enabled: true,
+  command: "mine",
+  arguments: [],
+  variables: {},
+  install_script: "",
+  dialect: "openai",
+  auth_method: "",
+  mode: "",
+};
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table. stranger, agent, other agent, foreigner, colleague, ada (whose it is), admin (the site's owner)
@@ -58,6 +70,10 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/ai/settings": SITE_LEADS,
   "PUT /api/v2/ai/settings": { is: as(SITE_LEADS, 204), body: { enabled: true, in_workspaces: true, names: [], default_names: {} } },
   "GET /api/v2/ai/calls": EVERY_USER,
+  "GET /api/v2/ai/agents/available": EVERY_USER,
+  "GET /api/v2/ai/agents": SITE_LEADS,
+  "PUT /api/v2/ai/agents/{coding_agent}": { is: SITE_LEADS, path: { coding_agent: "mine" }, body: CODING_AGENT },
+  "DELETE /api/v2/ai/agents/{coding_agent}": { is: as(SITE_LEADS, 404), path: { coding_agent: "none" } },
   "GET /api/v2/ai/usage": { is: EVERY_USER, query: { by: "user" } },
   "GET /api/v2/prebuilds/settings": SITE_LEADS,
   "PUT /api/v2/prebuilds/settings": { is: SITE_LEADS, body: { reconciliation_paused: true } },

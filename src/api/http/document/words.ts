@@ -27,6 +27,7 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "Applications", description: "Apps and ports on hosts of their own." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
   { name: "AI gateway", description: "Who may call which models, and what the calls have used." },
+  { name: "Coding agents", description: "Programs such as Claude Code that chats can be led with in a workspace." },
   { name: "Administration", description: "The server itself, for owners: its health, settings, backups and log." },
   { name: "Hooks", description: "What programs of the deployment have decided about chats." },
   { name: "Models", description: "Who provides language models, and the models that chats can use." },

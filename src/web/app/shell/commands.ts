@@ -74,6 +74,7 @@ const SECTIONS: readonly {
       ["permissions", "Permissions of chats"],
       ["spend-limits", "Spend limits"],
       ["ai-gateway", "AI gateway"],
+      ["coding-agents", "Coding agents"],
       ["hooks", "Hooks"],
       ["health", "Health"],
       ["appearance", "Appearance"],

@@ -83,6 +83,7 @@ export const FIRST_DATA: FirstData = {
     "/invitations",
   ],
   "/admin/models": ["/chats/providers", "/chats/model-configs", "/chats/providers/local"],
+  "/admin/coding-agents": ["/ai/agents"],
   "/admin/ai-gateway": ["/ai/settings", "/chats/providers", "/ai/usage?by=user"],
   "/admin/external-accounts": ["/deployment/external-auth"],
   "/admin/permissions": [

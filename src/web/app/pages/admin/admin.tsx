@@ -9,6 +9,7 @@ import { Appearance } from "./appearance.tsx";
 import { Applications } from "./applications/applications.tsx";
 import { Backups } from "./backups.tsx";
 import { ChatRules } from "./chat-rules.tsx";
+import { CodingAgentsPage } from "./coding-agents.tsx";
 import { ExternalAccounts } from "./external-accounts.tsx";
 import { Health } from "./health.tsx";
 import { Hooks } from "./hooks.tsx";
@@ -28,6 +29,7 @@ const SECTIONS: readonly Section[] = [
   { name: "sign-in", label: "Sign-in", page: SignIn },
   { name: "models", label: "Models", page: Models },
   { name: "ai-gateway", label: "AI gateway", page: AiGatewayPage },
+  { name: "coding-agents", label: "Coding agents", page: CodingAgentsPage },
   { name: "mcp-servers", label: "MCP servers", page: McpServers },
   { name: "workers", label: "Workers", page: Workers },
   { name: "external-accounts", label: "External accounts", page: ExternalAccounts },

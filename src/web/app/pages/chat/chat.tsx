@@ -14,7 +14,7 @@ import { failed } from "../../shell/toasts.tsx";
 import { archiveChat, focusComposer, fork, interrupt, renameChat } from "./actions.ts";
 import { Aside } from "./aside.tsx";
 import { changedFiles } from "./changes.tsx";
-import { Choices, useChoice } from "./choices.tsx";
+import { AgentName, Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
 import { getDraft, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
@@ -186,13 +186,17 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
         {...(mayStop ? { onInterrupt: () => interrupt(chat) } : {})}
         onNextMode={() => pickMode(chat, nextMode(mode))}
       >
-        <Choices
-          choice={choice}
-          now={{
-            ...(known ? { model_config_id: known.last_model_config_id } : {}),
-            ...(known?.last_reasoning_effort ? { reasoning_effort: known.last_reasoning_effort } : {}),
-          }}
-        />
+        {known?.coding_agent ? (
+          <AgentName name={known.coding_agent} />
+        ) : (
+          <Choices
+            choice={choice}
+            now={{
+              ...(known ? { model_config_id: known.last_model_config_id } : {}),
+              ...(known?.last_reasoning_effort ? { reasoning_effort: known.last_reasoning_effort } : {}),
+            }}
+          />
+        )}
       </Composer>
       <Modes mode={mode} permissions={known?.permissions} onPick={(one) => pickMode(chat, one)} />
       <StatusLine chat={chat} />

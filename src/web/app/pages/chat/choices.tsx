@@ -1,4 +1,4 @@
-// Model and effort of the next message.
+// Model and effort of the next message, or the coding agent that a new chat is led with.
 import { type Signal, useSignal } from "@preact/signals";
 import type { AvailableModels } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
@@ -9,6 +9,8 @@ export type Choice = {
   /** Undefined: as the chat has it, or the default. */
   readonly model_config_id?: string;
   readonly reasoning_effort?: string;
+  /** Only of a new chat. */
+  readonly coding_agent?: string;
 };
 
 export type Model = AvailableModels["providers"][number]["models"][number] & { readonly isAvailable: boolean };
@@ -23,15 +25,25 @@ export const useModels = (): readonly Model[] => {
 
 export const useChoice = (): Signal<Choice> => useSignal<Choice>({});
 
+/** Coding agents that new chats can be led with. */
+export const useAgents = (isWanted: boolean) => {
+  const { state } = useResource(isWanted ? "coding agents" : undefined, () => call("GET /ai/agents/available"));
+  return state.value.data?.agents ?? [];
+};
+
 type ChoicesProps = {
   readonly choice: Signal<Choice>;
+  /** The chat is new: coding agents stand beside the models. */
+  readonly offersAgents?: boolean;
   /** What counts where nothing was chosen. */
   readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string };
 };
 
-export const Choices = ({ choice, now }: ChoicesProps) => {
+export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => {
   const models = useModels();
-  const { model_config_id, reasoning_effort } = choice.value;
+  const agents = useAgents(offersAgents);
+  const { model_config_id, reasoning_effort, coding_agent } = choice.value;
+  const agent = agents.find(({ name }) => name === coding_agent);
   const id = model_config_id ?? now.model_config_id;
   const model = models.find((one) => one.id === id) ?? models.find(({ is_default }) => is_default);
   const effort = reasoning_effort ?? now.reasoning_effort ?? "";
@@ -44,25 +56,50 @@ export const Choices = ({ choice, now }: ChoicesProps) => {
       icon: one === effort ? "check" : undefined,
       act: () => set({ reasoning_effort: one }),
     })) as MenuItem[];
+  const { coding_agent: _, ...ofModels } = choice.value;
   const offered = (): MenuItem[] =>
-    models.map((one) => ({
-      label: one.display_name,
-      note: one.isAvailable ? one.provider : "no key",
-      icon: one.id === model?.id ? "check" : undefined,
-      act: () => set({ model_config_id: one.id }),
-    })) as MenuItem[];
+    [
+      ...models.map((one) => ({
+        label: one.display_name,
+        note: one.isAvailable ? one.provider : "no key",
+        icon: !agent && one.id === model?.id ? "check" : undefined,
+        act: () => {
+          choice.value = { ...ofModels, model_config_id: one.id };
+        },
+      })),
+      ...agents.map((one) => ({
+        label: one.display_name,
+        note: "Coding agent",
+        icon: one.name === agent?.name ? "check" : undefined,
+        act: () => {
+          choice.value = { coding_agent: one.name };
+        },
+      })),
+    ] as MenuItem[];
+  const chosen = agent ?? model;
+  const kind = agent ? "Coding agent" : "Model";
   return (
     <>
-      {model && (
-        <Menu label={`Model: ${model.display_name}`} small items={offered} class="model">
-          <span class="clip">{model.display_name}</span>
+      {(chosen || agents.length > 0) && (
+        <Menu label={`${kind}: ${chosen?.display_name ?? "none"}`} small items={offered} class="model">
+          <span class="clip">{chosen?.display_name ?? "Choose an agent"}</span>
         </Menu>
       )}
-      {(model?.reasoning_efforts.length ?? 0) > 0 && (
+      {!agent && (model?.reasoning_efforts.length ?? 0) > 0 && (
         <Menu label="Effort" small class="desk" items={efforts}>
           Effort: {effort || "default"}
         </Menu>
       )}
     </>
+  );
+};
+
+/** Who leads a chat that is no model: it stays the same for the whole chat. */
+export const AgentName = ({ name }: { readonly name: string }) => {
+  const agent = useAgents(true).find((one) => one.name === name);
+  return (
+    <span class="small mut clip" title="This chat is led with a coding agent">
+      {agent?.display_name ?? name}
+    </span>
   );
 };

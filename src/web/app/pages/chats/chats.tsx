@@ -97,7 +97,7 @@ export default function ChatsPage() {
               <Icon name="box" />
               <span class="clip">{chosen?.name ?? "No workspace"}</span>
             </Menu>
-            <Choices choice={choice} now={{}} />
+            <Choices choice={choice} now={{}} offersAgents />
           </Composer>
           <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pick} />
         </div>

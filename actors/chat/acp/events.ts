@@ -1,0 +1,60 @@
+// What a coding agent does during a turn, in the order in which it did it: taken one by one by the turn.
+
+import type { SessionUpdate, StopReason, ToolCallUpdate } from "#src/acp/connection.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+
+/** A question that the agent waits with until it is answered. */
+export type Asked = {
+  readonly call: ToolCallUpdate;
+  /** Undefined: the turn is over before anybody has answered. */
+  answer(isGranted: boolean | undefined): void;
+};
+
+export type AgentEvent =
+  | { readonly type: "update"; readonly update: SessionUpdate }
+  | ({ readonly type: "asked" } & Asked)
+  | { readonly type: "ended"; readonly stop: StopReason }
+  /** `isGone`: the program has ended; otherwise it has refused the prompt. */
+  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean };
+
+/** A program that writes faster than it is read is cut off. */
+const MAX_WAITING = 100_000;
+
+export class AgentEvents {
+  #waiting: AgentEvent[] = [];
+  readonly #news = new Wakeup();
+
+  push(event: AgentEvent): void {
+    if (this.#waiting.length >= MAX_WAITING) return;
+    this.#waiting.push(event);
+    this.#news.ring();
+  }
+
+  /** The next event; undefined once the signal fires. */
+  async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
+    for (;;) {
+      if (signal.aborted) return undefined;
+      const event = this.#waiting.shift();
+      if (event) return event;
+      let leave = (): void => {};
+      const left = new Promise<void>((resolve) => {
+        leave = resolve;
+      });
+      signal.addEventListener("abort", leave, { once: true });
+      await Promise.race([this.#news.wait(), left]);
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  /** Whether an event waits already. */
+  get hasMore(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Takes all that waits. */
+  drain(): readonly AgentEvent[] {
+    const all = this.#waiting;
+    this.#waiting = [];
+    return all;
+  }
+}

@@ -1,0 +1,89 @@
+// What a coding agent is told at the beginning of a turn: what people have written since it was last told something, or the whole history
+// where it has no session that knows it. Pure.
+import type { MessageRow } from "#db/chats/messages.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { isHookRow } from "../hooks/effects.ts";
+
+/** The session that a chat goes on with, and the last message that it knows. */
+export type StoredSession = { readonly session_id: string; readonly through: number };
+
+type Row = Pick<MessageRow, "id" | "role" | "content">;
+
+/** Characters of the history that a new session is given: the newest. */
+const MAX_HISTORY = 200_000;
+const MAX_RESULT = 2_000;
+
+export type Handover = {
+  /** Whether a session that knows the chat up to `through` knows all of it but what is new. */
+  readonly isKnown: boolean;
+  /** What people, and hooks, have said since. */
+  readonly fresh: string;
+  /** Whether a person has said something since. */
+  readonly hasFresh: boolean;
+};
+
+export const handoverOf = (history: readonly Row[], stored: StoredSession | null): Handover => {
+  const at = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
+  const since = history.slice(at + 1).filter(({ role }) => role === "user");
+  return {
+    isKnown: at >= 0,
+    fresh: since.map(({ content }) => textOf(content)).join("\n\n"),
+    hasFresh: since.some((row) => !isHookRow(row)),
+  };
+};
+
+/** What was said last by people: the prompt that a crash may have kept from the agent. */
+export const lastPrompt = (history: readonly Row[]): string => {
+  const last = history.findLastIndex(({ role }) => role !== "user");
+  const rows = history.slice(last + 1);
+  return rows.map(({ content }) => textOf(content)).join("\n\n");
+};
+
+export const CONTINUE =
+  "The connection to you broke off while you were working. Look at the state of the files first, then continue where you left off.";
+
+/** The history in words, for a session that does not know it. */
+export const retold = (history: readonly Row[]): string => {
+  const last = history.findLastIndex(({ role }) => role !== "user" && role !== "system");
+  const before = history.slice(0, last + 1);
+  const fresh = history
+    .slice(last + 1)
+    .map(({ content }) => textOf(content))
+    .join("\n\n");
+  if (before.length === 0) return fresh;
+  const lines = before.flatMap(({ role, content }) => {
+    const text = content.map((part) => lineOf(part)).filter((line) => line !== "");
+    return text.length === 0 ? [] : [`[${role}]\n${text.join("\n")}`];
+  });
+  const past = lines.join("\n\n").slice(-MAX_HISTORY);
+  return `This is the conversation so far. Do not repeat its work.\n\n<conversation>\n${past}\n</conversation>\n\n${fresh === "" ? CONTINUE : fresh}`;
+};
+
+const lineOf = (part: MessagePart): string => {
+  switch (part.type) {
+    case "tool-call":
+      return `(called ${part.tool_name ?? "a tool"} with ${short(JSON.stringify(part.args ?? {}))})`;
+    case "tool-result":
+      return `(result: ${short(JSON.stringify(part.result ?? null))})`;
+    case "reasoning":
+      return "";
+    default:
+      return textOf([part]);
+  }
+};
+
+const short = (text: string): string => (text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)}...` : text);
+
+/** What a person has written, with the passages of diffs that they have commented on, and the names of files. */
+export const textOf = (content: readonly MessagePart[]): string =>
+  content
+    .flatMap(({ type, text, content: passage = "", file_name, name, start_line, end_line }): string[] => {
+      if (type === "text" || type === "hook-context") return text ? [text] : [];
+      if (type === "file-reference") {
+        return [
+          `${file_name ?? ""}:${start_line ?? ""}-${end_line ?? ""}\n\`\`\`\n${passage}\n\`\`\`${text ? `\n${text}` : ""}`,
+        ];
+      }
+      return type === "file" ? [`(attached file: ${name ?? file_name ?? "unnamed"})`] : [];
+    })
+    .join("\n");

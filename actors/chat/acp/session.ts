@@ -1,0 +1,268 @@
+// A coding agent that runs for a chat: its program in the workspace, the connection to it, and its session. It outlives turns; a turn takes
+// its events one by one. What the agent asks of files goes to the workspace's daemon, after the rules of the chat.
+
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { within } from "#base/retry.ts";
+import { VERSION } from "#base/version.ts";
+import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import { AcpConnection, type AgentRequests, type ContentBlock, type PermissionOption } from "#src/acp/connection.ts";
+import { ProgramStdio } from "#src/acp/stdio.ts";
+import { type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
+import type { AgentStep } from "./step.ts";
+
+/** So long an agent may take to end what it does after it was cancelled. */
+const CANCEL_MS = 10_000;
+const MAX_FILE = 10 * 1024 * 1024;
+
+/** What a session is opened with. `load`: the session to go on with, where the agent can. */
+export type OpenSession = {
+  readonly chat_id: string;
+  readonly profile: CodingAgent;
+  readonly load: string | undefined;
+  readonly isPlanning: boolean;
+};
+
+type Opened = {
+  readonly connection: AcpConnection;
+  readonly session_id: string;
+  readonly replayed: string | undefined;
+};
+
+export class AgentSession {
+  readonly #clock: Clock;
+  readonly #agent: ToolAgent;
+  readonly #stdio: ProgramStdio;
+  readonly #connection: AcpConnection;
+  readonly session_id: string;
+  readonly profile: CodingAgent;
+  /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
+  readonly replayed: string | undefined;
+  readonly events: AgentEvents;
+  /** Files that calls which were allowed in this turn of the agent are about. */
+  readonly granted = new Set<string>();
+  /** Calls whose results are stored: what comes of them afterwards is late. */
+  readonly done = new Set<string>();
+  /** Questions that are not answered, by the ids of their calls. */
+  readonly asked = new Map<string, Asked>();
+  /** The step that was stored last: its open calls go on in the next one. */
+  step: AgentStep | undefined;
+  #prompt: Promise<void> | undefined;
+  #isPrompting = false;
+  #isGone = false;
+
+  private constructor(
+    deps: { readonly clock: Clock; readonly agent: ToolAgent },
+    stdio: ProgramStdio,
+    events: AgentEvents,
+    profile: CodingAgent,
+    { connection, session_id, replayed }: Opened,
+  ) {
+    this.#clock = deps.clock;
+    this.#agent = deps.agent;
+    this.#stdio = stdio;
+    this.#connection = connection;
+    this.events = events;
+    this.profile = profile;
+    this.session_id = session_id;
+    this.replayed = replayed;
+    void stdio.ended.then(() => {
+      this.#isGone = true;
+    });
+  }
+
+  /** Starts the agent and opens its session. Rejects in words when it cannot be installed, started or spoken with. */
+  static async open(
+    deps: { readonly clock: Clock; readonly agent: ToolAgent },
+    { chat_id, profile, load, isPlanning }: OpenSession,
+  ): Promise<AgentSession> {
+    const { clock, agent } = deps;
+    const { command, arguments: words, variables, install_script, auth_method } = profile;
+    const stdio = await ProgramStdio.start((call) => agent.call(call), clock, {
+      id: uuid(),
+      chat_id,
+      command,
+      arguments: words,
+      variables,
+      install_script,
+    });
+    const events = new AgentEvents();
+    let heard: string[] | undefined = [];
+    let session: AgentSession | undefined;
+    const requests: AgentRequests = {
+      update: (_, update) => {
+        if (heard === undefined) return events.push({ type: "update", update });
+        if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
+          heard.push(update.content.text);
+      },
+      permission: ({ toolCall, options }) =>
+        new Promise((resolve) => {
+          const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
+          if (!session) return answer(undefined);
+          session.#ask({ call: toolCall, answer });
+        }),
+      readFile: ({ path, line, limit }) => readText(agent, path, line ?? 1, limit ?? undefined),
+      writeFile: async ({ path, content }) => {
+        if (!session) throw new Error("The session is not open.");
+        await session.#writeFile(path, content);
+      },
+    };
+    try {
+      const cwd = await stdio.started;
+      const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
+      const opened = await openSession(connection, cwd, load, () => (heard ?? []).join(""));
+      const mode = isPlanning && opened.modes.includes("plan") ? "plan" : profile.mode;
+      if (mode !== "" && opened.modes.includes(mode)) await connection.setMode(opened.session_id, mode);
+      heard = undefined;
+      session = new AgentSession(deps, stdio, events, profile, { connection, ...opened });
+      return session;
+    } catch (error) {
+      stdio.end();
+      throw new Error(reasonOf(error));
+    }
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Whether a turn of the agent is under way whose end nobody has taken. */
+  get isPrompting(): boolean {
+    return this.#isPrompting;
+  }
+
+  /** The next event; undefined once the signal fires. */
+  async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
+    const event = await this.events.next(signal);
+    if (event?.type === "ended" || event?.type === "failed") this.#isPrompting = false;
+    return event;
+  }
+
+  get takesImages(): boolean {
+    return this.#connection.takesImages;
+  }
+
+  /** Begins a turn of the agent; its end is an event. */
+  prompt(blocks: ContentBlock[]): void {
+    this.events.drain();
+    this.#isPrompting = true;
+    this.granted.clear();
+    this.step = undefined;
+    const prompt = this.#connection.prompt(this.session_id, blocks).then(
+      ({ stopReason }) => this.events.push({ type: "ended", stop: stopReason }),
+      async (error: unknown) => {
+        // The connection is closed a moment before the program's end is known.
+        await within(this.#clock, 1_000, this.#connection.closed);
+        const reason = this.#isGone ? await this.#stdio.ended : reasonOf(error);
+        this.events.push({ type: "failed", reason, isGone: this.#isGone });
+      },
+    );
+    this.#prompt = prompt.finally(() => {
+      this.#prompt = undefined;
+    });
+  }
+
+  /** Cancels the agent's turn. Resolves when it has ended: an agent that does not end it is ended itself. */
+  async cancel(): Promise<void> {
+    const prompt = this.#prompt;
+    this.#isPrompting = false;
+    for (const { answer } of this.asked.values()) answer(undefined);
+    this.asked.clear();
+    if (!prompt) return void this.events.drain();
+    await this.#connection.cancel(this.session_id).catch(() => {});
+    if (!(await within(this.#clock, CANCEL_MS, prompt))) this.end();
+    for (const event of this.events.drain()) if (event.type === "asked") event.answer(undefined);
+  }
+
+  /** Ends the agent's program with all it has started. */
+  end(): void {
+    this.#isGone = true;
+    this.#stdio.end();
+    this.#connection.close();
+  }
+
+  #ask(asked: Asked): void {
+    this.asked.set(asked.call.toolCallId, asked);
+    this.events.push({ type: "asked", ...asked });
+  }
+
+  /** Asked for like a call of the agent's: not every agent asks before it writes through its client. */
+  async #writeFile(path: string, content: string): Promise<void> {
+    const isGranted = await new Promise<boolean | undefined>((answer) => {
+      const call = {
+        toolCallId: `write-${uuid()}`,
+        title: `Write ${path}`,
+        kind: "edit" as const,
+        content: [{ type: "diff" as const, path, newText: content }],
+      };
+      this.#ask({ call, answer });
+    });
+    if (!isGranted) throw new Error("The chat's rules or its owner did not allow this file to be written.");
+    const body = new TextEncoder().encode(content);
+    await this.#agent.call({
+      method: "POST",
+      path: `/write-file?path=${encodeURIComponent(path)}`,
+      body,
+      patient: true,
+    });
+  }
+}
+
+const openSession = async (connection: AcpConnection, cwd: string, load: string | undefined, heard: () => string) => {
+  if (load !== undefined && connection.canLoad) {
+    try {
+      const loaded = await connection.loadSession(load, cwd);
+      return { ...loaded, replayed: heard() };
+    } catch {
+      // Its own record of the session is lost or was never written: ours is not.
+    }
+  }
+  return { ...(await connection.newSession(cwd)), replayed: undefined };
+};
+
+/** Undefined: there is no file that could be read. */
+const readText = async (
+  agent: ToolAgent,
+  path: string,
+  line: number,
+  limit: number | undefined,
+): Promise<string | undefined> => {
+  const asked = `/read-file?path=${encodeURIComponent(path)}`;
+  const read = agent.bytes(asked, MAX_FILE, new AbortController().signal);
+  const bytes = await read.catch((error: unknown) => {
+    if (error instanceof ToolError && !(error instanceof WorkspaceAway)) return undefined;
+    throw error;
+  });
+  if (!bytes) return undefined;
+  const text = new TextDecoder().decode(bytes);
+  if (line === 1 && limit === undefined) return text;
+  const lines = text.split("\n").slice(line - 1);
+  return (limit === undefined ? lines : lines.slice(0, limit)).join("\n");
+};
+
+const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {
+  const wanted = isGranted ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+  const option = wanted.map((kind) => options.find((one) => one.kind === kind)).find((one) => one !== undefined);
+  if (isGranted === undefined || !option) return { outcome: "cancelled" as const };
+  return { outcome: "selected" as const, optionId: option.optionId };
+};
+
+const MAX_REASON = 1_000;
+
+/** The agent's own words: errors of the protocol carry them as data. */
+const reasonOf = (error: unknown): string => {
+  const { message = String(error), data } = error as { message?: string; data?: unknown };
+  const detail = typeof data === "string" ? data : detailIn(data);
+  const text = detail === "" || message.includes(detail) ? message : `${message}: ${detail}`;
+  return text.slice(0, MAX_REASON);
+};
+
+const detailIn = (data: unknown): string => {
+  const { message, details, errorMessage } = (typeof data === "object" && data !== null ? data : {}) as Record<
+    string,
+    unknown
+  >;
+  const found = [message, details, errorMessage].find((one) => typeof one === "string");
+  return typeof found === "string" ? found : "";
+};

@@ -1,0 +1,250 @@
+// One step of a coding agent's turn: what it has said and called since the last commit, as the messages of a chat and for those who follow.
+import { rfc3339 } from "#base/clock.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { type AgentToolCall, isDescribed, isOver, outputOf, resultOf, toolOf, updatedCall } from "#src/acp/calls.ts";
+import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
+import { cutMiddle } from "#src/tools/cut.ts";
+import type { SecretMask } from "#src/tools/mask.ts";
+import { OUTPUT_LIMIT } from "#src/tools/processes/processes.ts";
+import type { AnsweredCall } from "../hooks/turn-hooks.ts";
+import type { NewMessage, PendingCall, Usage } from "../machine/decision.ts";
+import { toolMessage } from "../machine/draft.ts";
+import { Collector } from "../turn/collector.ts";
+
+type StepCall = {
+  call: AgentToolCall;
+  /** As the message has it; undefined: the call is in the history already, or too little is known of it. */
+  part: MessagePart | undefined;
+  readonly isStored: boolean;
+  readonly tool_name: string | undefined;
+  /** Why it was not allowed. */
+  refusal: string | undefined;
+  shown: string;
+  over_at: number | undefined;
+};
+
+type Push = (part: MessagePart, role: "assistant" | "tool") => void;
+
+/** What becomes of calls that are still open when the step is stored: the next step has them, or they are answered with an error. */
+type Open = { readonly asked: string } | { readonly error: string } | "carried";
+
+export class AgentStep {
+  readonly #mask: SecretMask;
+  readonly #push: Push;
+  readonly #collector = new Collector();
+  readonly #calls = new Map<string, StepCall>();
+  readonly #asked = new Set<string>();
+  #usage: Usage | null = null;
+
+  constructor(mask: SecretMask, push: Push) {
+    this.#mask = mask;
+    this.#push = push;
+  }
+
+  /** A call of an earlier step whose result is owed; with `refusal` it was not allowed. */
+  adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
+    const call = updatedCall(undefined, { toolCallId: tool_call_id, rawInput: args });
+    const known = { call, part: undefined, isStored: true, tool_name, refusal, shown: "", over_at: undefined };
+    this.#calls.set(tool_call_id, known);
+    if (refusal !== undefined) this.#end(known, now);
+  }
+
+  /** Takes calls over that were open, and in no message, when the step before was stored. */
+  carry(before: AgentStep, now: number): void {
+    for (const { call, over_at, isStored } of before.#calls.values()) {
+      const isLeft = over_at === undefined && !isStored && !before.#asked.has(call.id);
+      if (isLeft) this.#update({ toolCallId: call.id }, now, call);
+    }
+  }
+
+  /** Whether the call was running when the step was stored. */
+  isRunning(id: string): boolean {
+    const known = this.#calls.get(id);
+    return known !== undefined && known.over_at === undefined && !this.#asked.has(id);
+  }
+
+  take(update: SessionUpdate, now: number, done: ReadonlySet<string>): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+      case "agent_thought_chunk": {
+        if (update.content.type !== "text") return;
+        const type = update.sessionUpdate === "agent_message_chunk" ? "text" : "reasoning";
+        this.#live(this.#collector.add({ type, delta: update.content.text }, now));
+        return;
+      }
+      case "tool_call":
+      case "tool_call_update":
+        if (!done.has(update.toolCallId)) this.#update(update, now);
+        return;
+      case "plan": {
+        const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
+        this.#live(this.#collector.add({ type: "reasoning", delta: `Plan:\n${text}\n`, ends: true }, now));
+        return;
+      }
+      case "usage_update":
+        this.#usage = { context_limit: update.size, input_tokens: update.used };
+        return;
+      default:
+        // Commands, titles and modes of the agent are its own.
+        return;
+    }
+  }
+
+  /** The call that is asked about, as the chat has it. */
+  describe(update: ToolCallUpdate, now: number): AgentToolCall {
+    return this.#update(update, now, undefined, true).call;
+  }
+
+  /** What the call would be, without taking it into the step. */
+  preview(update: ToolCallUpdate): AgentToolCall {
+    return updatedCall(this.#calls.get(update.toolCallId)?.call, update);
+  }
+
+  /** The call is not allowed: this is its result, whatever the agent says of it. */
+  refuse(id: string, why: string, now: number): void {
+    const known = this.#calls.get(id);
+    if (!known) return;
+    known.refusal = why;
+    this.#end(known, now);
+  }
+
+  /** Calls have ended and none is open: the step can be stored. */
+  get isComplete(): boolean {
+    const all = [...this.#calls.values()];
+    return all.length > 0 && all.every(({ over_at }) => over_at !== undefined);
+  }
+
+  /** Ids of the calls that have results. */
+  get ended(): readonly string[] {
+    return [...this.#calls.values()].flatMap(({ call, over_at }) => (over_at === undefined ? [] : [call.id]));
+  }
+
+  /** What lifecycle hooks are told of calls that were run. */
+  get answered(): readonly AnsweredCall[] {
+    return [...this.#calls.values()].flatMap((known) =>
+      known.over_at === undefined || known.refusal !== undefined
+        ? []
+        : [{ call: { tool_call_id: known.call.id, tool_name: nameOf(known) }, ...this.#resultOf(known) }],
+    );
+  }
+
+  /** The step as messages: what was said, then the results. */
+  messages(now: number, open: Open): NewMessage[] {
+    if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
+    const calls = [...this.#calls.values()];
+    const error = open !== "carried" && "error" in open ? open.error : undefined;
+    if (error !== undefined) for (const known of calls) this.#show(known, now);
+    const isKept = ({ call, over_at }: StepCall): boolean =>
+      over_at !== undefined || error !== undefined || this.#asked.has(call.id);
+    const left = new Set(calls.flatMap((known) => (isKept(known) ? [] : [known.call.id])));
+    const content = this.#collector
+      .content(now)
+      .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !left.has(tool_call_id));
+    return [
+      ...(content.length === 0 ? [] : [assistant(content, this.#usage)]),
+      ...calls.flatMap((known) => {
+        if (known.over_at !== undefined) return [this.#message(known, known.over_at)];
+        if (error === undefined) return [];
+        return [toolMessage({ ...ofCall(known), result: this.#cutOff(known, error), is_error: true, now })];
+      }),
+    ];
+  }
+
+  #update(update: ToolCallUpdate, now: number, from?: AgentToolCall, isAsked = false): StepCall {
+    const id = update.toolCallId;
+    const before = this.#calls.get(id);
+    const call = updatedCall(before?.call ?? from, update);
+    const known: StepCall = before ?? {
+      call,
+      part: undefined,
+      isStored: false,
+      tool_name: undefined,
+      refusal: undefined,
+      shown: "",
+      over_at: undefined,
+    };
+    known.call = call;
+    this.#calls.set(id, known);
+    if (known.over_at !== undefined) return known;
+    if (isAsked || isDescribed(call)) this.#show(known, now);
+    this.#showOutput(known);
+    if (isOver(call)) this.#end(known, now);
+    return known;
+  }
+
+  /** Puts the call into the message, or what is known better by now. */
+  #show(known: StepCall, now: number): void {
+    if (known.isStored) return;
+    const { tool_name, args } = this.#toolOf(known.call);
+    if (known.part?.tool_name === tool_name && Bun.deepEquals(known.part.args, args)) return;
+    if (known.part) {
+      Object.assign(known.part, { tool_name, args });
+      this.#push(known.part, "assistant");
+      return;
+    }
+    const shown = this.#collector.add({ type: "tool_call", id: known.call.id, name: tool_name, args }, now);
+    known.part = shown.at(-1);
+    this.#live(shown);
+  }
+
+  #showOutput(known: StepCall): void {
+    const ids = { tool_call_id: known.call.id, tool_name: nameOf(known) };
+    const output = this.#outputOf(known.call);
+    if (output === known.shown || isOver(known.call)) return;
+    const isMore = output.startsWith(known.shown);
+    if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
+    const result_delta = isMore ? output.slice(known.shown.length) : output;
+    known.shown = output;
+    this.#push({ type: "tool-result", ...ids, result_delta }, "tool");
+  }
+
+  #end(known: StepCall, now: number): void {
+    this.#show(known, now);
+    known.over_at = now;
+    const { result, is_error } = this.#resultOf(known);
+    const part = { type: "tool-result" as const, ...ofCall(known), result, is_error, created_at: rfc3339(now) };
+    this.#push(part, "tool");
+  }
+
+  #message(known: StepCall, now: number): NewMessage {
+    return toolMessage({ ...ofCall(known), ...this.#resultOf(known), now });
+  }
+
+  #resultOf(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
+    if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
+    const { result, is_error } = resultOf(known.call, this.#outputOf(known.call));
+    return { result, is_error };
+  }
+
+  #cutOff(known: StepCall, error: string): Record<string, unknown> {
+    const output = this.#outputOf(known.call);
+    return output === "" ? { error } : { output, error };
+  }
+
+  #outputOf(call: AgentToolCall): string {
+    return cutMiddle(this.#mask.text(outputOf(call)), OUTPUT_LIMIT).text;
+  }
+
+  #toolOf(call: AgentToolCall) {
+    const { tool_name, args } = toolOf(call);
+    return { tool_name, args: this.#mask.result(args) };
+  }
+
+  #live(parts: readonly MessagePart[]): void {
+    for (const part of parts) this.#push(part, "assistant");
+  }
+}
+
+const MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "~" };
+
+const nameOf = ({ part, tool_name, call }: StepCall): string => tool_name ?? part?.tool_name ?? toolOf(call).tool_name;
+const ofCall = (known: StepCall) => ({ tool_call_id: known.call.id, tool_name: nameOf(known) });
+
+const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
+  role: "assistant",
+  visibility: "both",
+  content,
+  created_by: null,
+  model_config_id: null,
+  usage,
+});

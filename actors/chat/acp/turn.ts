@@ -1,0 +1,381 @@
+// One turn of a chat that is led with a coding agent, outside of its mailbox: gives the agent what was said, and stores what it says and does
+// step by step, as the chat's own loop does. A question of the agent's ends the turn; the answer begins the next one, which finds the agent
+// where it waits.
+import { log } from "#base/log.ts";
+import type { MessageRow } from "#db/chats/messages.ts";
+import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import { toolOf } from "#src/acp/calls.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import { pathsIn } from "#src/tools/permission-mode.ts";
+import { INTERRUPTED } from "#src/tools/tool.ts";
+import type { Begun } from "../effects.ts";
+import { isHookRow } from "../hooks/effects.ts";
+import { deniedWords } from "../hooks/proposals.ts";
+import { TurnHooks } from "../hooks/turn-hooks.ts";
+import type { NewMessage } from "../machine/decision.ts";
+import type { StartedAttempt, Step } from "../messages.ts";
+import { readHistory } from "../prompt/prompt-history.ts";
+import { agentFolder } from "../turn/agent-choice.ts";
+import { keepFiles } from "../turn/checkpoints.ts";
+import type { TurnDeps } from "../turn/deps.ts";
+import type { RunningTurn } from "../turn/engine.ts";
+import { Reporter } from "../turn/reporter.ts";
+import type { TurnOf } from "../turn/slot.ts";
+import { StreamBuffer } from "../turn/stream-buffer.ts";
+import { WorkspaceAgent } from "../turn/tool-agent.ts";
+import { untilAnswered } from "../until-answered.ts";
+import type { AgentEvent, Asked } from "./events.ts";
+import { CONTINUE, handoverOf, lastPrompt, retold } from "./handover.ts";
+import type { AgentSession } from "./session.ts";
+import type { AgentSessions } from "./sessions.ts";
+import { AgentStep } from "./step.ts";
+import { verdictOn } from "./verdict.ts";
+
+export type AgentTurnDeps = TurnDeps & {
+  readonly sessions: AgentSessions;
+  /** Undefined: there is no such agent any more. */
+  readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
+};
+
+/** How often in one turn an agent that has died is started again. */
+const MAX_RESTARTS = 2;
+const NOT_RUN = "The agent was restarted before this call had a result.";
+const LOST =
+  "The agent could not load its session. It was given the conversation as text, and may have forgotten details of its earlier work.";
+
+/** Whether the turn goes on with another attempt. */
+type Then = "again" | "over";
+type Failure = { readonly message: string; readonly detail?: string };
+
+export class AgentTurn implements RunningTurn {
+  readonly #deps: AgentTurnDeps;
+  readonly #of: TurnOf;
+  readonly #abort = new AbortController();
+  readonly #reporter: Reporter;
+  readonly #hooks: TurnHooks;
+  readonly #waits: boolean;
+  readonly recording = undefined;
+  history_version: number;
+  buffer: StreamBuffer | undefined;
+  commands: Promise<unknown> | undefined;
+  #step: AgentStep | undefined;
+  #restarts = 0;
+
+  constructor(deps: AgentTurnDeps, of: TurnOf, { goesOn = false }: Begun) {
+    this.#deps = deps;
+    this.#of = of;
+    this.#waits = goesOn;
+    this.history_version = of.history_version;
+    this.#reporter = new Reporter(deps, of.chat_id, this.#abort.signal);
+    this.#hooks = new TurnHooks(deps, of.chat_id, this.#abort.signal);
+  }
+
+  get isStopped(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  async run(): Promise<void> {
+    const { sessions } = this.#deps;
+    const { chat_id } = this.#of;
+    sessions.use(chat_id, true);
+    try {
+      for (;;) {
+        const { history_version } = this;
+        const begun = await this.#reporter.ask("beginAttempt", { history_version });
+        if (begun === "stale" || this.isStopped) return;
+        if ((await this.#attempt(begun)) === "over" || this.isStopped) return;
+      }
+    } finally {
+      sessions.use(chat_id, false);
+    }
+  }
+
+  stop(reason: Error): void {
+    const { sessions } = this.#deps;
+    const { chat_id } = this.#of;
+    this.#abort.abort(reason);
+    this.buffer?.close();
+    if (reason === INTERRUPTED) this.commands = sessions.of(chat_id)?.cancel();
+    else sessions.end(chat_id);
+  }
+
+  partial(now: number): NewMessage[] {
+    const said = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
+    this.#step = undefined;
+    return said;
+  }
+
+  async #attempt(begun: StartedAttempt): Promise<Then> {
+    const { clock, store } = this.#deps;
+    const { name, profile } = await this.#profile(begun);
+    if (!profile) return this.#fail(begun, { message: `The agent "${name}" of this chat was removed.` });
+    if (begun.compaction) {
+      return this.#fail(begun, {
+        message: `${profile.display_name} keeps its own context, which cannot be summarized.`,
+      });
+    }
+    const history = await untilAnswered(clock, this.#abort.signal, () => readHistory(store, begun.chat_key));
+    if (history === "stale") return "over";
+    const before = this.#deps.sessions.of(this.#of.chat_id)?.step;
+    const step = await this.#newStep(begun);
+    if (before) step.carry(before, clock.now());
+    if (this.isStopped) return "over";
+    this.#step = step;
+    this.#answerOwed(begun, step, before);
+    if (step.isComplete) return this.#commit(begun, step, "continue");
+    let session: AgentSession | undefined;
+    try {
+      session = await this.#ready(begun, history, profile);
+    } catch (error) {
+      if (this.isStopped) return "over";
+      const detail = (error as Error).message;
+      return this.#fail(begun, { message: `${profile.display_name} could not be started.`, detail });
+    }
+    return session ? this.#follow(begun, step, session) : "over";
+  }
+
+  async #profile({ coding_agent }: StartedAttempt) {
+    const name = coding_agent?.name ?? "";
+    return { name, profile: await this.#deps.findProfile(name) };
+  }
+
+  async #newStep(begun: StartedAttempt): Promise<AgentStep> {
+    const { chat_id } = this.#of;
+    const { publish, toolServices } = this.#deps;
+    const buffer = new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
+    this.buffer = buffer;
+    const services = toolServices({ ...begun.about, chat_id, run_id: chat_id });
+    const mask = new SecretMask(await services.knownSecrets());
+    return new AgentStep(mask, (part, role) => buffer.push(part, role));
+  }
+
+  /** Answers the questions that a person has decided. A call that no agent runs any more is answered with an error. */
+  #answerOwed(begun: StartedAttempt, step: AgentStep, before: AgentStep | undefined): void {
+    const { clock, sessions } = this.#deps;
+    const session = sessions.of(this.#of.chat_id);
+    const refused = new Map(begun.refused);
+    for (const call of begun.calls) {
+      const { tool_call_id } = call;
+      const why = refused.get(tool_call_id);
+      const asked = session?.asked.get(tool_call_id);
+      const isOwed = asked !== undefined || before?.isRunning(tool_call_id) === true;
+      step.adopt(call, clock.now(), isOwed ? why : (why ?? NOT_RUN));
+      if (asked && session) this.#answer(session, asked, why === undefined);
+    }
+  }
+
+  #answer(session: AgentSession, asked: Asked, isGranted: boolean): void {
+    session.asked.delete(asked.call.toolCallId);
+    asked.answer(isGranted);
+  }
+
+  /** The session, in a turn of the agent. Undefined once this turn is over; rejects in words when there is none. */
+  async #ready(
+    begun: StartedAttempt,
+    history: readonly MessageRow[],
+    profile: CodingAgent,
+  ): Promise<AgentSession | undefined> {
+    const { sessions, warnings } = this.#deps;
+    const { chat_id, part } = this.#of;
+    const stored = begun.coding_agent?.session ?? null;
+    const { isKnown, fresh, hasFresh } = handoverOf(history, stored);
+    const live = sessions.of(chat_id);
+    if (live?.isPrompting) {
+      if (isKnown && !hasFresh) {
+        // Where no person is asked any more the chat went on without an answer.
+        for (const asked of begun.awaits_client ? [] : [...live.asked.values()]) {
+          if (history.some(({ content }) => content.some((one) => one.tool_call_id === asked.call.toolCallId))) {
+            this.#answer(live, asked, false);
+          }
+        }
+        return live;
+      }
+      await live.cancel();
+    }
+    if (live && !isKnown) sessions.end(chat_id);
+    const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, this.#waits);
+    const session = await sessions.open(part, agent, {
+      chat_id,
+      profile,
+      load: isKnown ? stored?.session_id : undefined,
+      isPlanning: begun.about.plan_mode !== null,
+    });
+    sessions.use(chat_id, true);
+    if (this.isStopped) return undefined;
+    const isSame = session === live || session.replayed !== undefined;
+    const isLost = isKnown && !isSame;
+    if (isLost || warnings.from("agent", chat_id).length > 0) warnings.set("agent", chat_id, isLost ? [LOST] : []);
+    const last = history.at(-1)?.id ?? 0;
+    const asked = { history_version: this.history_version, session_id: session.session_id, through: last };
+    if ((await this.#reporter.ask("recordAgentSession", asked)) === "stale") return undefined;
+    const how = { waits: this.#waits, signal: this.#abort.signal };
+    await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
+    if (this.isStopped) return undefined;
+    session.prompt([{ type: "text", text: isSame ? promptFor(session, fresh, history) : retold(history) }]);
+    return session;
+  }
+
+  /** Takes what the agent does until something is to be stored. */
+  async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
+    for (;;) {
+      const event = await session.next(this.#abort.signal);
+      if (!event || this.isStopped) return "over";
+      const then = await this.#take(begun, step, session, event);
+      if (this.isStopped) return "over";
+      if (then) return then;
+      if (!step.isComplete) continue;
+      for (const id of step.ended) session.done.add(id);
+      return this.#commit(begun, step, "continue");
+    }
+  }
+
+  /** Undefined: the step goes on. */
+  async #take(
+    begun: StartedAttempt,
+    step: AgentStep,
+    session: AgentSession,
+    event: AgentEvent,
+  ): Promise<Then | undefined> {
+    const { clock } = this.#deps;
+    const { display_name } = session.profile;
+    switch (event.type) {
+      case "update":
+        step.take(event.update, clock.now(), session.done);
+        return undefined;
+      case "asked":
+        return this.#decide(begun, step, session, event);
+      case "ended": {
+        const failure = STOPS[event.stop];
+        if (failure) return this.#fail(begun, { message: `${display_name} ${failure}` });
+        return this.#commit(begun, step, "finish");
+      }
+      case "failed":
+        if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
+        this.#restarts += 1;
+        log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
+          chat_id: this.#of.chat_id,
+          reason: event.reason,
+        });
+        if (this.#restarts <= MAX_RESTARTS) return this.#commit(begun, step, "continue", NOT_RUN);
+        return this.#fail(begun, { message: `${display_name} ended unexpectedly.`, detail: event.reason });
+    }
+  }
+
+  /** A question of the agent's: answered by the rules and hooks, or stored as a question to a person. */
+  async #decide(
+    begun: StartedAttempt,
+    step: AgentStep,
+    session: AgentSession,
+    asked: Asked,
+  ): Promise<Then | undefined> {
+    const { clock, store } = this.#deps;
+    const { chat_id } = this.#of;
+    const { about, permissions } = begun;
+    const id = asked.call.toolCallId;
+    // Nobody waits for it any more.
+    if (!session.asked.has(id)) return undefined;
+    const tool = toolOf(step.preview(asked.call));
+    const paths = pathsIn(tool.args).map(String);
+    const isGranted = paths.length > 0 && paths.every((path) => session.granted.has(path));
+    if (id.startsWith(WRITES) && isGranted) {
+      this.#answer(session, asked, true);
+      return undefined;
+    }
+    const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
+    const verdict = verdictOn(chat_id, begun, tool, folder);
+    const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
+    if (!refusal || this.isStopped) return "over";
+    const [why] = refusal;
+    if (why !== undefined) {
+      step.describe(asked.call, clock.now());
+      step.refuse(id, why, clock.now());
+      this.#answer(session, asked, false);
+      return undefined;
+    }
+    if (verdict.action === "allow") {
+      for (const path of paths) session.granted.add(path);
+      if (!id.startsWith(WRITES)) step.describe(asked.call, clock.now());
+      this.#answer(session, asked, true);
+      return undefined;
+    }
+    step.describe(asked.call, clock.now());
+    for (const path of paths) session.granted.add(path);
+    for (const ended of step.ended) session.done.add(ended);
+    return this.#commit(begun, step, "act", undefined, id);
+  }
+
+  /** Why a lifecycle hook does not allow the call; empty when it does, undefined once the turn is over. */
+  async #hookRefusal(
+    begun: StartedAttempt,
+    step: AgentStep,
+    tool_use_id: string,
+    { tool_name, args }: ReturnType<typeof toolOf>,
+  ): Promise<readonly string[] | undefined> {
+    if (this.#deps.hooks.isOff) return [];
+    const more = { tool_input: JSON.stringify(args), accepts: () => false };
+    const said = step.messages(this.#deps.clock.now(), { error: NOT_RUN });
+    return this.#reporter.decided(begun, said, async () => {
+      const { permission, denial } = await this.#hooks.ask(begun, "pre_tool_use", { tool_use_id, tool_name }, more);
+      return permission?.decision === "deny" ? [denial ?? deniedWords(permission.reason ?? "")] : [];
+    });
+  }
+
+  #fail(begun: StartedAttempt, { message, detail }: Failure): Promise<Then> {
+    const error: ChatError = { kind: "generic", message, ...(detail ? { detail } : {}), retryable: true };
+    return this.#commit(begun, this.#step, error, NOT_RUN);
+  }
+
+  /** Stores the step. `error` closes calls that are open; `asked` is the call that waits for a person. */
+  async #commit(
+    begun: StartedAttempt,
+    step: AgentStep | undefined,
+    end: "continue" | "act" | "finish" | ChatError,
+    error?: string,
+    asked?: string,
+  ): Promise<Then> {
+    const { clock } = this.#deps;
+    this.buffer?.close();
+    const closing = error ?? (end === "finish" ? "The agent ended its turn without a result." : undefined);
+    const open = asked === undefined ? (closing === undefined ? "carried" : { error: closing }) : { asked };
+    const messages = step?.messages(clock.now(), open) ?? [];
+    const rows = await this.#reporter.decided(begun, messages, async () => [
+      ...(await this.#hooks.answered(begun, step?.answered ?? [])),
+      ...(end === "finish" ? await this.#hooks.rows(begun, "stop") : []),
+    ]);
+    if (!rows) return "over";
+    const report = { fence: begun.fence, messages: [...messages, ...rows] };
+    const stored = stepOf(report, end);
+    const session = this.#deps.sessions.of(this.#of.chat_id);
+    if (session) session.step = closing === undefined ? step : undefined;
+    const reported = await this.#reporter.ask("reportStep", stored);
+    if (reported === "stale" || !reported.goes_on) return "over";
+    this.history_version = reported.history_version;
+    return "again";
+  }
+}
+
+type Report = Pick<Step, "fence" | "messages">;
+
+const stepOf = (report: Report, then: "continue" | "act" | "finish" | ChatError): Step =>
+  typeof then === "string" ? { ...report, then } : failedStep(report, then);
+
+const failedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
+
+const WRITES = "write-";
+
+const STOPS: Readonly<Record<string, string | undefined>> = {
+  max_tokens: "has reached its limit of tokens.",
+  max_turn_requests: "has reached its limit of model calls in one turn.",
+  refusal: "refused to go on.",
+};
+
+/** What the agent is told in a session that knows the chat: a prompt that it has replayed has reached it before. */
+const promptFor = ({ replayed }: AgentSession, fresh: string, history: readonly MessageRow[]): string => {
+  if (fresh !== "") return fresh;
+  const last = lastPrompt(history.filter((row) => !isHookRow(row)));
+  const hasIt = replayed === undefined || last === "" || squeezed(replayed).includes(squeezed(last));
+  return hasIt ? CONTINUE : last;
+};
+
+const squeezed = (text: string): string => text.replaceAll(/\s+/g, "");

@@ -1,0 +1,149 @@
+// A coding agent's tool calls as a chat has them: with the names and arguments of Slipway's own tools where they do the same, so that rules,
+// hooks, diffs and approvals know them. The agent's own name for a tool is never used as one of ours. Pure.
+import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
+
+/** A call with everything that its updates have said so far. */
+export type AgentToolCall = {
+  readonly id: string;
+  readonly title: string;
+  readonly kind: ToolKind;
+  readonly status: "pending" | "in_progress" | "completed" | "failed";
+  readonly content: readonly ToolCallContent[];
+  readonly paths: readonly string[];
+  readonly raw_input: unknown;
+  readonly raw_output: unknown;
+};
+
+const NEW: Omit<AgentToolCall, "id"> = {
+  title: "",
+  kind: "other",
+  status: "pending",
+  content: [],
+  paths: [],
+  raw_input: undefined,
+  raw_output: undefined,
+};
+
+/** Returns the call after an update. What the update leaves out stays. */
+export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
+  const before = known ?? { id: update.toolCallId, ...NEW };
+  return {
+    id: before.id,
+    title: update.title ?? before.title,
+    kind: update.kind ?? before.kind,
+    status: update.status ?? before.status,
+    content: update.content ?? before.content,
+    paths: update.locations?.map(({ path }) => path) ?? before.paths,
+    raw_input: isEmpty(update.rawInput) ? before.raw_input : update.rawInput,
+    raw_output: update.rawOutput ?? before.raw_output,
+  };
+};
+
+export const isOver = ({ status }: Pick<AgentToolCall, "status">): boolean =>
+  status === "completed" || status === "failed";
+
+/** Whether enough is known of the call to show it: agents may announce one before its arguments are complete. */
+export const isDescribed = ({ status, raw_input, content }: AgentToolCall): boolean =>
+  status !== "pending" || !isEmpty(raw_input) || content.length > 0;
+
+export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Record<string, unknown>> };
+
+/** Returns the tool and its arguments as the chat has them. */
+export const toolOf = (call: AgentToolCall): ChatTool => {
+  const { kind, title } = call;
+  const changes = diffsOf(call);
+  if (kind === "edit" || changes.length > 0) return editOf(call, changes);
+  if (kind === "execute") return { tool_name: "execute", args: commandOf(call) };
+  const path = pathOf(call);
+  if (kind === "read" && path !== undefined) return { tool_name: "read_file", args: { path } };
+  return { tool_name: `agent_${kind}`, args: { title, ...objectOf(call.raw_input) } };
+};
+
+/** Returns what the call has answered so far, as text. */
+export const outputOf = ({ content, raw_output }: AgentToolCall): string => {
+  const texts = content.flatMap((one) =>
+    one.type === "content" && one.content.type === "text" ? [one.content.text] : [],
+  );
+  if (texts.length > 0) return texts.join("\n");
+  const { output, stdout, formatted_output } = objectOf(raw_output);
+  const said = [formatted_output, output, stdout].find((one) => typeof one === "string" && one !== "");
+  if (typeof said === "string") return said;
+  return typeof raw_output === "string" ? raw_output : "";
+};
+
+/** Returns the result of a call that is over. */
+export const resultOf = (
+  call: AgentToolCall,
+  output: string,
+): { readonly result: Record<string, unknown>; readonly is_error: boolean } => {
+  const is_error = call.status === "failed";
+  const { tool_name } = toolOf(call);
+  if (is_error) return { result: { error: output === "" ? "The call failed." : output }, is_error };
+  if (tool_name === "execute") return { result: { output, ...exitOf(call) }, is_error };
+  const ok = tool_name === "edit_files" || tool_name === "write_file" ? { ok: true } : {};
+  return { result: { ...ok, ...(output === "" ? {} : { output }) }, is_error };
+};
+
+type Change = { readonly path: string; readonly old_text: string; readonly new_text: string };
+
+const diffsOf = ({ content }: AgentToolCall): Change[] =>
+  content.flatMap((one) =>
+    one.type === "diff" ? [{ path: one.path, old_text: one.oldText ?? "", new_text: one.newText }] : [],
+  );
+
+const editOf = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
+  const [first] = changes;
+  if (first && changes.length === 1 && first.old_text === "") {
+    return { tool_name: "write_file", args: { path: first.path, content: first.new_text } };
+  }
+  if (first) {
+    const paths = [...new Set(changes.map(({ path }) => path))];
+    const files = paths.map((path) => ({
+      path,
+      edits: changes.filter((one) => one.path === path).map(({ old_text, new_text }) => ({ old_text, new_text })),
+    }));
+    return { tool_name: "edit_files", args: { files } };
+  }
+  const paths =
+    call.paths.length > 0 ? call.paths : [pathOf(call)].flatMap((path) => (path === undefined ? [] : [path]));
+  return { tool_name: "edit_files", args: { files: paths.map((path) => ({ path, edits: [] })), title: call.title } };
+};
+
+const pathOf = ({ raw_input, paths }: AgentToolCall): string | undefined => {
+  const { path, file_path, filePath, abs_path, absolute_path } = objectOf(raw_input);
+  const named = [file_path, filePath, abs_path, absolute_path, path].find((one) => typeof one === "string");
+  return typeof named === "string" ? named : paths[0];
+};
+
+const SHELL_FLAG = /^-[a-z]*c$/;
+
+/** Agents that tell no arguments put the command into the title. */
+const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
+  const { command, cmd, cwd, workdir } = objectOf(raw_input);
+  const given = command ?? cmd;
+  const folder = [workdir, cwd].find((one) => typeof one === "string");
+  const place = folder === undefined ? {} : { workdir: folder };
+  if (typeof given === "string") return { command: given, ...place };
+  if (Array.isArray(given)) {
+    const words = given.map(String);
+    const [, flag = "", script] = words;
+    const isShell = words.length === 3 && SHELL_FLAG.test(flag) && script !== undefined;
+    return { command: isShell ? script : words.map(quoted).join(" "), ...place };
+  }
+  return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...place };
+};
+
+const quoted = (word: string): string =>
+  /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+
+const exitOf = ({ raw_output }: AgentToolCall): Readonly<Record<string, unknown>> => {
+  const { exit_code, exitCode, metadata } = objectOf(raw_output);
+  const code = [exit_code, exitCode, objectOf(metadata).exit].find((one) => typeof one === "number");
+  return typeof code === "number" ? { success: code === 0, exit_code: code } : { success: true };
+};
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);

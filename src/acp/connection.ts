@@ -1,0 +1,159 @@
+// A connection to a coding agent over the Agent Client Protocol: sessions, prompts, and what the agent asks of its client.
+import {
+  type ClientConnection,
+  type ContentBlock,
+  client,
+  type InitializeResponse,
+  type LoadSessionResponse,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type PromptResponse,
+  type ReadTextFileRequest,
+  RequestError,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionModeState,
+  type SessionUpdate,
+  type WriteTextFileRequest,
+} from "@agentclientprotocol/sdk";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import type { ProgramStdio } from "./stdio.ts";
+
+export type {
+  ContentBlock,
+  PermissionOption,
+  SessionUpdate,
+  StopReason,
+  ToolCallContent,
+  ToolCallUpdate,
+  ToolKind,
+} from "@agentclientprotocol/sdk";
+
+/** What the agent asks of its client. Whatever these reject with is the answer's error. */
+export type AgentRequests = {
+  /** In the order in which the agent has sent them. */
+  update(session_id: string, update: SessionUpdate): void;
+  permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>;
+  /** Undefined: there is no such file. */
+  readFile(request: ReadTextFileRequest): Promise<string | undefined>;
+  writeFile(request: WriteTextFileRequest): Promise<void>;
+};
+
+export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[] };
+
+/** A cold start on a busy machine; a longer one is broken. */
+const ANSWER_MS = 180_000;
+
+export class AcpConnection {
+  readonly #connection: ClientConnection;
+  readonly #clock: Clock;
+  readonly #info: InitializeResponse;
+
+  private constructor(connection: ClientConnection, clock: Clock, info: InitializeResponse) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#info = info;
+  }
+
+  /** Greets the agent and signs in where it wants that. Rejects in words when it does not answer or speaks another version. */
+  static async open(
+    stdio: ProgramStdio,
+    clock: Clock,
+    { version, auth_method }: { readonly version: string; readonly auth_method: string },
+    requests: AgentRequests,
+  ): Promise<AcpConnection> {
+    const app = client({ name: "slipway" })
+      .onNotification("session/update", ({ params }) => requests.update(params.sessionId, params.update))
+      .onRequest("session/request_permission", ({ params }) => requests.permission(params))
+      .onRequest("fs/read_text_file", async ({ params }) => {
+        const content = await requests.readFile(params);
+        // By this code agents know that a file is new.
+        if (content === undefined) throw RequestError.resourceNotFound(params.path);
+        return { content };
+      })
+      .onRequest("fs/write_text_file", async ({ params }) => {
+        await requests.writeFile(params);
+        return {};
+      });
+    const connection = app.connect(ndJsonStream(stdio.writable, stdio.readable));
+    void stdio.ended.then((reason) => connection.close(new Error(reason)));
+    const info = await inTime(
+      clock,
+      connection.agent.request("initialize", {
+        protocolVersion: PROTOCOL_VERSION,
+        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+        clientInfo: { name: "slipway", version },
+      }),
+    );
+    if (info.protocolVersion !== PROTOCOL_VERSION) {
+      throw new Error(`The agent speaks version ${info.protocolVersion} of the protocol, not ${PROTOCOL_VERSION}.`);
+    }
+    if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
+      await inTime(clock, connection.agent.request("authenticate", { methodId: auth_method }));
+    }
+    return new AcpConnection(connection, clock, info);
+  }
+
+  /** Whether an earlier session can be loaded. */
+  get canLoad(): boolean {
+    return this.#info.agentCapabilities?.loadSession === true;
+  }
+
+  get takesImages(): boolean {
+    return this.#info.agentCapabilities?.promptCapabilities?.image === true;
+  }
+
+  async newSession(cwd: string): Promise<SessionInfo> {
+    const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers: [] }));
+    return { session_id: made.sessionId, modes: modesOf(made.modes) };
+  }
+
+  /** The agent replays the session as updates before this resolves. */
+  async loadSession(session_id: string, cwd: string): Promise<SessionInfo> {
+    const asked = { sessionId: session_id, cwd, mcpServers: [] };
+    const answer: unknown = await inTime(this.#clock, this.#connection.agent.request("session/load", asked));
+    const loaded = (answer ?? {}) as LoadSessionResponse;
+    return { session_id, modes: modesOf(loaded.modes) };
+  }
+
+  async setMode(session_id: string, mode: string): Promise<void> {
+    const asked = { sessionId: session_id, modeId: mode };
+    await inTime(this.#clock, this.#connection.agent.request("session/set_mode", asked));
+  }
+
+  /** Resolves when the agent's turn has ended, however long it takes. */
+  prompt(session_id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
+    return this.#connection.agent.request("session/prompt", { sessionId: session_id, prompt });
+  }
+
+  cancel(session_id: string): Promise<void> {
+    return this.#connection.agent.notify("session/cancel", { sessionId: session_id });
+  }
+
+  /** Resolves when the connection is closed. */
+  get closed(): Promise<void> {
+    return this.#connection.closed;
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+const modesOf = (modes: SessionModeState | null | undefined): readonly string[] =>
+  (modes?.availableModes ?? []).map(({ id }) => id);
+
+const inTime = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
+  const over = new AbortController();
+  try {
+    return await Promise.race([
+      answer,
+      pause(clock, ANSWER_MS, over.signal).then((): T => {
+        throw new Error(`The agent did not answer within ${ANSWER_MS / 1_000} seconds.`);
+      }),
+    ]);
+  } finally {
+    over.abort();
+  }
+};

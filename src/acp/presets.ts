@@ -1,0 +1,99 @@
+// The coding agents that Slipway knows how to run. None of them is part of Slipway: each is installed into the workspace by its script,
+// under its own licence. All are disabled until an administrator enables them.
+import type { CodingAgent, CodingAgentInput } from "#schema/ai/coding-agents.ts";
+
+/** Installs packages of npm unless the workspace's image has the program already. */
+const npmScript = (program: string, packages: string): string =>
+  `command -v ${program} >/dev/null 2>&1 && exit 0
+command -v npm >/dev/null 2>&1 || { echo "Install Node.js with npm in the workspace's image, or ${program} itself."; exit 1; }
+npm install --prefix "$SLIPWAY_INSTALL_DIR" --no-audit --no-fund --save-exact ${packages}
+`;
+
+const preset = (name: string, input: Omit<CodingAgentInput, "enabled" | "icon">): CodingAgent => ({
+  name,
+  is_preset: true,
+  enabled: false,
+  icon: "",
+  ...input,
+});
+
+const OPENCODE_CONFIG = JSON.stringify({
+  $schema: "https://opencode.ai/config.json",
+  autoupdate: false,
+  share: "disabled",
+  permission: { edit: "ask", bash: "ask" },
+  model: "slipway/default",
+  small_model: "slipway/default",
+  provider: {
+    slipway: {
+      npm: "@ai-sdk/openai-compatible",
+      name: "Slipway",
+      options: { baseURL: "{env:OPENAI_BASE_URL}", apiKey: "{env:OPENAI_API_KEY}" },
+      models: { default: { name: "Default", tool_call: true } },
+    },
+  },
+});
+
+export const PRESETS: readonly CodingAgent[] = [
+  preset("claude-code", {
+    display_name: "Claude Code",
+    command: "claude-agent-acp",
+    arguments: [],
+    variables: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+    install_script: npmScript("claude-agent-acp", "@agentclientprotocol/claude-agent-acp@0.49.0"),
+    dialect: "anthropic",
+    auth_method: "",
+    mode: "",
+  }),
+  preset("codex", {
+    display_name: "Codex",
+    command: "codex-acp",
+    arguments: [
+      ...["-c", 'model_provider="slipway"'],
+      ...["-c", 'model_providers.slipway.name="Slipway"'],
+      ...["-c", 'model_providers.slipway.base_url="$OPENAI_BASE_URL"'],
+      ...["-c", 'model_providers.slipway.env_key="OPENAI_API_KEY"'],
+      ...["-c", 'model_providers.slipway.wire_api="responses"'],
+      // It asks before each command that may change something; its own sandbox needs programs that few images have.
+      ...["-c", 'approval_policy="untrusted"'],
+      ...["-c", 'sandbox_mode="danger-full-access"'],
+    ],
+    variables: {},
+    install_script: npmScript("codex-acp", "@zed-industries/codex-acp@0.16.0"),
+    dialect: "openai",
+    auth_method: "",
+    mode: "",
+  }),
+  preset("opencode", {
+    display_name: "opencode",
+    command: "opencode",
+    arguments: ["acp"],
+    variables: {
+      OPENCODE_CONFIG_CONTENT: OPENCODE_CONFIG,
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_DISABLE_MODELS_FETCH: "1",
+      OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    },
+    install_script: npmScript("opencode", "opencode-ai@1.18.33"),
+    dialect: "openai",
+    auth_method: "",
+    mode: "",
+  }),
+  preset("gemini", {
+    display_name: "Gemini CLI",
+    command: "gemini",
+    arguments: ["--acp"],
+    variables: { GEMINI_CLI_NO_RELAUNCH: "1" },
+    install_script: npmScript("gemini", "@google/gemini-cli@0.61.0"),
+    dialect: "google",
+    auth_method: "gemini-api-key",
+    mode: "",
+  }),
+];
+
+/** Returns the presets and what administrators have added or changed, by name. */
+export const withPresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
+  const names = new Map([...PRESETS, ...stored].map((agent) => [agent.name, agent]));
+  return [...names.values()];
+};

@@ -1,0 +1,109 @@
+// The standard input and output of a coding agent that the daemon runs in a workspace, as streams. Bytes are asked for and sent by their
+// offsets, so a request that is repeated after a broken connection neither loses nor doubles any.
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
+
+/** Asks the daemon. Rejects with words when the workspace cannot be reached. */
+export type AskDaemon = <T>(call: {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly json?: unknown;
+  readonly body?: Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly patient?: boolean;
+}) => Promise<T>;
+
+const WAIT_MS = 25_000;
+/** A program that writes word by word is read in pieces. */
+const PACE_MS = 20;
+
+export class ProgramStdio {
+  readonly #ask: AskDaemon;
+  readonly #clock: Clock;
+  readonly #path: string;
+  readonly #over = new AbortController();
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+  readonly #started = Promise.withResolvers<string>();
+  readonly #ended = Promise.withResolvers<string>();
+  #sent = 0;
+
+  private constructor(ask: AskDaemon, clock: Clock, id: string) {
+    this.#ask = ask;
+    this.#clock = clock;
+    this.#path = `/coding-agents/${id}`;
+    this.#started.promise.catch(() => {});
+    this.readable = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        void this.#read(controller);
+      },
+      // Whoever reads has closed the stream: nothing may be put into it any more.
+      cancel: () => this.#over.abort(),
+    });
+    this.writable = new WritableStream<Uint8Array>({ write: (bytes) => this.#write(bytes) });
+  }
+
+  /** Starts the program; `started` tells when it runs. Rejects when the workspace cannot be reached. */
+  static async start(ask: AskDaemon, clock: Clock, json: StartAgentProgram): Promise<ProgramStdio> {
+    await ask({ method: "POST", path: "/coding-agents/start", json, patient: true });
+    return new ProgramStdio(ask, clock, json.id);
+  }
+
+  /** Resolves with the folder in which the program works, once it runs; rejects when it could not be installed or started. */
+  get started(): Promise<string> {
+    return this.#started.promise;
+  }
+
+  /** Resolves with the reason when the program has ended or cannot be reached any more. */
+  get ended(): Promise<string> {
+    return this.#ended.promise;
+  }
+
+  /** Ends the program and all it has started. Not waited for: a workspace that is away has no such program. */
+  end(): void {
+    this.#over.abort();
+    void this.#ask({ method: "POST", path: `${this.#path}/end`, json: {} }).catch(() => {});
+  }
+
+  async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const encoder = new TextEncoder();
+    const { signal } = this.#over;
+    let after = 0;
+    let state = "";
+    try {
+      while (!signal.aborted) {
+        const path = `${this.#path}/output?after=${after}&state=${state}&wait_ms=${WAIT_MS}`;
+        const answer = await this.#ask<AgentProgramOutput>({ method: "GET", path, patient: true, signal });
+        if (answer.state === "running") this.#started.resolve(answer.directory);
+        after = answer.next;
+        state = answer.state;
+        if (signal.aborted) break;
+        if (answer.output !== "") controller.enqueue(encoder.encode(answer.output));
+        if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
+        if (answer.output !== "") await pause(this.#clock, PACE_MS, signal);
+      }
+      this.#finish(controller, "The agent was ended.");
+    } catch (error) {
+      this.#finish(controller, signal.aborted ? "The agent was ended." : (error as Error).message);
+    }
+  }
+
+  #finish(controller: ReadableStreamDefaultController<Uint8Array>, reason: string): void {
+    this.#started.reject(new Error(reason));
+    this.#ended.resolve(reason);
+    if (!this.#over.signal.aborted) controller.close();
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const path = `${this.#path}/input?at=${this.#sent}`;
+    this.#sent += bytes.byteLength;
+    await this.#ask({ method: "POST", path, body: bytes, patient: true, signal: this.#over.signal });
+  }
+}
+
+const reasonOf = ({ exit_code, error_output }: AgentProgramOutput): string => {
+  const said = error_output.trim();
+  if (exit_code === null) return said === "" ? "The agent could not be started." : said;
+  return `The agent ended with code ${exit_code}.${said === "" ? "" : `\n${said}`}`;
+};

@@ -1,0 +1,97 @@
+// Routes of coding agents: those that chats can be begun with, and what administrators set up.
+import { t } from "elysia";
+import { availableAgents, codingAgents, removeCodingAgent, setCodingAgent } from "#domain/ai/coding-agents.ts";
+import {
+  AvailableAgents,
+  CodingAgent,
+  CodingAgentInput,
+  CodingAgents,
+  codingAgentName,
+} from "#schema/ai/coding-agents.ts";
+import { writesSetting } from "../audit/setting-targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const user = true;
+const tags = ["Coding agents"];
+const params = t.Object({ coding_agent: codingAgentName() });
+
+export const agents = (ctx: ApiContext) =>
+  routes({ prefix: "/ai" })
+    .use(callers)
+    .get("/agents/available", () => availableAgents(ctx), {
+      user,
+      response: { 200: AvailableAgents, ...fails(401) },
+      detail: operation({
+        tags,
+        operationId: "listAvailableCodingAgents",
+        summary: "List coding agents that can be chosen",
+        description: "Chats can be begun with these: send the name as `coding_agent`.",
+        scope: "chat:read",
+      }),
+    })
+    .get("/agents", ({ caller }) => codingAgents(ctx, caller), {
+      user,
+      response: { 200: CodingAgents, ...fails(401, 403) },
+      detail: operation({
+        tags,
+        operationId: "listCodingAgents",
+        summary: "List coding agents with their settings",
+        description: "For owners of the deployment. Includes the presets, which are disabled at first.",
+        scope: "chat_config:read",
+      }),
+    })
+    .put(
+      "/agents/:coding_agent",
+      ({ caller, params: { coding_agent }, body }) => setCodingAgent(ctx, caller, coding_agent, body),
+      {
+        user,
+        params,
+        body: CodingAgentInput,
+        response: { 200: CodingAgent, ...fails(400, 401, 403, 413) },
+        detail: operation({
+          tags,
+          operationId: "setCodingAgent",
+          summary: "Add or change a coding agent",
+          description:
+            "Replaces all settings of this name. Chats that are led with it go by them from their next start.",
+          example: {
+            display_name: "My agent",
+            icon: "",
+            enabled: true,
+            command: "my-agent",
+            arguments: ["--acp"],
+            variables: {},
+            install_script: "",
+            dialect: "openai",
+            auth_method: "",
+            mode: "",
+          },
+          audit: writesSetting("coding_agents"),
+          scope: "chat_config:update",
+        }),
+      },
+    )
+    .delete(
+      "/agents/:coding_agent",
+      async ({ caller, params: { coding_agent }, status }) => {
+        await removeCodingAgent(ctx, caller, coding_agent);
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteCodingAgent",
+          summary: "Delete a coding agent",
+          description: "A preset gets its original settings back. Chats that are led with the agent can still be read.",
+          audit: writesSetting("coding_agents"),
+          scope: "chat_config:update",
+        }),
+      },
+    );

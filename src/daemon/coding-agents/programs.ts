@@ -1,0 +1,282 @@
+// Coding agents that chats are led with: each program in a process group and a home folder of its own, what it needs installed once for the
+// workspace. The server feeds and reads it by offsets, so that neither a broken connection nor a repeated request loses or doubles a byte.
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, Timer } from "#base/clock.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { pause, within } from "#base/retry.ts";
+import type { AgentProgramOutput, AgentProgramState, StartAgentProgram } from "#schema/agents/agent-program.ts";
+import { type Environment, expand } from "../environment.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { runProcess } from "../scripts/process.ts";
+import { PendingOutput } from "./output.ts";
+
+const MAX_RUNNING = 64;
+const MAX_WAIT_MS = 30_000;
+const MAX_ERROR_OUTPUT = 4_000;
+const INSTALL_MS = 15 * 60_000;
+/** A server that has not read for so long is gone. */
+const UNREAD_MS = 10 * 60_000;
+/** So long a program may take to end before the next one of its chat starts. */
+const END_MS = 6_000;
+/** What an ended program has written can be read for so long. */
+const KEPT_MS = 60_000;
+
+type Options = {
+  readonly clock: Clock;
+  readonly groups: ProcessGroups;
+  readonly env: Environment;
+  readonly directory: string;
+  /** Where homes and installed programs are kept. */
+  readonly state: string;
+};
+
+/** `state`: the one that the caller knows; empty: none. */
+export type OutputQuery = { readonly after: number; readonly state: string; readonly wait_ms: number };
+
+type Program = {
+  readonly chat_id: string;
+  readonly output: PendingOutput;
+  state: AgentProgramState;
+  group: number;
+  exit_code: number | null;
+  error_output: string;
+  /** Bytes of input that were taken. */
+  taken: number;
+  write(bytes: Uint8Array): Promise<void>;
+  isUnwanted: boolean;
+  over: Promise<void>;
+  unread: Timer | undefined;
+};
+
+export class CodingAgentPrograms {
+  readonly #options: Options;
+  readonly #programs = new Map<string, Program>();
+  readonly #installs = new Map<string, Promise<void>>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts a program, after what it needs is installed. One that has this id already is left as it is; another one of the same chat ends
+   * first. 429 while too many run.
+   */
+  start(asked: StartAgentProgram): void {
+    if (this.#programs.has(asked.id)) return;
+    const running = [...this.#programs.values()].filter(({ state }) => state !== "ended");
+    if (running.length >= MAX_RUNNING) {
+      throw new AppError("too_many_requests", `${MAX_RUNNING} coding agents run already.`);
+    }
+    const before = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === asked.chat_id);
+    for (const [id] of before) this.end(id);
+    const program: Program = {
+      chat_id: asked.chat_id,
+      output: new PendingOutput(),
+      state: "installing",
+      group: 0,
+      exit_code: null,
+      error_output: "",
+      taken: 0,
+      write: async () => {
+        throw conflict("The program is not running.");
+      },
+      isUnwanted: false,
+      over: Promise.resolve(),
+      unread: undefined,
+    };
+    this.#programs.set(asked.id, program);
+    this.#watchReader(asked.id, program);
+    program.over = this.#run(asked, program, Promise.all(before.map(([, one]) => one.over))).finally(() => {
+      program.state = "ended";
+      program.unread?.cancel();
+      program.output.news.ring();
+      this.#options.clock.after(KEPT_MS, () => this.#programs.delete(asked.id));
+    });
+  }
+
+  /** Returns what was written from `after` on; waits at most `wait_ms` for more, or for another state than the one that is known. 404. */
+  async output(id: string, { after, state, wait_ms }: OutputQuery): Promise<AgentProgramOutput> {
+    const program = this.#find(id);
+    this.#watchReader(id, program);
+    const { output } = program;
+    const isNews = (): boolean => output.written > after || program.state !== state || program.state === "ended";
+    if (!isNews() && wait_ms > 0) {
+      const waited = new AbortController();
+      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waited.signal);
+      while (!isNews()) {
+        const isLate = await Promise.race([wait.then(() => true), output.news.wait().then(() => false)]);
+        if (isLate) break;
+      }
+      waited.abort();
+    }
+    const isOver = program.state === "ended";
+    const { exit_code, error_output } = program;
+    const { directory } = this.#options;
+    return { state: program.state, directory, ...output.take(after, isOver), exit_code, error_output };
+  }
+
+  /** Writes to the program's input. `at`: the offset of the first byte; what was taken before is not written again. 404, 409. */
+  async input(id: string, at: number, bytes: Uint8Array): Promise<number> {
+    const program = this.#find(id);
+    if (at > program.taken) throw conflict("Input is missing before this offset.");
+    const fresh = bytes.subarray(program.taken - at);
+    program.taken += fresh.byteLength;
+    if (fresh.byteLength > 0) await program.write(fresh);
+    return program.taken;
+  }
+
+  /** Ends the program with everything that it has started; harmless when it has ended. */
+  end(id: string): void {
+    const program = this.#programs.get(id);
+    if (!program || program.state === "ended") return;
+    program.isUnwanted = true;
+    if (program.group !== 0) this.#options.groups.end(program.group);
+  }
+
+  /** Removes the homes of chats that are no more; their programs end. */
+  forget(chat_ids: readonly string[]): void {
+    for (const [id, { chat_id }] of this.#programs) if (chat_ids.includes(chat_id)) this.end(id);
+    for (const chat_id of chat_ids) rmSync(this.#home(chat_id), { recursive: true, force: true });
+  }
+
+  #find(id: string): Program {
+    const program = this.#programs.get(id);
+    if (!program) throw notFound();
+    return program;
+  }
+
+  #home(chat_id: string): string {
+    return join(this.#options.state, "homes", chat_id);
+  }
+
+  #watchReader(id: string, program: Program): void {
+    program.unread?.cancel();
+    if (program.state === "ended") return;
+    program.unread = this.#options.clock.after(UNREAD_MS, () => this.end(id));
+  }
+
+  async #run(asked: StartAgentProgram, program: Program, before: Promise<unknown>): Promise<void> {
+    const { clock, groups, directory } = this.#options;
+    await within(clock, END_MS, before);
+    const installed = this.#installedFolder(asked.install_script);
+    try {
+      await this.#install(asked.install_script, installed);
+    } catch (error) {
+      program.error_output = (error as Error).message;
+      return;
+    }
+    if (program.isUnwanted) return;
+    const env = this.#environment(asked, installed);
+    const words = asked.arguments.map((word) => expand(word, env));
+    let child: ReturnType<typeof spawnPiped>;
+    try {
+      child = spawnPiped([asked.command, ...words], directory, env);
+    } catch (error) {
+      program.error_output = `The program cannot be started: ${(error as Error).message}`;
+      return;
+    }
+    groups.add(child.pid);
+    program.group = child.pid;
+    program.write = async (bytes) => {
+      child.stdin.write(bytes);
+      await child.stdin.flush();
+    };
+    program.state = "running";
+    program.output.news.ring();
+    const read = (async () => {
+      for await (const bytes of child.stdout) await program.output.push(bytes);
+    })().catch(() => {});
+    const decoder = new TextDecoder();
+    const readErrors = (async () => {
+      for await (const bytes of child.stderr) {
+        program.error_output = (program.error_output + decoder.decode(bytes, { stream: true })).slice(
+          -MAX_ERROR_OUTPUT,
+        );
+      }
+    })().catch(() => {});
+    program.exit_code = await child.exited;
+    // What it has started ends with it, and may hold its pipes open until then.
+    groups.end(child.pid);
+    await within(clock, END_MS, Promise.all([read, readErrors]));
+    groups.ended(child.pid);
+  }
+
+  /** The folder of what a script installs, by the script: another script installs into another folder. */
+  #installedFolder(script: string): string {
+    return join(this.#options.state, "installed", sha256(script).slice(0, 16));
+  }
+
+  #environment({ chat_id, variables }: StartAgentProgram, installed: string): Environment {
+    const { env } = this.#options;
+    const home = this.#home(chat_id);
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    const gitconfig = join(env.HOME ?? "", ".gitconfig");
+    const given = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, expand(value, env)]));
+    const folders = [join(installed, "bin"), join(installed, "node_modules", ".bin"), given.PATH ?? env.PATH ?? ""];
+    return {
+      ...env,
+      // Whose commits these are stays the same in the agent's own home.
+      ...(env.GIT_CONFIG_GLOBAL === undefined && existsSync(gitconfig) ? { GIT_CONFIG_GLOBAL: gitconfig } : {}),
+      ...given,
+      HOME: home,
+      PATH: folders.join(":"),
+    };
+  }
+
+  /** Once for each script: whoever comes meanwhile waits for the same. Rejects with the last lines of a script that failed. */
+  #install(script: string, folder: string): Promise<void> {
+    if (script.trim() === "" || existsSync(join(folder, DONE))) return Promise.resolve();
+    const known = this.#installs.get(folder);
+    if (known) return known;
+    const install = this.#runInstall(script, folder).finally(() => this.#installs.delete(folder));
+    this.#installs.set(folder, install);
+    return install;
+  }
+
+  async #runInstall(script: string, folder: string): Promise<void> {
+    const { clock, groups, env } = this.#options;
+    mkdirSync(folder, { recursive: true });
+    const decoder = new TextDecoder();
+    let tail = "";
+    const { exit_code, timed_out } = await runProcess({
+      command: ["sh", "-c", script],
+      directory: folder,
+      env: { ...env, [INSTALL_FOLDER]: folder },
+      clock,
+      groups,
+      timeout_ms: INSTALL_MS,
+      onOutput: (_, bytes) => {
+        tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_ERROR_OUTPUT);
+      },
+    });
+    if (exit_code === 0 && !timed_out) {
+      await Bun.write(join(folder, DONE), "");
+      return;
+    }
+    log("daemon").warn("a coding agent cannot be installed: its script ended with {exit_code}", { exit_code });
+    const why = timed_out ? "took longer than 15 minutes" : `ended with code ${exit_code}`;
+    throw new Error(`The install script ${why}.\n${tail.trim()}`);
+  }
+}
+
+/** Where a script puts what it installs; `bin` and `node_modules/.bin` in it are on the agent's path. */
+const INSTALL_FOLDER = "SLIPWAY_INSTALL_DIR";
+const DONE = ".installed";
+
+const spawnPiped = (command: string[], cwd: string, env: Environment) => {
+  // The program is looked for on its own path, not on the daemon's.
+  const [name = "", ...words] = command;
+  const found = name.includes("/") ? name : Bun.which(name, { PATH: env.PATH ?? "" });
+  if (!found) throw new Error(`there is no program "${name}" on the path`);
+  return Bun.spawn([found, ...words], {
+    cwd,
+    env: { ...env },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+};

@@ -1,0 +1,35 @@
+// What the server asks of the daemon to run a coding agent for a chat: its program, and the bytes that go in and out of it.
+import { type Static, Type as t } from "@sinclair/typebox";
+
+const Word = t.String({ maxLength: 100_000 });
+
+export const StartAgentProgram = t.Object({
+  /** What it will be called. One that is known already is not started again. */
+  id: t.String({ pattern: "^[0-9a-f-]{36}$" }),
+  /** The chat that it works for: it has a home folder of its own, and one program at a time. */
+  chat_id: t.String({ pattern: "^[0-9a-f-]{36}$" }),
+  /** The program, and its arguments. `$NAME` stands for a variable of the workspace. */
+  command: t.String({ minLength: 1, maxLength: 4_096 }),
+  arguments: t.Array(Word, { maxItems: 100 }),
+  /** `$NAME` in values stands for a variable of the workspace. */
+  variables: t.Record(t.String({ minLength: 1, maxLength: 256 }), Word),
+  /** Run by `sh` before the first start in this workspace, and again when it has changed; empty: nothing is to be installed. */
+  install_script: t.String({ maxLength: 100_000 }),
+});
+export type StartAgentProgram = Static<typeof StartAgentProgram>;
+
+/** `ended` after `installing`: the installation failed. */
+export type AgentProgramState = "installing" | "running" | "ended";
+
+/** The output from the offset that was asked for on; `next` is where to go on, which also says that what came before has arrived. */
+export type AgentProgramOutput = {
+  state: AgentProgramState;
+  /** The folder in which it works. */
+  directory: string;
+  output: string;
+  next: number;
+  /** Only when it has ended. */
+  exit_code: number | null;
+  /** The last of its error output, or of that of the installation. */
+  error_output: string;
+};

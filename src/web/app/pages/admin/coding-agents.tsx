@@ -1,0 +1,186 @@
+// Coding agents that chats can be led with: which are enabled, how each is installed and started.
+import { type Signal, useSignal } from "@preact/signals";
+import { AGENT_DIALECTS, type CodingAgent, type CodingAgentInput } from "#schema/ai/coding-agents.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Area, Field, NameField, Select, Switch } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into, sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+
+const NEW: CodingAgentInput = {
+  display_name: "",
+  icon: "",
+  enabled: true,
+  command: "",
+  arguments: [],
+  variables: {},
+  install_script: "",
+  dialect: "openai",
+  auth_method: "",
+  mode: "",
+};
+
+const DIALECTS: Readonly<Record<CodingAgentInput["dialect"], string>> = {
+  anthropic: "Anthropic",
+  openai: "OpenAI",
+  google: "Google",
+};
+
+const inputOf = ({ name: _, is_preset: __, ...input }: CodingAgent): CodingAgentInput => input;
+
+export const CodingAgentsPage = () => {
+  const { state, again } = useResource("coding agent settings", () => call("GET /ai/agents"));
+  const edited = useSignal<CodingAgent | "new" | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Cannot load the coding agents" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const save = async (name: string, body: CodingAgentInput, done: string): Promise<void> => {
+    await call("PUT /ai/agents/:coding_agent", { path: { coding_agent: name }, body });
+    await again();
+    say(done);
+  };
+  const remove = async ({ name, is_preset }: CodingAgent): Promise<void> => {
+    await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } });
+    await again();
+    say(is_preset ? "Original settings restored" : "Agent deleted");
+  };
+  return (
+    <section class="stack" aria-labelledby="agents">
+      <div class="head">
+        <h2 id="agents">Coding agents</h2>
+        <span class="push">
+          <Button icon="plus" onPress={sets(edited, "new")}>
+            Add agent
+          </Button>
+        </span>
+      </div>
+      <p class="mut small">
+        People choose an enabled agent beside the models when they start a chat. It runs in the chat's workspace and
+        calls models through the <a href="/admin/ai-gateway">AI gateway</a>.
+      </p>
+      <ul class="panel list">
+        {data.agents.map((agent) => (
+          <li key={agent.name} class="item">
+            <Switch
+              label={agent.display_name}
+              note={[agent.command, ...agent.arguments].join(" ").slice(0, 120)}
+              checked={agent.enabled}
+              onSwitch={(enabled) =>
+                void save(
+                  agent.name,
+                  { ...inputOf(agent), enabled },
+                  enabled ? "Agent enabled" : "Agent disabled",
+                ).catch(failed)
+              }
+            />
+            <span class="line">
+              <IconButton icon="pen" small label={`Edit ${agent.display_name}`} onPress={sets(edited, agent)} />
+              <IconButton
+                icon="trash"
+                small
+                label={`${agent.is_preset ? "Restore" : "Delete"} ${agent.display_name}`}
+                onPress={() => remove(agent)}
+              />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {edited.value !== undefined && <AgentForm agent={edited.value} edited={edited} save={save} />}
+    </section>
+  );
+};
+
+type FormProps = {
+  readonly agent: CodingAgent | "new";
+  readonly edited: Signal<CodingAgent | "new" | undefined>;
+  readonly save: (name: string, body: CodingAgentInput, done: string) => Promise<void>;
+};
+
+const AgentForm = ({ agent, edited, save }: FormProps) => {
+  const isNew = agent === "new";
+  const now = isNew ? NEW : inputOf(agent);
+  const dialect = useSignal<string>(now.dialect);
+  const close = sets(edited, undefined);
+  return (
+    <FormDialog
+      title={isNew ? "Add agent" : `Edit ${agent.display_name}`}
+      submit={isNew ? "Add agent" : "Save changes"}
+      onClose={close}
+      act={(said) =>
+        save(
+          isNew ? (said.name ?? "").trim() : agent.name,
+          {
+            ...now,
+            display_name: (said.display_name ?? "").trim(),
+            command: (said.command ?? "").trim(),
+            arguments: linesOf(said.arguments),
+            variables: Object.fromEntries(linesOf(said.variables).map(pairOf)),
+            install_script: said.install_script ?? "",
+            dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
+            auth_method: (said.auth_method ?? "").trim(),
+            mode: (said.mode ?? "").trim(),
+          },
+          isNew ? "Agent added" : "Agent changed",
+        )
+      }
+    >
+      {(problems) => (
+        <>
+          {isNew && (
+            <NameField
+              label="Name"
+              name="name"
+              required
+              hint="Lowercase letters, digits and hyphens"
+              {...(problems.coding_agent ? { error: problems.coding_agent } : {})}
+            />
+          )}
+          <Field label="Display name" name="display_name" value={now.display_name} required />
+          <Field
+            label="Command"
+            name="command"
+            value={now.command}
+            required
+            hint="Speaks the Agent Client Protocol on stdio"
+          />
+          <Area label="Arguments" name="arguments" value={now.arguments.join("\n")} rows={3} hint="One per line" />
+          <Area
+            label="Environment variables"
+            name="variables"
+            value={Object.entries(now.variables)
+              .map(([name, value]) => `${name}=${value}`)
+              .join("\n")}
+            rows={3}
+            hint="NAME=value, one per line. The workspace can read them."
+          />
+          <Area
+            label="Install script"
+            name="install_script"
+            value={now.install_script}
+            rows={5}
+            hint="Runs once in each workspace. Put programs into $SLIPWAY_INSTALL_DIR/bin."
+          />
+          <Select
+            label="Model API"
+            value={dialect.value}
+            choices={AGENT_DIALECTS.map((value) => ({ value, label: DIALECTS[value] }))}
+            onPick={into(dialect)}
+          />
+          <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional" />
+          <Field label="Mode" name="mode" value={now.mode} hint="Optional. The mode in which sessions begin." />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const linesOf = (text = ""): string[] => text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
+
+const pairOf = (line: string): [name: string, value: string] => {
+  const at = line.indexOf("=");
+  return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+};

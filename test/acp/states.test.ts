@@ -1,0 +1,223 @@
+// What a chat that is led with a coding agent does when somebody or something comes in between.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { beginAgentChat, logOf, openAgentWorld, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { until } from "#test/support/until.ts";
+import { messagesOf } from "#test/tools/world.ts";
+
+const world = await forFile(openAgentWorld());
+const { home } = world;
+const ASKS = { permissions: { default: "ask_changes", rules: [] } };
+const FREE = { permissions: null };
+
+const statusIs = (id: string, status: string) =>
+  until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === status, {
+    what: `${status} of ${id}`,
+  });
+const shown = async (id: string): Promise<string[]> =>
+  (await messagesOf(world.owner, id)).map(
+    ({ role, content }) =>
+      `${role}: ${content.map((part) => part.text ?? (part.type === "tool-result" ? JSON.stringify(part.result) : part.tool_name)).join("|")}`,
+  );
+const answer = async (id: string, decision: "allow" | "deny", more: object = {}): Promise<void> => {
+  const [call] = await until(async () => {
+    const calls = await pendingCalls(world.owner, id);
+    return calls.length > 0 && calls;
+  });
+  const one = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [one] });
+};
+/** Process ids of the agents that work for a chat. */
+const agentsOf = (id: string): number[] => {
+  const listed = Bun.spawnSync([
+    "sh",
+    "-c",
+    "grep -lzs 'HOME=.*/homes/'$0'$' /proc/[0-9]*/environ || true",
+    id,
+  ]).stdout.toString();
+  return listed.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
+};
+const kill = (id: string): void => {
+  for (const pid of agentsOf(id)) process.kill(pid, "SIGKILL");
+};
+
+test("[CA-3] rules answer first: what they allow runs without a question, what they deny is an error", async () => {
+  const rules = [
+    { tool: "execute", command: "echo", action: "allow" },
+    { tool: "execute", action: "deny" },
+  ];
+  const permissions = { default: "ask_changes", rules };
+  const { id } = await beginAgentChat(world, "run echo fine\nrun touch never\nsay done", { permissions });
+  await statusIs(id, "waiting");
+  expect(await shown(id)).toEqual([
+    expect.stringContaining("user:"),
+    "assistant: execute",
+    'tool: {"output":"fine\\n","success":true}',
+    "assistant: execute",
+    expect.stringContaining("The rules of this chat do not allow this call"),
+    "assistant: done",
+  ]);
+  expect(existsSync(join(home, "never"))).toBe(false);
+  expect(logOf(world, id).slice(-2)).toEqual(["answered yes", "answered no"]);
+}, 120_000);
+
+test("[CA-2] a denied call is an error that the agent hears of, and an answer for always is a rule", async () => {
+  const { id } = await beginAgentChat(world, "run echo one\nrun echo two three\nsay done", ASKS);
+  await answer(id, "deny");
+  await answer(id, "allow", { scope: "always" });
+  await statusIs(id, "waiting");
+  expect(logOf(world, id).slice(-2)).toEqual(["answered no", "answered yes"]);
+  const { permissions } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect(permissions?.rules).toEqual([{ tool: "execute", command: "echo two", action: "allow" }]);
+  await sendMessage(world, id, "run echo two four");
+  await until(async () => (await shown(id)).some((one) => one.includes("four\\n")));
+}, 120_000);
+
+test("[CA-4] files that the agent writes through its client are asked for like its own edits", async () => {
+  const { id } = await beginAgentChat(world, "write through", ASKS);
+  await answer(id, "allow");
+  await statusIs(id, "waiting");
+  expect(readFileSync(join(home, "through"), "utf8")).toBe("by the client");
+  const denied = { permissions: { default: "allow", rules: [{ tool: "write_file", action: "deny" }] } };
+  const other = await beginAgentChat(world, "write refused", denied);
+  await statusIs(other.id, "waiting");
+  expect(existsSync(join(home, "refused"))).toBe(false);
+  expect((await shown(other.id)).at(-1)).toBe("assistant: not written");
+}, 120_000);
+
+test("[CA-5] an interruption cancels the agent's turn; what it said stays, and the next message finds the same agent", async () => {
+  const { id } = await beginAgentChat(world, "wait", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "say again");
+  await until(async () => (await shown(id)).at(-1) === "assistant: again");
+  expect(logOf(world, id)).toEqual(["initialize", "new", 'prompt "wait"', "cancelled", 'prompt "say again"']);
+}, 120_000);
+
+test("[CA-6] an agent that was killed is started again and loads its session; nothing is stored twice", async () => {
+  const { id } = await beginAgentChat(world, "say first", FREE);
+  await statusIs(id, "waiting");
+  kill(id);
+  await until(() => agentsOf(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await shown(id)).at(-1) === "assistant: second");
+  expect(logOf(world, id)).toEqual([
+    "initialize",
+    "new",
+    'prompt "say first"',
+    "initialize",
+    "load",
+    'prompt "say second"',
+  ]);
+  expect(await shown(id)).toHaveLength(4);
+}, 120_000);
+
+test("[CA-6] an agent that dies while a call waits is started again; the call is an error and the agent continues", async () => {
+  const { id } = await beginAgentChat(world, "run echo lost", ASKS);
+  await until(async () => (await pendingCalls(world.owner, id)).length > 0);
+  kill(id);
+  await until(() => agentsOf(id).length === 0);
+  await answer(id, "allow");
+  await statusIs(id, "waiting");
+  expect((await shown(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
+  expect(logOf(world, id).at(-1)).toContain("continue where you left off");
+}, 120_000);
+
+test("[CA-7] an agent that cannot load its session is given the conversation as text, and the chat says so", async () => {
+  await setAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
+  const { id } = await beginAgentChat(world, "say first", { coding_agent: "forgets", permissions: null });
+  await statusIs(id, "waiting");
+  kill(id);
+  await until(() => agentsOf(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await shown(id)).at(-1) === "assistant: second");
+  expect(logOf(world, id).at(-1)).toContain("<conversation>");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
+}, 120_000);
+
+test("[CA-8] an edited message begins a new session that knows what came before, and nothing of what was edited away", async () => {
+  const { id } = await beginAgentChat(world, "say one", FREE);
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "say two");
+  await until(async () => (await shown(id)).at(-1) === "assistant: two");
+  const messages = await messagesOf(world.owner, id);
+  const content = [{ type: "text", text: "say three" }];
+  await world.owner.patch<unknown>(`/api/v2/chats/${id}/messages/${messages[2]?.id}`, { content });
+  await until(async () => (await shown(id)).at(-1) === "assistant: three");
+  const last = logOf(world, id).at(-1) ?? "";
+  expect(last).toContain("say one");
+  expect(last).toContain("say three");
+  expect(last).not.toContain("say two");
+}, 120_000);
+
+test("[CA-9] a prompt that the agent refuses, an agent that keeps dying and one that cannot be installed fail the turn in words", async () => {
+  const failing = async (text: string, more: object = {}) => {
+    const { id } = await beginAgentChat(world, text, Object.assign({}, FREE, more));
+    await statusIs(id, "error");
+    return (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error;
+  };
+  const refused = await failing("fail this model is unknown");
+  expect(refused).toMatchObject({
+    message: "Test agent has failed.",
+    detail: expect.stringContaining("this model is unknown"),
+  });
+  const script = "echo the mirror is away >&2; exit 3";
+  await setAgent(world, "broken", { display_name: "Broken", install_script: script });
+  const broken = await failing("say x", { coding_agent: "broken" });
+  expect(broken).toMatchObject({
+    message: "Broken could not be started.",
+    detail: expect.stringContaining("the mirror is away"),
+  });
+  await setAgent(world, "absent", { display_name: "Absent", command: "no-such-program" });
+  expect((await failing("say x", { coding_agent: "absent" }))?.detail).toContain('no program "no-such-program"');
+}, 180_000);
+
+test("[CA-10] an install script runs once in a workspace, and what it installs is on the agent's path", async () => {
+  const script = `echo ran >> "$HOME/installs"; mkdir -p bin; printf '#!/bin/sh\\nexec %s --no-env-file "$@"\\n' ${process.execPath} > bin/installed-agent; chmod +x bin/installed-agent`;
+  const path = join(import.meta.dir, "../support/acp/agent.ts");
+  await setAgent(world, "installed", { command: "installed-agent", arguments: [path], install_script: script });
+  for (const text of ["say one", "say two"]) {
+    const { id } = await beginAgentChat(world, text, { coding_agent: "installed", permissions: null });
+    await statusIs(id, "waiting");
+  }
+  expect(readFileSync(join(home, "installs"), "utf8")).toBe("ran\n");
+}, 180_000);
+
+test("[CA-6] a server that starts again asks the same question; the agent is started again, and the call that it no longer knows is an error", async () => {
+  const { id } = await beginAgentChat(world, "run echo kept", ASKS);
+  await until(async () => (await pendingCalls(world.owner, id)).length > 0);
+  await world.restart();
+  await answer(id, "allow");
+  await statusIs(id, "waiting");
+  expect((await shown(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
+  expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
+}, 120_000);
+
+test("[CA-6] a server that starts again in the middle of a turn continues it, and no agent of the old one is left", async () => {
+  const { id } = await beginAgentChat(world, "wait", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  const before = agentsOf(id);
+  expect(before.length).toBeGreaterThan(0);
+  await world.restart();
+  await statusIs(id, "waiting");
+  expect(logOf(world, id).at(-1)).toContain("continue where you left off");
+  expect(agentsOf(id).filter((pid) => before.includes(pid))).toEqual([]);
+}, 120_000);
+
+test("[CA-6] a daemon that was killed takes its agents along; the next daemon's agent continues the turn", async () => {
+  const { id } = await beginAgentChat(world, "wait", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  const before = agentsOf(id);
+  world.daemon.process.kill("SIGKILL");
+  await world.daemon.process.exited;
+  await using _daemon = await startAgentProcess(world.server, world.seeded, home);
+  await statusIs(id, "waiting");
+  await until(() => !agentsOf(id).some((pid) => before.includes(pid)));
+  expect(logOf(world, id).at(-1)).toContain("continue where you left off");
+}, 120_000);

@@ -1,0 +1,53 @@
+// Chats that are led with a coding agent: a real server, a real daemon and a program that speaks the Agent Client Protocol.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beginAgentChat, logOf, openAgentWorld, pendingCalls } from "#test/support/acp/agent-world.ts";
+import { until } from "#test/support/until.ts";
+import { Follower, messagesOf } from "#test/tools/world.ts";
+
+test("[CA-1][CA-2] an agent's words, thoughts and calls are stored and streamed as those of a model; what it asks waits for a person", async () => {
+  await using world = await openAgentWorld();
+  const { owner, home } = world;
+  const permissions = { default: "ask_changes", rules: [] };
+  const text = "think hmm\nsay hello\nrun echo one\nedit file two\nfree echo three\nsay bye";
+  const { id, coding_agent } = await beginAgentChat(world, text, { permissions });
+  expect(coding_agent).toBe("test");
+  const path = `/api/v2/chats/${id}`;
+  using follower = await Follower.open(owner, id);
+  await follower.until(({ status }) => status === "requires_action");
+  const [first] = await pendingCalls(owner, id);
+  expect(first).toMatchObject({ tool_name: "execute", args: { command: "echo one" } });
+  await owner.post<unknown>(`${path}/permissions`, {
+    answers: [{ tool_call_id: first?.tool_call_id, decision: "allow" }],
+  });
+  await until(async () => (await pendingCalls(owner, id)).some(({ tool_name }) => tool_name === "write_file"));
+  expect(existsSync(join(home, "file"))).toBe(false);
+  const [second] = await pendingCalls(owner, id);
+  await owner.post<unknown>(`${path}/permissions`, {
+    answers: [{ tool_call_id: second?.tool_call_id, decision: "allow" }],
+  });
+  await follower.until(({ status }) => status === "waiting");
+  expect(readFileSync(join(home, "file"), "utf8")).toBe("two\n");
+  const shown = (await messagesOf(owner, id)).map(({ role, content }) => [
+    role,
+    ...content.map((part) => part.text ?? part.tool_name),
+  ]);
+  expect(shown).toEqual([
+    ["user", text],
+    ["assistant", "hmm", "hello", "execute"],
+    ["tool", "execute"],
+    ["assistant", "write_file"],
+    ["tool", "write_file"],
+    ["assistant", "execute"],
+    ["tool", "execute"],
+    ["assistant", "bye"],
+  ]);
+  expect(logOf(world, id)).toEqual([
+    "initialize",
+    "new",
+    `prompt ${JSON.stringify(text)}`,
+    "answered yes",
+    "answered yes",
+  ]);
+}, 120_000);

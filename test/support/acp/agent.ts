@@ -1,0 +1,195 @@
+// A coding agent for tests that speaks the Agent Client Protocol on its standard input and output, as genuine ones do. What it does follows
+// from the words of its prompt. Sessions are kept in its home, so that one that was killed can load them.
+//
+//   say TEXT          says it                    think TEXT    thinks it
+//   edit PATH TEXT    asks, then writes a file   run COMMAND   asks, then runs it
+//   free COMMAND      runs it without asking     write PATH    writes through its client
+//   wait              waits until it is cancelled              die           ends at once
+//   fail TEXT         refuses the prompt         plan          tells a plan
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { type AgentContext, agent, ndJsonStream, RequestError, type ToolCallUpdate } from "@agentclientprotocol/sdk";
+
+const HOME = process.env.HOME ?? ".";
+const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
+const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
+const recordOf = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
+
+let count = 0;
+const cancelled = new Map<string, () => void>();
+
+const record = (session: string, update: object): void => {
+  mkdirSync(join(HOME, "sessions"), { recursive: true });
+  appendFileSync(recordOf(session), `${JSON.stringify(update)}\n`);
+};
+
+class Turn {
+  readonly #client: AgentContext;
+  readonly #session: string;
+  readonly #cwd: string;
+  isCancelled = false;
+
+  constructor(client: AgentContext, session: string, cwd: string) {
+    this.#client = client;
+    this.#session = session;
+    this.#cwd = cwd;
+  }
+
+  async tell(update: Record<string, unknown>): Promise<void> {
+    record(this.#session, update);
+    await this.#client.notify("session/update", { sessionId: this.#session, update } as never);
+  }
+
+  say(type: string, text: string): Promise<void> {
+    return this.tell({ sessionUpdate: type, content: { type: "text", text } });
+  }
+
+  async call(call: Omit<ToolCallUpdate, "toolCallId">, asks: boolean, work: () => Promise<string>): Promise<void> {
+    count += 1;
+    const toolCallId = `call-${process.pid}-${count}`;
+    await this.tell({ sessionUpdate: "tool_call", toolCallId, status: "pending", ...call });
+    if (asks) {
+      const { outcome } = await this.#client.request("session/request_permission", {
+        sessionId: this.#session,
+        toolCall: Object.assign({ toolCallId }, call),
+        options: [
+          { optionId: "yes", name: "Allow", kind: "allow_once" },
+          { optionId: "no", name: "Reject", kind: "reject_once" },
+        ],
+      });
+      log(`answered ${outcome.outcome === "selected" ? outcome.optionId : outcome.outcome}`);
+      if (outcome.outcome !== "selected" || outcome.optionId !== "yes") {
+        await this.tell({
+          sessionUpdate: "tool_call_update",
+          toolCallId,
+          status: "failed",
+          content: textOf("rejected"),
+        });
+        return;
+      }
+    }
+    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" });
+    const output = await work();
+    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content: textOf(output) });
+  }
+
+  run(command: string, asks: boolean): Promise<void> {
+    return this.call({ title: `\`${command}\``, kind: "execute", rawInput: { command } }, asks, async () => {
+      const child = Bun.spawn(["sh", "-c", command], { cwd: this.#cwd, stdout: "pipe", stderr: "inherit" });
+      cancelled.set(this.#session, () => child.kill());
+      return await new Response(child.stdout).text();
+    });
+  }
+
+  edit(path: string, text: string): Promise<void> {
+    const file = join(this.#cwd, path);
+    const content = [
+      {
+        type: "diff" as const,
+        path: file,
+        oldText: existsSync(file) ? readFileSync(file, "utf8") : null,
+        newText: text,
+      },
+    ];
+    return this.call({ title: `Edit ${path}`, kind: "edit", content, locations: [{ path: file }] }, true, async () => {
+      writeFileSync(file, text);
+      return "edited";
+    });
+  }
+
+  async write(path: string): Promise<void> {
+    await this.#client
+      .request("fs/write_text_file", {
+        sessionId: this.#session,
+        path: join(this.#cwd, path),
+        content: "by the client",
+      })
+      .then(
+        () => this.say("agent_message_chunk", "written"),
+        () => this.say("agent_message_chunk", "not written"),
+      );
+  }
+
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      cancelled.set(this.#session, resolve);
+    });
+  }
+}
+
+const textOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
+const folders = new Map<string, string>();
+
+agent({ name: "test-agent" })
+  .onRequest("initialize", async () => {
+    log("initialize");
+    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: { image: false } } };
+  })
+  .onRequest("session/new", async ({ params }) => {
+    const sessionId = `s-${process.pid}-${Date.now()}`;
+    folders.set(sessionId, params.cwd);
+    record(sessionId, {});
+    log("new");
+    return {
+      sessionId,
+      modes: {
+        currentModeId: "default",
+        availableModes: [
+          { id: "default", name: "Default" },
+          { id: "plan", name: "Plan" },
+        ],
+      },
+    };
+  })
+  .onRequest("session/set_mode", async ({ params }) => {
+    log(`mode ${params.modeId}`);
+    return {};
+  })
+  .onRequest("session/load", async ({ params, client }) => {
+    const { sessionId } = params;
+    if (FORGETS || !existsSync(recordOf(sessionId))) throw RequestError.resourceNotFound(sessionId);
+    folders.set(sessionId, params.cwd);
+    log("load");
+    for (const line of readFileSync(recordOf(sessionId), "utf8").trim().split("\n")) {
+      const update = JSON.parse(line);
+      if (update.sessionUpdate) await client.notify("session/update", { sessionId, update } as never);
+    }
+    return {};
+  })
+  .onRequest("session/prompt", async ({ params, client }) => {
+    const { sessionId, prompt } = params;
+    const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+    log(`prompt ${JSON.stringify(text)}`);
+    const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".");
+    record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+    const isStopped = Promise.withResolvers<void>();
+    cancelled.set(sessionId, isStopped.resolve);
+    for (const line of (text.split("</conversation>").at(-1) ?? "").split("\n")) {
+      const [verb = "", first = "", ...rest] = line.trim().split(" ");
+      const tail = [first, ...rest].join(" ");
+      if (verb === "say") await turn.say("agent_message_chunk", tail);
+      if (verb === "think") await turn.say("agent_thought_chunk", tail);
+      if (verb === "edit") await turn.edit(first, `${rest.join(" ")}\n`);
+      if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
+      if (verb === "write") await turn.write(first);
+      if (verb === "die") process.exit(7);
+      if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
+      if (verb === "plan") {
+        await turn.tell({
+          sessionUpdate: "plan",
+          entries: [{ content: "Look", priority: "medium", status: "completed" }],
+        });
+      }
+      if (verb === "wait") {
+        await turn.say("agent_message_chunk", "waiting");
+        await turn.wait();
+        log("cancelled");
+        return { stopReason: "cancelled" };
+      }
+    }
+    await turn.tell({ sessionUpdate: "usage_update", used: 1_234, size: 200_000 });
+    return { stopReason: "end_turn" };
+  })
+  .onNotification("session/cancel", ({ params }) => cancelled.get(params.sessionId)?.())
+  .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>));
