@@ -236,6 +236,16 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.#report({ type: "cancel_requires_action" });
   }
 
+  /** A budget keeps the next model call from beginning: the chat asks whether to go on. */
+  pauseForBudget(args: Parameters<TurnReports["pauseForBudget"]>[0]): Promise<Late> {
+    return this.#report({ type: "pause_for_budget", ...args });
+  }
+
+  /** The budget that the chat waits for was raised: the same turn goes on. */
+  budgetRaised({ budget_id }: { readonly budget_id: string }): Promise<Late> {
+    return this.#report({ type: "budget_raised", budget_id });
+  }
+
   /**
    * Metadata, and into the archive or back: one commit, for a root chat with its sub-chats (rules SB-1, SB-3). 400, 409. `pin` is the asked
    * place among the owner's pinned chats, 0 for none. `silent_since`: only when it has not moved since then and is not pinned (rule RT-1).

@@ -193,6 +193,8 @@ export interface TurnReports {
   reportStep(args: Step): Promise<Reported | "stale">;
   reportFailure(args: Report<"finish_error">): Promise<Late>;
   recordAgentSession(args: RecordAgentSession): Promise<Late>;
+  pauseForBudget(args: Report<"pause_for_budget">): Promise<Late>;
+  budgetRaised(args: { readonly budget_id: string }): Promise<Late>;
   finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
 }
 
@@ -218,6 +220,7 @@ export type ChatPicture = {
   readonly last_error: ChatError | null;
   readonly retry_state: RetryState | null;
   readonly pending_calls: ChatState["pending_calls"];
+  readonly budget_pause: ChatState["budget_pause"];
 };
 
 /** A picture, what is new in the history, and whether something has left it. */
@@ -237,6 +240,7 @@ export const toPicture = (state: ChatState): ChatPicture => ({
   last_error: state.last_error,
   retry_state: state.retry_state,
   pending_calls: state.pending_calls,
+  budget_pause: state.budget_pause,
 });
 
 /** True for rows that people may see; the others never leave the server. */

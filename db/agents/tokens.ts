@@ -28,6 +28,7 @@ export const findSignedInAgent = query(
       workspace_id: agents.workspace_id,
       owner_id: workspaces.owner_id,
       template_id: workspaces.template_id,
+      organization_id: workspaces.organization_id,
       api_key_scope: agents.api_key_scope,
       owner_status: users.status,
     })

@@ -1,5 +1,5 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
-import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
@@ -55,6 +55,11 @@ const busyChats = (where: SQL | undefined) =>
 export const listBusyChats = ofParts(query(busyChats(isBusy)), query(busyChats(and(isBusy, isAmongParts(chats.part)))));
 
 export const insertChat = insertInto(chats);
+/** Chats whose turn waits for a budget. */
+export const listPausedChats = query(
+  build.select({ id: chats.id, budget_pause: chats.budget_pause }).from(chats).where(isNotNull(chats.budget_pause)),
+);
+
 /** Metadata only; the execution state goes through `saveExecution`. */
 export const updateChat = updateBy(chats, chats.id);
 
@@ -68,6 +73,7 @@ export type ExecutionColumns = Pick<
   | "requires_action_deadline"
   | "pending_calls"
   | "compaction"
+  | "budget_pause"
   | "snapshot_version"
   | "history_version"
   | "queue_version"
@@ -85,6 +91,7 @@ const EXECUTION = [
   "requires_action_deadline",
   "pending_calls",
   "compaction",
+  "budget_pause",
   "snapshot_version",
   "history_version",
   "queue_version",

@@ -1,39 +1,14 @@
-// Calls of the model gateway that are under way: what each may cost is reserved before it begins and settled in the ledger when it ends.
-import { asc, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, type Statement } from "../engine/sql.ts";
+// Model calls that are under way: what each may use is reserved before it begins and settled in the ledger when it ends.
+import { asc, lt, sql } from "drizzle-orm";
+import type { CallPlace } from "../budgets/budgets.ts";
+import { addSpent } from "../budgets/periods.ts";
+import { build, deleteBy, insertInto, query, type Statement } from "../engine/sql.ts";
 import { type CallOutcome, model_reservations, model_spend } from "../schema/model-spend.ts";
 
 export type ReservationRow = typeof model_reservations.$inferSelect;
 
-/** A limit of spending: in micros, for calls from a time up to, but without, another. */
-export type SpendingLimit = { readonly limit: number; readonly from: number; readonly to: number };
-
-const insertReservation = insertInto(model_reservations);
-
-/**
- * Reserves what a call may cost. With a limit the batch is refused as `stale` once what was spent and what is reserved reach it, so that
- * nobody exceeds a limit by more than one reservation.
- */
-export const reserve = (row: ReservationRow, limit: SpendingLimit | undefined): Statement => {
-  if (!limit) return insertReservation(row);
-  return {
-    touches: [],
-    expect: 1,
-    alone: "spending",
-    sql: `insert into model_reservations
-        (id, user_id, workspace_id, key_id, provider_id, model_config_id, asked_model, model, reserved_micros, created_at)
-      select cast(?1 as text), cast(?2 as text), cast(?3 as text), cast(?4 as text), cast(?5 as text), cast(?6 as text),
-        cast(?7 as text), cast(?8 as text), cast(?9 as bigint), cast(?10 as bigint)
-      where coalesce((select sum(cost_micros) from model_spend where user_id = ?2 and created_at >= ?12 and created_at < ?13), 0)
-        + coalesce((select sum(reserved_micros) from model_reservations where user_id = ?2), 0) < ?11`,
-    rows: [
-      [
-        ...[row.id, row.user_id, row.workspace_id, row.key_id, row.provider_id, row.model_config_id],
-        ...[row.asked_model, row.model, row.reserved_micros, row.created_at, limit.limit, limit.from, limit.to],
-      ],
-    ],
-  };
-};
+/** Reserves what a call may use, in one batch with the guards of its budgets. */
+export const insertReservation = insertInto(model_reservations);
 
 export type Settlement = {
   readonly outcome: CallOutcome;
@@ -53,23 +28,48 @@ const insertLedgerRow = insertInto(model_spend);
 const deleteReservation = deleteBy(model_reservations, model_reservations.id);
 
 /** Ends a call: its reservation becomes a row of the ledger, once. A second settlement is refused as `stale`. */
-export const settle = (reserved: ReservationRow, settlement: Settlement, now: number): Statement[] => {
-  const { id, reserved_micros: _, created_at: __, ...call } = reserved;
+export const settle = (reserved: ReservationRow, settlement: Settlement, now: number): Statement[] => [
+  release(reserved),
+  ...recordCall(toLedgerCall(reserved), settlement, now),
+];
+
+const toLedgerCall = ({
+  id: _,
+  reserved_micros: __,
+  reserved_tokens: ___,
+  created_at,
+  alive_until,
+  ...call
+}: ReservationRow) => call;
+
+/** The call of a row of the ledger: who made it, for what, of which model. */
+export type LedgerCall = ReturnType<typeof toLedgerCall>;
+
+/** Writes a call into the ledger, and into the periods of the budgets that it counts for. */
+export const recordCall = (call: LedgerCall, settlement: Settlement, now: number): Statement[] => {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros } = settlement;
+  const tokens = input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens;
   return [
-    { ...deleteReservation(id), expect: 1 },
-    insertLedgerRow({ ...call, ...settlement, kind: "gateway", chat_id: "", root_chat_id: "", created_at: now }),
+    insertLedgerRow({ ...call, ...settlement, created_at: now }),
+    addSpent(call satisfies CallPlace, { cost_micros: cost_micros ?? 0, tokens }, now),
   ];
 };
 
-/** Calls that have not ended, the oldest first. */
-export const listReservations = query(
-  build.select().from(model_reservations).orderBy(asc(model_reservations.created_at), asc(model_reservations.id)),
-);
+/** Gives a reservation back for a call that has used nothing. Refused as `stale` when it was settled. */
+export const release = ({ id }: Pick<ReservationRow, "id">): Statement => ({ ...deleteReservation(id), expect: 1 });
 
-/** What the open calls of a user may cost, in micros: {user_id}. */
-export const sumReserved = query(
+/** Keeps the reservations of calls that are alive. */
+export const renewReservations = (ids: readonly string[], alive_until: number): Statement => ({
+  touches: [],
+  sql: "update model_reservations set alive_until = ?2 where id = ?1",
+  rows: ids.map((id) => [id, alive_until]),
+});
+
+/** Calls that nobody has renewed since {before}, the oldest first. */
+export const listLostReservations = query(
   build
-    .select({ reserved: sql<number>`coalesce(sum(${model_reservations.reserved_micros}), 0)`.as("reserved") })
+    .select()
     .from(model_reservations)
-    .where(given(model_reservations.user_id)),
+    .where(lt(model_reservations.alive_until, sql.placeholder("before")))
+    .orderBy(asc(model_reservations.created_at), asc(model_reservations.id)),
 );

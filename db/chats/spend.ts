@@ -1,42 +1,25 @@
 // What model calls of chats have used and cost: rows are added, summed up and never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { build, given, type Query, query, type Statement } from "../engine/sql.ts";
+import { build, given, type Query, query } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
-import { model_spend, type SpendKind } from "../schema/model-spend.ts";
+import { model_spend } from "../schema/model-spend.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
 import { users } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
 
-type Spent = {
-  readonly user_id: string;
-  readonly chat_key: number;
-  readonly kind: SpendKind;
-  readonly model_config_id: string;
-  readonly usage: {
-    readonly input_tokens?: number;
-    readonly output_tokens?: number;
-    readonly cache_read_tokens?: number;
-    readonly cache_creation_tokens?: number;
-    readonly cost_micros?: number;
-  };
-  /** Milliseconds since 1970. */
-  readonly now: number;
-};
-
-/** One model call. It counts for its user also when the chat is no more. */
-export const insertSpend = ({ user_id, chat_key, kind, model_config_id, usage, now }: Spent): Statement => ({
-  touches: [],
-  sql: `insert into model_spend (user_id, chat_id, root_chat_id, kind, model_config_id, input_tokens, output_tokens,
-      cache_read_tokens, cache_creation_tokens, cost_micros, created_at)
-    values (?1, coalesce((select id from chats where key = ?2), ''),
-      coalesce((select coalesce(root_chat_id, parent_chat_id, id) from chats where key = ?2), ''),
-      ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
-  rows: [
-    [
-      ...[user_id, chat_key, kind, model_config_id, usage.input_tokens ?? 0, usage.output_tokens ?? 0],
-      ...[usage.cache_read_tokens ?? 0, usage.cache_creation_tokens ?? 0, usage.cost_micros ?? null, now],
-    ],
-  ],
-});
+/** Where a chat belongs, for the ledger: {chat} is its key. A root chat is its own root. */
+export const findCallPlace = query(
+  build
+    .select({
+      chat_id: chats.id,
+      root_chat_id: sql<string>`coalesce(${chats.root_chat_id}, ${chats.parent_chat_id}, ${chats.id})`.as("root_chat"),
+      organization_id: chats.organization_id,
+      template_id: sql<string>`coalesce(${workspaces.template_id}, '')`.as("template"),
+    })
+    .from(chats)
+    .leftJoin(workspaces, eq(workspaces.id, chats.workspace_id))
+    .where(eq(chats.key, sql.placeholder("chat"))),
+);
 
 /** Costs and tokens of some calls; calls without a price count as 0 in the sum and are counted apart. */
 const sums = {

@@ -13,6 +13,7 @@ import step10 from "./0028_oidc_sessions.sql" with { type: "text" };
 import step11 from "./0029_model_gateway.sql" with { type: "text" };
 import step12 from "./0030_invitations.sql" with { type: "text" };
 import step13 from "./0031_coding_agents.sql" with { type: "text" };
+import step14 from "./0032_budgets.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -29,4 +30,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0029_model_gateway", step11],
   ["0030_invitations", step12],
   ["0031_coding_agents", step13],
+  ["0032_budgets", step14],
 ];

@@ -2,6 +2,7 @@
 // pinned, in SQL alone (rule CH-19).
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
@@ -76,6 +77,8 @@ export const chats = quietTable(
     pending_calls: text({ mode: "json" }).$type<PendingCallRow[]>().notNull().default([]),
     /** The turn that is owed makes the history shorter and ends, as its owner has asked; else null. */
     compaction: text({ mode: "json" }).$type<{ instructions: string; context: string; notice: string }>(),
+    /** The budget that has to be raised before the turn goes on; null: none. */
+    budget_pause: text({ mode: "json" }).$type<BudgetPause>(),
     snapshot_version: integer().notNull(),
     history_version: integer().notNull(),
     queue_version: integer().notNull().default(0),
@@ -94,6 +97,8 @@ export const chats = quietTable(
     index("chats_workspace").on(table.workspace_id).where(sql`${table.workspace_id} is not null`),
     // What has been archived for long enough to go.
     index("chats_archived").on(table.updated_at).where(sql`${table.archived} = 1 and ${table.parent_chat_id} is null`),
+    // What goes on when a budget is raised.
+    index("chats_budget_pause").on(table.key).where(sql`${table.budget_pause} is not null`),
     // What a start must take up again.
     index("chats_busy").on(table.status).where(sql`${table.status} in ('running', 'interrupting')`),
   ],

@@ -2,6 +2,7 @@
 export * from "./agents.ts";
 export * from "./app-statuses.ts";
 export * from "./audit.ts";
+export * from "./budgets.ts";
 export * from "./chat-diffs.ts";
 export * from "./chat-files.ts";
 export * from "./chat-runs.ts";

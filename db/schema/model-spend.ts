@@ -46,6 +46,9 @@ export const model_spend = quietTable(
     duration_ms: integer(),
     /** The provider's own id of the request. */
     provider_request_id: text().notNull().default(""),
+    /** Whose organization and which template it was for; empty for a person's token, and where there was no workspace. */
+    organization_id: text().notNull().default(""),
+    template_id: text().notNull().default(""),
   },
   (table) => [
     index("model_spend_user").on(table.user_id, table.created_at, table.cost_micros),
@@ -55,8 +58,8 @@ export const model_spend = quietTable(
 );
 
 /**
- * Calls of the gateway that are under way, each with what it may cost. The row is deleted in the batch that writes the ledger's, so
- * what is here after a crash is what was lost.
+ * Model calls that are under way, each with what it may cost: those of the gateway, and those of chats while a budget applies. The row is deleted
+ * in the batch that writes the ledger's. The server that makes the call renews `alive_until`; a call that is not renewed was lost.
  */
 export const model_reservations = quietTable(
   "model_reservations",
@@ -70,7 +73,14 @@ export const model_reservations = quietTable(
     asked_model: text().notNull(),
     model: text().notNull(),
     reserved_micros: integer().notNull(),
+    reserved_tokens: integer().notNull().default(0),
     created_at: integer().notNull(),
+    alive_until: integer().notNull().default(0),
+    kind: text().$type<SpendKind>().notNull().default("gateway"),
+    chat_id: text().notNull().default(""),
+    root_chat_id: text().notNull().default(""),
+    organization_id: text().notNull().default(""),
+    template_id: text().notNull().default(""),
   },
   (table) => [index("model_reservations_user").on(table.user_id)],
 );

@@ -1,5 +1,6 @@
 // The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only what runs is read.
 import type { Verb } from "./verb.ts";
+import { BUDGETS } from "./verbs/budgets.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { CONNECTIONS } from "./verbs/connections.ts";
@@ -32,6 +33,7 @@ export const VERBS: readonly Verb[] = [
     LOGS,
     USERS,
     GROUPS,
+    BUDGETS,
     TOKENS,
     SECRETS,
     OAUTH2,

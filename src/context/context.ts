@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
+import { ledgerUpkeep } from "#actors/chat/spending/ledger.ts";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
@@ -155,6 +156,9 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly models: LanguageModels;
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
+  readonly ledger: ReturnType<typeof openModels>["ledger"];
+  /** Settles model calls that were lost. */
+  readonly ledgerUpkeep: Chore;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
@@ -274,10 +278,17 @@ export class Context implements ApiContext, AsyncDisposable {
       env: environment,
       root: join(config.data_dir, "repositories"),
     });
-    const { models, modelSettings, modelFetch } = openModels({ ...base, blobs, metrics, models: options.models });
+    const { models, modelSettings, modelFetch, ledger } = openModels({
+      ...base,
+      blobs,
+      metrics,
+      models: options.models,
+    });
     this.models = models;
     this.modelSettings = modelSettings;
     this.modelFetch = modelFetch;
+    this.ledger = ledger;
+    this.ledgerUpkeep = ledgerUpkeep({ ledger, clock, parts });
     const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
@@ -396,6 +407,8 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
+    await this.ledgerUpkeep.stop();
+    this.ledger.stop();
     await this.oidcRechecks.stop();
     await this.connectionUpkeep.stop();
     await this.connections.stop();
@@ -411,6 +424,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
     this.chatUpkeep.sweep();
     this.auditRetention.sweep();
+    this.ledgerUpkeep.sweep();
     this.oidcRechecks.sweep();
     this.connectionUpkeep.sweep();
     this.notifier.sweep();

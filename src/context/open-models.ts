@@ -1,4 +1,5 @@
 // Language models: those that are configured, counted and paid for. Each node has them in memory, and their settings are written at one.
+import { ModelLedger } from "#actors/chat/spending/ledger.ts";
 import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
 import { ModelSettings } from "#actors/models/model-settings.ts";
 import type { Clock } from "#base/clock.ts";
@@ -39,7 +40,8 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
   const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
   far?.links.serve(MODELS, () => modelSettings.load());
   const modelFetch = guardedFetch(mayReach);
-  return { models: new MeteredModels({ store, clock, models: counted }), modelSettings, modelFetch };
+  const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
+  return { models: new MeteredModels({ store, ledger, models: counted }), modelSettings, modelFetch, ledger };
 };
 
 const tell = async ({ parts, links }: Far, clock: Clock): Promise<void> => {

@@ -12,10 +12,9 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
+import { ALL_PARTS, FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
-import { settleLostCalls } from "#domain/ai/ledger.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import type { ReadyTemplates } from "#domain/templates/starter.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
@@ -30,6 +29,7 @@ type Owning = Omit<ApiContext, "tasks"> & {
   readonly uses: Uses;
   readonly chatUpkeep: Chore;
   readonly auditRetention: Chore;
+  readonly ledgerUpkeep: Chore;
   readonly oidcRechecks: Chore;
   readonly connectionUpkeep: Chore;
 };
@@ -38,10 +38,18 @@ type Owning = Omit<ApiContext, "tasks"> & {
 const LEAVE_MS = 3_000;
 
 /** What there is once only, before anybody is answered for it. Called each time a node becomes the first one. */
-export const prepareFirst = async ({ store, clock, accounts, config, encryption }: Owning): Promise<void> => {
+export const prepareFirst = async ({
+  store,
+  clock,
+  accounts,
+  config,
+  encryption,
+  ledger,
+  parts,
+}: Owning): Promise<void> => {
   accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
   await sealReadableVariables(store, encryption);
-  await settleLostCalls({ store, clock });
+  await ledger.settleLost({ all: parts === ALL_PARTS });
 };
 
 /** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */
@@ -117,6 +125,13 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   await work();
   if (!isFirst) return;
   // They rest by now; the next node begins them.
-  const chores = [ctx.chatUpkeep, ctx.auditRetention, ctx.oidcRechecks, ctx.connectionUpkeep, ctx.notifier];
+  const chores = [
+    ctx.chatUpkeep,
+    ctx.auditRetention,
+    ctx.ledgerUpkeep,
+    ctx.oidcRechecks,
+    ctx.connectionUpkeep,
+    ctx.notifier,
+  ];
   await Promise.all([...chores.map((one) => one.idle()), ctx.scheduler.settled()]);
 };

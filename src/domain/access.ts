@@ -1,6 +1,7 @@
 // Who may do what: pure functions over the caller and the thing (facts/platform 3.8). Handlers ask here and nowhere else. Not
 // visible is 404, visible but forbidden is 403.
 import { forbidden } from "#base/errors.ts";
+import type { BudgetScope } from "#schema/ai/budget.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 
@@ -266,6 +267,29 @@ export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => c
 
 /** What every chat is told, and for how long chats are kept. */
 export const mayConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
+
+/** What a budget limits: where it belongs, and for a chat whose it is; texts are empty where there is none. */
+export type BudgetTarget = {
+  readonly scope: BudgetScope;
+  readonly organization_id: string;
+  readonly owner_id: string;
+};
+
+/** Setting, raising and removing a budget: owners of the deployment, administrators of the organization, and the owner of a chat. */
+export const mayManageBudget = (caller: UserCaller, { scope, organization_id, owner_id }: BudgetTarget): boolean =>
+  isOwner(caller) ||
+  (organization_id !== "" && scope !== "chat" && mayUpdateOrganization(caller, organization_id)) ||
+  (scope === "chat" && owner_id === caller.user_id);
+
+/** Whether a budget counts for the caller's own calls, so that they may see it. */
+export const isLimitedBy = (
+  caller: UserCaller,
+  { scope, scope_id }: { readonly scope: BudgetScope; readonly scope_id: string },
+): boolean => {
+  if (scope === "user") return scope_id === caller.user_id;
+  if (scope === "group") return caller.groups.includes(scope_id);
+  return scope === "everyone" || (scope === "organization" && isMember(caller, scope_id));
+};
 
 export const mayCreateChat = (caller: UserCaller, organization: string): boolean => isMember(caller, organization);
 

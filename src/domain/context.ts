@@ -4,6 +4,7 @@ import type { AgentActor } from "#actors/agent/actor.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";
 import type { Diffs } from "#actors/chat/background/pull-requests.ts";
 import type { Titles } from "#actors/chat/background/titles.ts";
+import type { ModelLedger } from "#actors/chat/spending/ledger.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import type { ChatWarnings } from "#actors/chat/turn/warnings.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
@@ -79,6 +80,8 @@ export interface DomainContext {
   readonly modelSettings: ModelSettings;
   /** Sends requests to model providers, where settings allow it. */
   readonly modelFetch: GuardedFetch;
+  /** What model calls may use and have used. */
+  readonly ledger: ModelLedger;
   readonly blobs: Blobs;
   /** Seals what must be readable again. */
   readonly encryption: Encryption;

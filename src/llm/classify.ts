@@ -16,6 +16,9 @@ export type FailureReason =
   /** The chat's own model cannot be asked. */
   | ("gone" | "model_disabled")
   | "spend_limit"
+  /** A budget is used up, or what is left of it is reserved. */
+  | "budget"
+  | "budget_held"
   /** Something that is no provider stands at the address. */
   | "web_page";
 

@@ -33,6 +33,8 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
     `The model at ${provider} spent its whole output limit on thinking. Raise the limit or lower the reasoning effort.`,
   broke_off: (provider) => `The connection to ${provider} broke off before the answer was complete.`,
   empty: (provider) => `${provider} sent an empty answer, twice in a row.`,
+  budget: () => "A budget of this chat is used up.",
+  budget_held: () => "Other model calls may use up the rest of a budget. The next try follows when they have ended.",
   gone: () => "The model of this chat has been removed. Choose another model for the next message.",
   model_disabled: (provider) =>
     `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,

@@ -97,10 +97,10 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await press("Save permissions");
   await page.getByText("New chats begin with these permissions").waitFor();
 
-  await page.goto(at("/admin/spend-limits"));
+  await page.goto(at("/admin/budgets"));
   await page.getByLabel("US dollars for each person").fill("25");
   await press("Save limit");
-  await page.getByText("The limit of everybody is set").waitFor();
+  await page.getByText("Limit saved").waitFor();
   await press("Add limit");
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("US dollars").fill("5");

@@ -37,15 +37,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
   ["/connections"],
   ["/admin"],
   ...[
-    ...[
-      "people",
-      "organizations",
-      "organizations/default",
-      "models",
-      "external-accounts",
-      "permissions",
-      "spend-limits",
-    ],
+    ...["people", "organizations", "organizations/default", "models", "external-accounts", "permissions", "budgets"],
     ...["hooks", "health", "settings", "backups", "logs"],
   ].map((tab) => [`/admin/${tab}`]),
   ...["mcp-servers", "workers"].map((tab) => [`/admin/${tab}`, "/organizations/*"]),

@@ -94,6 +94,23 @@ test("[CV-31] groups are made, filled, edited and deleted, and given the use of 
   expect(await run("groups members makers")).toMatchObject({ code: 1, err: expect.stringContaining("no group") });
 });
 
+test("[CV-43] budgets are set, listed, replaced and removed by the names of what they limit", async () => {
+  expect(await must("budgets set everyone --amount 500")).toBe("The monthly budget of everyone is $500.00.\n");
+  expect(await must("budgets set everyone --amount 20.50")).toBe("The monthly budget of everyone is $20.50.\n");
+  expect(await must("budgets set organization default --amount 90000 --unit tokens --per day")).toMatch(
+    /^The daily budget of the organization ".+" is 90,000 tokens\.\n$/,
+  );
+  expect(await must("budgets list")).toMatch(
+    /^BUDGET +USED +AMOUNT +RESETS\nThe monthly budget of everyone +\$0\.00 +\$20\.50 +\d{4}-\d\d-01\n.+90,000 tokens/,
+  );
+  expect(await must("budgets set everyone --remove")).toBe("Removed the monthly budget of everyone.\n");
+  expect(await run("budgets set everyone --remove")).toMatchObject({ code: 1, err: expect.stringContaining("no such") });
+  for (const wrong of ["", "nobody", "everyone", "everyone ada", "user", "user ada --amount -1", "user ada --amount x"])
+    expect([wrong, (await run(`budgets set ${wrong}`)).code]).toEqual([wrong, 2]);
+  expect(await run("budgets set user nobody --amount 1")).toMatchObject({ code: 1 });
+  expect(await run("budgets set template nothing --amount 1")).toMatchObject({ code: 1 });
+});
+
 test("[CV-32] quiet hours are chosen by their time, and keeping workspaces ready is paused and goes on", async () => {
   expect(await must("schedule quiet")).toStartWith(
     "Required stops come at 00:00 (UTC), since you have chosen no other",

@@ -1,6 +1,8 @@
 // The words of a chat's state machine: what is decided on, what may happen, and what a decision is made of. Used by state.ts, the
 // chat actor and the turn.
+
 import type { AppError } from "#base/errors.ts";
+import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 
@@ -95,6 +97,8 @@ export type Execution = {
   readonly retry_state: RetryState | null;
   /** Milliseconds since 1970; only while results of the client's tools are awaited. */
   readonly requires_action_deadline: number | null;
+  /** Not null: the turn waits until this budget is raised or begins anew; only while an action is required. */
+  readonly budget_pause: BudgetPause | null;
   readonly snapshot_version: number;
   readonly history_version: number;
   readonly queue_version: number;
@@ -167,6 +171,14 @@ export type Command = At &
       }
     | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "cancel_requires_action" }
+    /** A budget keeps the next model call from beginning; the question is asked until `resets_at`. */
+    | {
+        readonly type: "pause_for_budget";
+        readonly fence: Fence;
+        readonly pause: BudgetPause;
+        readonly resets_at: number;
+      }
+    | { readonly type: "budget_raised"; readonly budget_id: string }
     | { readonly type: "archive" }
     | { readonly type: "unarchive" }
     | { readonly type: "reconcile_invalid" }

@@ -1,5 +1,6 @@
 // A transition in the making: starts from the state before, collects what changes, and keeps the invariants and counters of
 // facts/chats 1.4, so that no row of the table can forget one. Used by state.ts alone.
+import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import type {
@@ -58,6 +59,7 @@ export class Draft<S extends Execution> {
     if (status !== "running") this.#setRetry(null);
     this.#next.compaction = null;
     this.#next.requires_action_deadline = null;
+    this.#next.budget_pause = null;
     this.#next.status = status;
   }
 
@@ -73,6 +75,12 @@ export class Draft<S extends Execution> {
   awaitResultsUntil(deadline: number): void {
     this.become("requires_action");
     this.#next.requires_action_deadline = deadline;
+  }
+
+  /** The turn waits for a budget until then. */
+  pauseForBudget(pause: BudgetPause, resets_at: number): void {
+    this.awaitResultsUntil(resets_at);
+    this.#next.budget_pause = pause;
   }
 
   append(message: NewMessage): void {

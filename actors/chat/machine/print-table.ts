@@ -1,6 +1,7 @@
 // Prints the table of README.md from the code: every command is tried in every state, and what follows is put into words.
 // `bun actors/chat/machine/print-table.ts`; a test compares the page with it.
 
+import type { BudgetPause } from "#schema/ai/budget.ts";
 import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
 import type { Command, CommandType, Execution, NewMessage, Queued } from "./decision.ts";
 import { TABLE, transition } from "./state.ts";
@@ -45,6 +46,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
     last_error: letter === "E" ? { kind: "generic", message: "It failed.", retryable: false } : null,
     retry_state: null,
     requires_action_deadline: letter === "A" ? 0 : null,
+    budget_pause: null,
     snapshot_version: 9,
     history_version: 8,
     queue_version: 7,
@@ -59,6 +61,19 @@ const at = { now: 1, first_id: 100 };
 const fence = { history_version: 8, generation_attempt: 1 };
 const { history_version } = fence;
 const message = { ...queued(50), created_by: "user" };
+
+const PAUSE: BudgetPause = {
+  budget_id: "budget",
+  scope: "everyone",
+  name: "",
+  period: "day",
+  unit: "usd",
+  limit: 1,
+  spent: 1,
+  suggested: 1,
+  resets_at: "1970-01-01T00:00:00.002Z",
+  deciders: [],
+};
 
 /** One command of each kind that fits `sample`; the second queued row is the one that is chosen. */
 const TRIGGERS: readonly { readonly words: string; readonly command: (state: Execution) => Command }[] = [
@@ -155,6 +170,11 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
       answers: pending_calls.map(({ tool_call_id }) => ({ tool_call_id, isGranted: true })),
     }),
   },
+  {
+    words: "pause for budget",
+    command: () => ({ ...at, type: "pause_for_budget", fence, pause: PAUSE, resets_at: 2 }),
+  },
+  { words: "budget raised", command: () => ({ ...at, type: "budget_raised", budget_id: PAUSE.budget_id }) },
   { words: "cancel requires action", command: () => ({ ...at, type: "cancel_requires_action" }) },
   { words: "archive", command: () => ({ ...at, type: "archive" }) },
   { words: "unarchive", command: () => ({ ...at, type: "unarchive" }) },
@@ -178,6 +198,18 @@ const asking = (state: Execution): Execution => ({
   pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
 });
 
+/** Before a budget is asked for there are no calls. */
+const withoutCalls = (state: Execution): Execution => ({ ...state, pending_calls: [] });
+
+/** Where something is awaited, it may be a budget. */
+const paused = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
+
+const PREPARED: Readonly<Record<string, (state: Execution) => Execution>> = {
+  "answer permissions": asking,
+  "pause for budget": withoutCalls,
+  "budget raised": paused,
+};
+
 const line = (from: StateName, trigger: string, make: (state: Execution) => Command): TableLine | undefined => {
   // An unknown status may come with a queue or without.
   const samples =
@@ -186,7 +218,7 @@ const line = (from: StateName, trigger: string, make: (state: Execution) => Comm
       : from.endsWith("1")
         ? [sample(from, 1), sample(from, 2)]
         : [sample(from, 0)];
-  const all = trigger === "answer permissions" ? samples.map(asking) : samples;
+  const all = samples.map(PREPARED[trigger] ?? ((state) => state));
   const moves = all.flatMap((state) => {
     const decision = transition(state, make(state));
     return decision.kind === "change"

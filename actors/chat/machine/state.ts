@@ -51,9 +51,9 @@ const sendToRunning: Rule<"send"> = (draft, command) => {
 };
 
 /** The message stays in the queue even when it interrupts: the model first sees that its calls were cancelled. */
-const sendToAwaiting: Rule<"send"> = (draft, command) => {
+const sendToAwaiting: Rule<"send"> = (draft, command, before) => {
   const refusal = queue(draft, command);
-  if (!refusal && command.behavior === "interrupt") giveUpCalls(draft);
+  if (!refusal && command.behavior === "interrupt") stopAwaiting(draft, before);
   return refusal;
 };
 
@@ -127,6 +127,25 @@ const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
   draft.generate();
 };
 
+/** A turn that waits for a budget has no calls to give up: it ends. */
+const stopAwaiting = (draft: Draft<Execution>, { budget_pause }: Execution): undefined =>
+  budget_pause === null ? giveUpCalls(draft) : endTurn(draft);
+
+const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_at }, before) => {
+  if (!isCurrent(fence, before) || before.pending_calls.length > 0) return "stale";
+  draft.pauseForBudget(pause, resets_at);
+  return undefined;
+};
+
+/** The same turn goes on with the call that was not made. */
+const budgetRaised: Rule<"budget_raised"> = (draft, { budget_id }, { budget_pause }) => {
+  if (budget_pause?.budget_id !== budget_id) return "stale";
+  draft.become("running");
+  draft.beginAnew();
+  draft.generate();
+  return undefined;
+};
+
 const recordAttempt: Rule<"record_attempt"> = (draft, { history_version }, before) => {
   if (history_version !== before.history_version) return "stale";
   draft.nextAttempt();
@@ -184,7 +203,9 @@ const finishInterruption: Rule<"finish_interruption"> = (draft, { history_versio
 
 const WAS_INTERRUPTED = "The call was interrupted.";
 
-const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows = [], now }, { pending_calls }) => {
+const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows = [], now }, before) => {
+  const { pending_calls, budget_pause } = before;
+  if (budget_pause) return conflict("The chat waits for a budget, not for tool results.");
   if (pending_calls.some(isAsked)) return conflict("The chat waits for permission, not for tool results.");
   const refusal = answersProblem("results", results, pending_calls);
   if (refusal) return refusal;
@@ -214,8 +235,11 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
   return undefined;
 };
 
-const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, { requires_action_deadline, pending_calls }) => {
+/** Calls are given up; a turn that waits for a budget goes on, since the budget begins anew. */
+const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, before) => {
+  const { requires_action_deadline, pending_calls, budget_pause } = before;
   if (requires_action_deadline !== null && now < requires_action_deadline) return "stale";
+  if (budget_pause) draft.beginAnew();
   return giveUp(draft, pending_calls.some(isAsked) ? NOT_APPROVED : GIVEN_UP);
 };
 
@@ -245,6 +269,7 @@ const running: Row = {
   record_retry: recordRetry,
   commit_step: commitStep,
   enter_requires_action: enterRequiresAction,
+  pause_for_budget: pauseForBudget,
   interrupt,
   send: sendToRunning,
   edit,
@@ -255,8 +280,9 @@ const interrupting: Row = { send: queue, edit, finish_interruption: finishInterr
 const awaiting: Row = {
   complete_requires_action: completeAction,
   answer_permissions: answerPermissions,
-  interrupt: giveUpCalls,
+  interrupt: (draft, _, before) => stopAwaiting(draft, before),
   cancel_requires_action: cancelAction,
+  budget_raised: budgetRaised,
   send: sendToAwaiting,
   edit,
 };
@@ -304,6 +330,8 @@ const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
   "record_attempt",
   "record_retry",
   "enter_requires_action",
+  "pause_for_budget",
+  "budget_raised",
   "answer_permissions",
   "delete_queued",
   "archive",
@@ -320,6 +348,8 @@ const REPORTS: ReadonlySet<CommandType> = new Set([
   "finish_error",
   "finish_interruption",
   "cancel_requires_action",
+  "pause_for_budget",
+  "budget_raised",
 ] as const);
 
 const isCurrent = (fence: Fence, { history_version, generation_attempt }: Execution): boolean =>

@@ -39,6 +39,7 @@ export const toCreation = (
     last_error: null,
     retry_state: null,
     requires_action_deadline: null,
+    budget_pause: null,
     snapshot_version: 1,
     history_version: 1,
     queue_version: 0,

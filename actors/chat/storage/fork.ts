@@ -154,5 +154,6 @@ const OWN = {
   last_error: null,
   retry_state: null,
   requires_action_deadline: null,
+  budget_pause: null,
   compaction: null,
 } satisfies Partial<ChatState>;

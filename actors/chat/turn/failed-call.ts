@@ -6,6 +6,7 @@ import { MAX_WAIT_MS, toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { RetryState } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
+import { BudgetUsedUp } from "../spending/metered-models.ts";
 import { hasBrokenOff, type Tries } from "./ending.ts";
 import type { Reporter } from "./reporter.ts";
 import { BROKEN_RETRIES, EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
@@ -26,8 +27,12 @@ export const afterFailure = async (
   { chat_id, begun, failure, content }: Failed,
   tries: Tries,
 ): Promise<RetryState | undefined> => {
-  count(tries, failure, content);
   const { fence } = begun;
+  if (failure instanceof BudgetUsedUp) {
+    await pauseTurn(reporter, fence, failure);
+    return undefined;
+  }
+  count(tries, failure, content);
   const isLast = tries.failures > RETRIES || tries.empty > EMPTY_RETRIES || tries.broken > BROKEN_RETRIES;
   const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
   const error = toChatError(failure, begun, clock.now());
@@ -41,6 +46,17 @@ export const afterFailure = async (
   }
   const retry = nextTry(error, tries.failures, wait_ms, clock.now());
   return (await reporter.ask("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
+};
+
+/** A raise that came before the pause was stored has found nothing to resume, so the budget is looked at again. */
+const pauseTurn = async (
+  reporter: Reporter,
+  fence: StartedAttempt["fence"],
+  { pause, isStillUsedUp }: BudgetUsedUp,
+): Promise<void> => {
+  const paused = await reporter.ask("pauseForBudget", { fence, pause, resets_at: Date.parse(pause.resets_at) });
+  if (paused === "stale" || (await isStillUsedUp())) return;
+  await reporter.ask("budgetRaised", { budget_id: pause.budget_id });
 };
 
 const count = (tries: Tries, failure: unknown, content: readonly MessagePart[]): void => {

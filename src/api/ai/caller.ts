@@ -36,7 +36,13 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
   }
   const { groups } = await readMemberships(who.store, agent.owner_id);
   return {
-    payer: { user_id: agent.owner_id, workspace_id: agent.workspace_id, key_id: "" },
+    payer: {
+      user_id: agent.owner_id,
+      workspace_id: agent.workspace_id,
+      key_id: "",
+      organization_id: agent.organization_id,
+      template_id: agent.template_id,
+    },
     asker: { groups, template_id: agent.template_id },
   };
 };
@@ -55,7 +61,13 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
     return { status: 403, code: "permission_denied", message };
   }
   return {
-    payer: { user_id: identity.user_id, workspace_id: "", key_id: identity.key_id },
+    payer: {
+      user_id: identity.user_id,
+      workspace_id: "",
+      key_id: identity.key_id,
+      organization_id: "",
+      template_id: "",
+    },
     asker: { groups: identity.groups, template_id: undefined },
   };
 };

@@ -1,9 +1,8 @@
 // The model gateway: forwards calls in the dialects of Anthropic, OpenAI and Gemini to the providers that an administrator has set up. Bytes pass
 // as they are; the provider's key is added here and is nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
-import { rfc3339 } from "#base/clock.ts";
+import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { ReservationRow } from "#db/chats/reservations.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
@@ -18,6 +17,7 @@ import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
 import { getPath } from "../http/errors.ts";
 import type { Who } from "../http/identify.ts";
+import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
 import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
 import { modelList } from "./model-list.ts";
@@ -142,10 +142,7 @@ export class AiGateway {
     const [first] = targets as [Target, ...Target[]];
     const begun = clock.monotonic();
     const reserved = endpoint.kind === "count" ? undefined : await openCall(this.#ctx, caller.payer, first, body);
-    if (reserved && "resets_at" in reserved) {
-      const message = `Your spend limit is reached. It resets at ${rfc3339(reserved.resets_at)}. Ask an administrator to raise it.`;
-      return { status: 429, code: "budget_exceeded", message };
-    }
+    if (reserved && "isHeld" in reserved) return budgetRefusal(this.#ctx, reserved);
     // From here on the call lasts as long as the model takes.
     this.#ctx.requests.exempt(request);
     const abort = new AbortController();
@@ -240,6 +237,8 @@ export class AiGateway {
       return record(target, { outcome: reached, usage, bytes, first_byte_ms, provider_request_id });
     };
     const reader = response.body?.getReader();
+    // A broken connection is met where it is read.
+    reader?.closed.catch(() => {});
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
@@ -276,7 +275,7 @@ export class AiGateway {
   }
 
   /** Returns what settles the call, once, and gives its place back. */
-  #recorder({ body, release }: Call, reserved: ReservationRow | undefined, first: Target, begun: number): Recorder {
+  #recorder({ body, caller, release }: Call, reserved: OpenCall | undefined, first: Target, begun: number): Recorder {
     let isSettled = false;
     return async (target, ended) => {
       if (isSettled) return;
@@ -293,9 +292,9 @@ export class AiGateway {
         ...ended,
       };
       try {
-        await endCall(this.#ctx, reserved, target ?? first, body, whole);
+        await endCall(this.#ctx, reserved, { payer: caller.payer, target: target ?? first, body }, whole);
       } catch (error) {
-        // The reservation stays and counts until the next start settles it: never less than what was used.
+        // The reservation lapses and is settled as it was made: never less than what was used.
         log("models").error("a model call could not be written into the ledger: {error}", { error });
       }
     };

@@ -10,6 +10,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { aiBudgets } from "./budgets.ts";
 
 const user = true;
 const tags = ["AI gateway"];
@@ -22,6 +23,7 @@ const userQuery = t.Optional(
 export const ai = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })
     .use(callers)
+    .use(aiBudgets(ctx))
     .get("/settings", ({ caller }) => gatewaySettings(ctx, caller), {
       user,
       response: { 200: GatewaySettings, ...fails(401, 403) },

@@ -1,6 +1,8 @@
 // Settings, models and links that operations change, as in ./targets.ts. What an administrator or
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
 import { isUuid } from "#base/ids.ts";
+import { findBudget } from "#db/budgets/budgets.ts";
+import { personBudgetId } from "#db/budgets/periods.ts";
 import { readCompactionThresholds } from "#db/chats/settings.ts";
 import { readLimit } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
@@ -95,3 +97,16 @@ export const groupLimit: Find = async (asked) => {
   const found = await newGroupLimit(asked);
   return found && (await readLimit(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
+
+/** A budget that is set, which need not be there. */
+export const newBudget: Find = settingTarget("chat_settings", "budget");
+
+export const budget: Find = async ({ store, params }) => {
+  const id = idIn(params, "budget");
+  const found = await store.get(findBudget({ id }));
+  return found && { resource_type: "chat_settings", resource_id: id, target: "budget" };
+};
+
+/** A budget, or the spend limit of a person, that is raised. */
+export const raisedBudget: Find = async (asked) =>
+  (asked.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(asked) : budget(asked);

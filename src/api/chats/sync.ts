@@ -82,8 +82,11 @@ const isNewBuffer = (synced: Synced, { history_version, generation_attempt }: Ch
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 
+type Asking = Pick<ChatPicture, "pending_calls" | "budget_pause">;
+
 /** The calls that wait for a person's permission or else for the client's results; arguments as JSON text. */
-export const actionRequired = ({ pending_calls }: Pick<ChatPicture, "pending_calls">): ActionRequired => {
+export const actionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
+  if (budget_pause) return { kind: "budget", tool_calls: [], budget: budget_pause };
   const asked = pending_calls.filter(({ permission }) => permission === "asked");
   const tool_calls = (asked.length > 0 ? asked : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
     tool_call_id,

@@ -2,7 +2,7 @@
 // list again.
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
-import { findChatView } from "#db/chats/views.ts";
+import { type ChatView, findChatView } from "#db/chats/views.ts";
 import { presentChat } from "#domain/chats/present.ts";
 import { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
@@ -43,10 +43,13 @@ export const chatWatch = (ctx: ApiContext) =>
       },
     );
 
-const awaited = (pending_calls: Events["owner_chats"]["pending_calls"]): Partial<WatchEvent> => {
+const awaited = (
+  pending_calls: Events["owner_chats"]["pending_calls"],
+  { budget_pause }: Pick<ChatView["chat"], "budget_pause">,
+): Partial<WatchEvent> => {
   if (!pending_calls) return {};
-  const { kind, tool_calls } = actionRequired({ pending_calls: [...pending_calls] });
-  return { ...(kind ? { action_kind: kind } : {}), tool_calls };
+  const { kind, tool_calls, budget } = actionRequired({ pending_calls: [...pending_calls], budget_pause });
+  return { ...(kind ? { action_kind: kind } : {}), tool_calls, ...(budget ? { budget } : {}) };
 };
 
 class WatchSocket implements SocketHandler {
@@ -97,7 +100,7 @@ class WatchSocket implements SocketHandler {
     try {
       const view = await this.#ctx.store.get(findChatView(chat_id));
       if (!view) return;
-      const event: WatchEvent = { kind, chat: presentChat(view, []), ...awaited(pending_calls) };
+      const event: WatchEvent = { kind, chat: presentChat(view, []), ...awaited(pending_calls, view.chat) };
       socket.send(JSON.stringify(event));
     } catch (error) {
       log("chats").warn("an event about chat {chat_id} is lost: {error}", { chat_id, error });

@@ -37,6 +37,7 @@ const presentOne = (
     plan_mode: chat.plan_mode,
     permissions: chat.permissions,
     last_error: chat.last_error,
+    budget_pause: chat.budget_pause,
     diff_status: diff ? presentDiffStatus(chat.id, diff) : null,
   }),
   ...(context ? { context: presentContext(context) } : {}),

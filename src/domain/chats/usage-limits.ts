@@ -21,6 +21,7 @@ import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/chats/u
 import type { UserCaller } from "#schema/users/caller.ts";
 import { findPrice } from "#src/llm/prices.ts";
 import { mayConfigureChats } from "../access.ts";
+import { resumeLimitedChats } from "../budgets/budgets.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
@@ -114,26 +115,29 @@ const groupNamed = async (store: Store, named: string, caller: UserCaller): Prom
 
 /** Sets the limit of everybody. 403. */
 export const setUsageLimit = async (
-  { store, clock }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   given: { readonly spend_limit_micros: number | null; readonly period: UsagePeriod },
 ): Promise<void> => {
   checkAdmin(caller);
+  const { store, clock } = ctx;
   const now = clock.now();
   const before = await readUsageLimit(store);
   const after = { ...given, updated_at: now };
   const entry = { now, action: "write", resource_type: "chat_settings", target: "usage_limit", before, after } as const;
   await store.commit([putUsageLimit(after), audited(entry)]);
+  await resumeLimitedChats(ctx);
 };
 
 /** Sets the limit of one user or group, or takes it away (undefined). 403; 404 for nobody, and for a limit that is not set. */
 export const setLimit = async (
-  { store, clock }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   { owner, named }: { readonly owner: LimitOwner; readonly named: string },
   micros: number | undefined,
 ): Promise<void> => {
   checkAdmin(caller);
+  const { store, clock } = ctx;
   const { id, organization_id } =
     owner === "user" ? await userNamed(store, named, caller) : await groupNamed(store, named, caller);
   const before = await readLimit(store, owner, id);
@@ -149,4 +153,5 @@ export const setLimit = async (
     micros === undefined ? deleteLimit(owner, id) : putLimit(owner, id, micros),
     audited({ ...about, ...whose, before: limit(before), after: limit(micros) }),
   ]);
+  await resumeLimitedChats(ctx);
 };

@@ -1,5 +1,6 @@
 // What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2).
 import { type Static, type TProperties, Type as t } from "@sinclair/typebox";
+import { BudgetPause } from "../ai/budget.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
@@ -13,14 +14,15 @@ export const ToolCallRequest = namedObject("ToolCallRequest", {
 });
 export type ToolCallRequest = Static<typeof ToolCallRequest>;
 
-const permission = oneOf(
-  ["permission"],
-  "A person is asked whether these may run; absent: the client is asked for their results.",
+const kind = oneOf(
+  ["permission", "budget"],
+  "`permission`: a person is asked whether these calls may run. `budget`: the turn waits for a budget, and there are no calls. Absent: the client is asked for their results.",
 );
 
 export const ActionRequired = namedObject("ChatActionRequired", {
-  kind: t.Optional(permission),
+  kind: t.Optional(kind),
   tool_calls: t.Array(ToolCallRequest),
+  budget: t.Optional(BudgetPause),
 });
 export type ActionRequired = Static<typeof ActionRequired>;
 
@@ -81,7 +83,8 @@ export type ChatEvent = Static<typeof ChatEvent>;
 export const WatchEvent = namedObject("ChatWatchEvent", {
   kind: t.String({ description: "created, deleted, status_change, title_change, action_required and others." }),
   chat: Chat,
-  action_kind: t.Optional(permission),
+  action_kind: t.Optional(kind),
   tool_calls: t.Optional(t.Array(ToolCallRequest)),
+  budget: t.Optional(BudgetPause),
 });
 export type WatchEvent = Static<typeof WatchEvent>;

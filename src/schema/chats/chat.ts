@@ -1,5 +1,6 @@
 // Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { BudgetPause } from "../ai/budget.ts";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -65,6 +66,7 @@ const chatSchema = <C extends TSchema>(children: C) =>
     context: absent(ChatContext),
     diff_status: absent(DiffStatus),
     last_error: absent(ChatError),
+    budget_pause: absent(BudgetPause),
   });
 
 const ChildChat = named("ChildChat", chatSchema(t.Array(t.Unknown(), { maxItems: 0, description: "Always empty." })));

@@ -17,6 +17,7 @@ import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/st
 import { toStateName } from "#actors/chat/names.ts";
 import { clearedRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
+import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 
 type World = { state: Execution; history: Message[]; nextId: number; nextQueued: number; now: number; calls: number };
@@ -39,6 +40,8 @@ const KINDS: readonly CommandType[] = [
   "complete_requires_action",
   "answer_permissions",
   "cancel_requires_action",
+  "pause_for_budget",
+  "budget_raised",
   "archive",
   "unarchive",
   "reconcile_invalid",
@@ -61,6 +64,19 @@ const said = (role: NewMessage["role"], content: MessagePart[]): NewMessage => (
   model_config_id: null,
   usage: null,
 });
+
+const PAUSE: BudgetPause = {
+  budget_id: "0",
+  scope: "everyone",
+  name: "",
+  period: "day",
+  unit: "usd",
+  limit: 1,
+  spent: 1,
+  suggested: 1,
+  resets_at: "1970-01-01T00:00:00.000Z",
+  deciders: [],
+};
 
 const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | undefined => {
   const { state, history, now } = world;
@@ -140,6 +156,10 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
       const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
       return { ...at, type: kind, answers: late ? answers.slice(1) : answers };
     }
+    case "pause_for_budget":
+      return { ...at, type: kind, fence, pause: { ...PAUSE, budget_id: `${pick % 2}` }, resets_at: now + 1_000 };
+    case "budget_raised":
+      return { ...at, type: kind, budget_id: `${pick % 2}` };
     case "request_compaction":
       return { ...at, type: kind, request: { instructions: `${pick}`, context: "", notice: "" }, is_empty: late };
     case "clear":
@@ -172,12 +192,17 @@ const queueAfter = (ids: number[], command: Command, from: string): number[] => 
   }
 };
 
+const isPaused = ({ budget_pause }: Execution): boolean => budget_pause !== null;
+const interrupts = (command: Command): boolean => command.type === "send" && command.behavior === "interrupt";
+
 const check = (world: World, command: Command, { state, inserted, deleted_from }: Change): void => {
   const before = world.state;
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
   expect(toStateName(state)).not.toBe("invalid");
-  const begins = command.type === "answer_permissions" || command.type === "request_compaction";
+  const goesOnPaid =
+    command.type === "budget_raised" || (command.type === "cancel_requires_action" && isPaused(before));
+  const begins = command.type === "answer_permissions" || command.type === "request_compaction" || goesOnPaid;
   const changed = inserted.length > 0 || deleted_from !== null || begins;
   expect(state.history_version).toBe(changed ? version : before.history_version);
   for (const [index, row] of inserted.entries()) {
@@ -187,8 +212,12 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
   else expect(state.generation_attempt).toBe(before.generation_attempt);
   const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
-  expect(ids(state)).toEqual(queueAfter(ids(before), command, toStateName(before)));
-  const sameQueue = ids(state).join() === ids(before).join();
+  // A turn that waits for a budget ends when it is stopped, and the next message begins.
+  const isStopped = isPaused(before) && (command.type === "interrupt" || interrupts(command));
+  const queue = queueAfter(ids(before), command, toStateName(before));
+  expect(ids(state)).toEqual(isStopped ? queue.slice(1) : queue);
+  // A message that is queued and begins at once has been in the queue.
+  const sameQueue = ids(state).join() === ids(before).join() && !(isStopped && interrupts(command));
   expect(state.queue_version).toBe(sameQueue ? before.queue_version : version);
   expect(state.queue.map(({ position }) => position)).toEqual(
     state.queue.map(({ position }) => position).sort((a, b) => a - b),
@@ -204,7 +233,8 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   const asked = command.type === "request_compaction" ? { ...command.request } : owed;
   expect(JSON.stringify(state.compaction)).toBe(JSON.stringify(asked));
   expect(state.requires_action_deadline !== null).toBe(state.status === "requires_action");
-  if (state.status === "requires_action") expect(state.pending_calls.length).toBeGreaterThan(0);
+  if (isPaused(state)) expect(state.status).toBe("requires_action");
+  if (state.status === "requires_action") expect(state.pending_calls.length > 0).toBe(!isPaused(state));
 };
 
 test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user's words", () => {

@@ -6,17 +6,18 @@ import { commandTypes, printTable, sample, tableLines } from "#actors/chat/machi
 import { TABLE, transition } from "#actors/chat/machine/state.ts";
 import { STATE_NAMES } from "#actors/chat/names.ts";
 import { AppError, STATUS } from "#base/errors.ts";
+import type { BudgetPause } from "#schema/ai/budget.ts";
 
 const BY_HAND = `
 W: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | finish error -> E0 | archive -> XW
 E0: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | archive -> XE0
 E1: send, queue -> R1 | send, interrupt -> R1 | edit -> R0 | delete queued -> E0 or E1 | promote queued -> R0 or R1 | request compaction -> R1 | archive -> XE1
-R0: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | interrupt -> I0 | record attempt -> R0 | record retry -> R0 | commit step -> R0 | enter requires action -> A0 | finish turn -> W | finish error -> E0
-R1: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | delete queued -> R0 or R1 | promote queued -> I1 | interrupt -> I1 | record attempt -> R1 | record retry -> R1 | commit step -> R1 | enter requires action -> A1 | finish turn -> R0 or R1 | finish error -> E1
+R0: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | interrupt -> I0 | record attempt -> R0 | record retry -> R0 | commit step -> R0 | enter requires action -> A0 | finish turn -> W | finish error -> E0 | pause for budget -> A0
+R1: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | delete queued -> R0 or R1 | promote queued -> I1 | interrupt -> I1 | record attempt -> R1 | record retry -> R1 | commit step -> R1 | enter requires action -> A1 | finish turn -> R0 or R1 | finish error -> E1 | pause for budget -> A1
 I0: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | finish interruption -> W
 I1: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | delete queued -> I0 or I1 | promote queued -> I1 | finish interruption -> R0 or R1
-A0: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | interrupt -> R0 | complete requires action -> R0 | answer permissions -> R0 | cancel requires action -> R0
-A1: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | delete queued -> A0 or A1 | promote queued -> R0 or R1 | interrupt -> R1 | complete requires action -> R1 | answer permissions -> R1 | cancel requires action -> R1
+A0: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | interrupt -> R0 | complete requires action -> R0 | answer permissions -> R0 | budget raised -> R0 | cancel requires action -> R0
+A1: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | delete queued -> A0 or A1 | promote queued -> R0 or R1 | interrupt -> R1 | complete requires action -> R1 | answer permissions -> R1 | budget raised -> R1 | cancel requires action -> R1
 XW: unarchive -> W
 XE0: unarchive -> E0
 XE1: unarchive -> E1
@@ -57,6 +58,19 @@ const retry = {
   status_code: null,
 } as const;
 
+const pause: BudgetPause = {
+  budget_id: "budget",
+  scope: "everyone",
+  name: "",
+  period: "day",
+  unit: "usd",
+  limit: 1,
+  spent: 1,
+  suggested: 1,
+  resets_at: "1970-01-01T00:00:00.002Z",
+  deciders: [],
+};
+
 const COMMANDS: Command[] = [
   { ...at, type: "send", message: waiting, behavior: "queue" },
   { ...at, type: "edit", from: 1, last_assistant_id: 0, message },
@@ -74,12 +88,14 @@ const COMMANDS: Command[] = [
   { ...at, type: "finish_interruption", history_version: 8, partial: [] },
   { ...at, type: "complete_requires_action", results: [] },
   { ...at, type: "answer_permissions", answers: [] },
+  { ...at, type: "pause_for_budget", fence, pause, resets_at: 2 },
+  { ...at, type: "budget_raised", budget_id: "budget" },
   { ...at, type: "cancel_requires_action" },
   { ...at, type: "archive" },
   { ...at, type: "unarchive" },
   { ...at, type: "reconcile_invalid" },
 ];
-const REPORTS = /^(record|commit|enter|finish|cancel)_/;
+const REPORTS = /^(record|commit|enter|finish|cancel|pause|budget)_/;
 
 const expectedStatus = (name: string, { type }: Command): number => {
   if (type === "reconcile_invalid" || name === "invalid") return 409;
@@ -117,6 +133,8 @@ test("[CH-9] a report about another history or another attempt is stale", () => 
           ]
         : [{ ...command, history_version: 7 } as Command];
     for (const one of late) expect([one.type, transition(running, one).kind]).toEqual([one.type, "stale"]);
-    expect([command.type, transition(running, command).kind]).toEqual([command.type, "change"]);
+    // A model is asked only once no call is left.
+    const state = command.type === "pause_for_budget" ? { ...running, pending_calls: [] } : running;
+    expect([command.type, transition(state, command).kind]).toEqual([command.type, "change"]);
   }
 });

@@ -85,6 +85,11 @@ export const PREPARATIONS = {
     await admin(town).put(`/api/v2/chats/config/user-compaction-thresholds/${model}`, { threshold_percent: 60 });
     return { usable: model };
   },
+  budget: async (town) => {
+    const given = { scope: "everyone", period: "week", unit: "tokens", amount: 1_000_000_000 } as const;
+    const { id } = await admin(town).put<{ id: string }>("/api/v2/ai/budgets", given);
+    return { budget: id };
+  },
   limits: async (town) => {
     const path = "/api/v2/chats/usage-limits";
     await admin(town).put(`${path}/overrides/ada`, { spend_limit_micros: 1_000_000 });

@@ -47,6 +47,8 @@ export const ABSENT: ReadonlySet<string> = new Set([
   ...LINKED,
   "PUT /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}",
+  "DELETE /api/v2/ai/budgets/{budget}",
+  "POST /api/v2/ai/budgets/{budget}/raise",
   "DELETE /api/v2/chats/usage-limits/overrides/{user}",
   "DELETE /api/v2/chats/usage-limits/group-overrides/{group}",
 ]);

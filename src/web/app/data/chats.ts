@@ -8,7 +8,7 @@ import { firstPicture } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** What a chat waits for, as far as it was told since the page was opened. */
-export type Asked = { readonly kind: "permission" | undefined; readonly tool_calls: readonly ToolCallRequest[] };
+export type Asked = { readonly kind: WatchEvent["action_kind"]; readonly tool_calls: readonly ToolCallRequest[] };
 
 /** Root chats by id, the newest first; archived ones are not among them. */
 export const chats = signal<ReadonlyMap<string, Chat>>(new Map());

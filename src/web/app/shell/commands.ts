@@ -72,7 +72,7 @@ const SECTIONS: readonly {
       ["external-accounts", "External accounts"],
       ["applications", "Applications that ask for access"],
       ["permissions", "Permissions of chats"],
-      ["spend-limits", "Spend limits"],
+      ["budgets", "Budgets"],
       ["ai-gateway", "AI gateway"],
       ["coding-agents", "Coding agents"],
       ["hooks", "Hooks"],

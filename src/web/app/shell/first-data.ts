@@ -94,7 +94,7 @@ export const FIRST_DATA: FirstData = {
     "/chats/config/auto-archive-days",
     "/chats/config/personal-model-overrides",
   ],
-  "/admin/spend-limits": ["/chats/usage-limits", "/chats/cost/users?limit=100"],
+  "/admin/budgets": ["/chats/usage-limits", "/chats/cost/users?limit=100", "/ai/budgets"],
   "/admin/hooks": ["/hooks/consumer", "/hooks/dispatches?limit=50"],
   "/admin/health": ["/debug/health", "/prebuilds/settings"],
   "/admin/appearance": ["/appearance"],

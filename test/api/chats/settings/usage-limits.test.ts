@@ -98,7 +98,7 @@ testInside(
 );
 
 testInside(
-  "[SP-6] a turn ends with usage_limit before its next model call, and so does a message that waited",
+  "[SP-6] [BU-4] a turn waits before its next model call until the limit is raised, and so does a message that waited",
   async () => {
     await using world = await openWorld();
     const { owner, admin, models } = world;
@@ -111,12 +111,15 @@ testInside(
       .say("first")
       .push({ type: "usage", usage: { input_tokens: 100 } })
       .finish();
-    await follower.until(({ status }) => status === "error");
+    await follower.until(({ status }) => status === "requires_action");
     expect(models.calls.length).toBe(1);
-    const { last_error } = await owner.get<Chat>(`/api/v2/chats/${id}`);
-    expect(last_error).toMatchObject({ kind: "usage_limit", retryable: false });
-    expect(last_error?.message).toContain("spend limit");
+    const { budget_pause } = await owner.get<Chat>(`/api/v2/chats/${id}`);
+    expect(budget_pause).toMatchObject({ scope: "person", period: "month", unit: "usd", limit: 100, spent: 100 });
     expect(follower.history).toEqual(["user: one", "assistant: first", "user: two"]);
+    await setAll(admin, 200);
+    await answer(world, "second", 1);
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history.at(-1)).toBe("assistant: second");
   },
 );
 

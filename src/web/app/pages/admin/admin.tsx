@@ -35,7 +35,7 @@ const SECTIONS: readonly Section[] = [
   { name: "external-accounts", label: "External accounts", page: ExternalAccounts },
   { name: "applications", label: "Applications", page: Applications },
   { name: "permissions", label: "Permissions", page: ChatRules },
-  { name: "spend-limits", label: "Spend limits", page: Spending },
+  { name: "budgets", label: "Budgets", page: Spending },
   { name: "hooks", label: "Hooks", page: Hooks },
   { name: "health", label: "Health", page: Health },
   { name: "appearance", label: "Appearance", page: Appearance },

@@ -102,7 +102,7 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
         </dl>
         <p class="small mut">
           Elsewhere, create a token with the scope <code>ai:use</code> on your <a href="/account/tokens">tokens page</a>{" "}
-          and use it as the API key. <a href="/admin/spend-limits">Spend limits</a> apply to the gateway, too.
+          and use it as the API key. <a href="/admin/budgets">Budgets</a> apply to the gateway, too.
         </p>
       </div>
     </section>

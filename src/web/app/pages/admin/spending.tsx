@@ -1,4 +1,4 @@
-// Spend limits of everybody, of organizations and of people, beside what each has spent. Micros are millionths of a US dollar.
+// Budgets, the spend limits of people, and what each has spent. Micros are millionths of a US dollar.
 import { useSignal } from "@preact/signals";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { call } from "../../data/api.ts";
@@ -11,6 +11,7 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { Budgets } from "./budgets.tsx";
 
 const MICROS = 1_000_000;
 const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
@@ -53,10 +54,11 @@ export const Spending = () => {
   ];
   return (
     <>
+      <Budgets />
       <Everybody key={limits.updated_at ?? ""} limits={limits} again={again} />
       <section class="stack" aria-labelledby="own">
         <div class="head">
-          <h2 id="own">Other limits</h2>
+          <h2 id="own">Other limits for a person</h2>
           <span class="push">
             <Button icon="plus" onPress={sets(adding, true)}>
               Add limit
@@ -64,7 +66,9 @@ export const Spending = () => {
           </span>
         </div>
         {own.length === 0 ? (
-          <p class="mut">There are none. A person's own limit counts first, then the lowest of their organizations.</p>
+          <p class="mut">
+            A person's own limit counts first, then the lowest of their organizations, then the one above.
+          </p>
         ) : (
           <ul class="panel list">
             {own.map(({ id, name, micros, remove }) => (
@@ -107,12 +111,12 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
     const spend_limit_micros = amount.value.trim() === "" ? null : Math.round(Number(amount.value) * MICROS);
     await call("PUT /chats/usage-limits", { body: { spend_limit_micros, period: period.value as UsagePeriod } });
     await again();
-    say(spend_limit_micros === null ? "There is no limit of everybody" : "The limit of everybody is set");
+    say(spend_limit_micros === null ? "Limit removed" : "Limit saved");
   };
   return (
     <section class="panel" aria-labelledby="everybody">
       <header>
-        <h2 id="everybody">Everybody's limit</h2>
+        <h2 id="everybody">Limit for each person</h2>
       </header>
       <div class="body stack">
         <Field

@@ -13,6 +13,7 @@ import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { archiveChat, focusComposer, fork, interrupt, renameChat } from "./actions.ts";
 import { Aside } from "./aside.tsx";
+import { BudgetQuestion } from "./budget-question.tsx";
 import { changedFiles } from "./changes.tsx";
 import { AgentName, Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
@@ -114,6 +115,9 @@ const OneChat = ({ id }: { id: string }) => {
                   chat={chat}
                   asked={chat.picture.value.asked}
                 />
+              )}
+              {chat.picture.value.asked?.budget && (
+                <BudgetQuestion chat={chat} budget={chat.picture.value.asked.budget} isOwner={isOwner} />
               )}
               <Trouble chat={chat} isOwner={isOwner} />
             </Flow>

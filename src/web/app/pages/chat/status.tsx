@@ -26,7 +26,7 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
             {text}
           </p>
         ))}
-      {asked && asked.kind !== "permission" && (
+      {asked && asked.kind === undefined && (
         <p class="cut-line" role="status">
           The client that made this chat is asked for {asked.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
         </p>
@@ -87,6 +87,7 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
     case "interrupting":
       return "Stopping";
     case "requires_action":
+      if (asked?.kind === "budget") return "Waiting for a budget";
       return asked?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";
     case "running":
       if (liveResults.size > 0) return "Working";

@@ -1,0 +1,251 @@
+// The ledger of model calls while they run: what a call may use is reserved in the commit that lets it begin, and settled in the commit that writes
+// its row. A call that is alive renews its reservation; one that is not renewed was lost, and costs what was reserved (rules BU-2, BU-5).
+import type { Clock, Timer } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
+import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
+import {
+  insertReservation,
+  type LedgerCall,
+  listLostReservations,
+  type ReservationRow,
+  recordCall,
+  release,
+  renewReservations,
+  type Settlement,
+  settle,
+} from "#db/chats/reservations.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { PeriodicChore, type PeriodicDeps } from "../../runtime/chore.ts";
+import { type Limit, limitsOn, loadUsed, type Reached } from "./limits.ts";
+import { loadWarning, usedUpNotices } from "./warnings.ts";
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Called when notices were written for somebody. */
+  readonly onNotified: (user_id: string) => void;
+};
+
+/** What a call may use, about. */
+export type Likely = { readonly micros: number; readonly tokens: number };
+
+/** A call that may begin. `reserved` is absent where nothing limits it and it need not be known after a crash. */
+export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly limits: readonly Limit[] };
+
+const RENEW_MS = 60_000;
+/** A reservation that was not renewed for so long belongs to no call that is alive: three renewals were missed. */
+const LEASE_MS = 4 * RENEW_MS;
+/** How often in a row a rest of a budget may appear between the refusal of a call and the look at what has refused it. */
+const MAX_LOOKS = 5;
+/** What old periods are kept for: questions about the year. */
+const KEPT_MS = 400 * 86_400_000;
+
+const MAX_NOTICED = 1_000;
+
+const NOTHING_USED = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
+  first_byte_ms: null,
+  duration_ms: null,
+  provider_request_id: "",
+} as const;
+
+export class ModelLedger {
+  readonly #deps: Deps;
+  /** The reservations of calls that run in this process. */
+  readonly #open = new Set<string>();
+  #renewal: Timer | undefined;
+  /** Budgets about whose end notices were written, so that callers who ask again and again write nothing. */
+  #noticedUsedUp = new Set<string>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Lets a call begin, with its reservation on disk, or says which limit is reached; then nothing was written. */
+  async begin(
+    call: LedgerCall,
+    likely: () => Likely,
+    options: { readonly always: boolean },
+  ): Promise<OpenCall | Reached> {
+    const { store, clock } = this.#deps;
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      const limits = await limitsOn(this.#deps, call);
+      if (limits.length === 0 && !options.always) return { reserved: undefined, limits };
+      const now = clock.now();
+      const { micros, tokens } = likely();
+      const reserved: ReservationRow = {
+        id: uuid(),
+        ...call,
+        reserved_micros: micros,
+        reserved_tokens: tokens,
+        created_at: now,
+        alive_until: now + LEASE_MS,
+      };
+      const guards = limits.flatMap((limit) => [openAccount(limit), guardAccount(limit, limit.limit)]);
+      try {
+        await this.#commit([...guards, insertReservation(reserved)]);
+        this.#open.add(reserved.id);
+        this.#renewLater();
+        return { reserved, limits };
+      } catch (error) {
+        if (!(error instanceof CommitError && error.reason === "stale")) throw error;
+      }
+      const reached = await this.#reached(limits);
+      if (!reached) continue;
+      if (!reached.isHeld) await this.#notifyUsedUp(reached);
+      return reached;
+    }
+    throw new CommitError("stale", "The budgets of a model call change too often.");
+  }
+
+  /** Whether a limit is used up that a call counts for; true where that cannot be read. */
+  async isStillReached(call: LedgerCall): Promise<boolean> {
+    try {
+      const limits = await limitsOn(this.#deps, call);
+      return (await this.#reached(limits))?.isHeld === false;
+    } catch {
+      return true;
+    }
+  }
+
+  /** The limit that is used up, else the one whose rest is reserved. */
+  async #reached(limits: readonly Limit[]): Promise<Reached | undefined> {
+    let held: Reached | undefined;
+    for (const limit of limits) {
+      const used = await loadUsed(this.#deps.store, limit);
+      if (used.isReached) return { limit, used, isHeld: false };
+      if (used.spent + used.reserved >= limit.limit + used.extra) held ??= { limit, used, isHeld: true };
+    }
+    return held;
+  }
+
+  /** Writes a call into the ledger and gives its reservation back. */
+  async end({ reserved, limits }: OpenCall, call: LedgerCall, settlement: Settlement): Promise<void> {
+    const now = this.#deps.clock.now();
+    try {
+      await this.#commit(
+        reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now),
+      );
+    } finally {
+      // What could not be written is no longer renewed, and is settled as lost.
+      if (reserved) this.#open.delete(reserved.id);
+    }
+    if (limits.length > 0) await this.#warn(limits);
+  }
+
+  /** Gives the reservation of a call back that has used nothing; one that cannot be given back lapses. */
+  async giveUp({ reserved }: OpenCall): Promise<void> {
+    if (!reserved) return;
+    this.#open.delete(reserved.id);
+    await this.#commit([release(reserved)]).catch((error) =>
+      log("models").warn("a reservation could not be given back and lapses: {error}", { error }),
+    );
+  }
+
+  async #warn(limits: readonly Limit[]): Promise<void> {
+    const { store, clock, onNotified } = this.#deps;
+    try {
+      for (const limit of limits) {
+        const warning = await loadWarning(store, limit, clock.now());
+        if (!warning) continue;
+        await this.#commit(warning.writes);
+        for (const user_id of warning.user_ids) onNotified(user_id);
+      }
+    } catch (error) {
+      // Another call has notified them, or the next one does.
+      if (!(error instanceof CommitError && error.reason === "stale")) {
+        log("models").warn("a notice that a budget is nearly used up could not be written: {error}", { error });
+      }
+    }
+  }
+
+  async #notifyUsedUp(reached: Reached): Promise<void> {
+    const { store, clock, onNotified } = this.#deps;
+    const { budget_id, begins_at } = reached.limit;
+    const key = `${budget_id} ${begins_at} ${reached.used.extra}`;
+    if (this.#noticedUsedUp.has(key)) return;
+    if (this.#noticedUsedUp.size >= MAX_NOTICED) this.#noticedUsedUp.clear();
+    this.#noticedUsedUp.add(key);
+    try {
+      const { writes, user_ids } = await usedUpNotices(store, reached, clock.now());
+      await this.#commit(writes);
+      for (const user_id of user_ids) onNotified(user_id);
+    } catch (error) {
+      log("models").warn("a notice that a budget is used up could not be written: {error}", { error });
+    }
+  }
+
+  /** Settles calls that are lost: all of them at the start of the only server, else those that nobody has renewed. Forgets old periods. */
+  async settleLost(options: { readonly all: boolean }): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const lost = await store.all(listLostReservations({ before: options.all ? Number.MAX_SAFE_INTEGER : now }));
+    let settled = 0;
+    for (const row of lost) {
+      if (this.#open.has(row.id)) continue;
+      const settlement: Settlement = {
+        ...NOTHING_USED,
+        outcome: "lost",
+        cost_micros: row.reserved_micros,
+        output_tokens: row.reserved_tokens,
+        is_estimated: true,
+      };
+      try {
+        await this.#commit(settle(row, settlement, now));
+        settled += 1;
+      } catch (error) {
+        // Its call has ended after all, or another node has settled it.
+        if (!(error instanceof CommitError && error.reason === "stale")) throw error;
+      }
+    }
+    if (settled > 0)
+      log("models").warn("{count} model calls were interrupted and count as reserved", { count: settled });
+    await this.#commit([deleteOldAccounts(now - KEPT_MS)]);
+  }
+
+  /** Ends the renewals. */
+  stop(): void {
+    this.#renewal?.cancel();
+    this.#renewal = undefined;
+  }
+
+  #renewLater(): void {
+    this.#renewal ??= this.#deps.clock.after(RENEW_MS, () => {
+      this.#renewal = undefined;
+      void this.#renew();
+    });
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#open.size === 0) return;
+    this.#renewLater();
+    try {
+      await this.#commit([renewReservations([...this.#open], this.#deps.clock.now() + LEASE_MS)]);
+    } catch (error) {
+      log("models").warn("the reservations of open model calls could not be renewed: {error}", { error });
+    }
+  }
+
+  /** A call outlives the request that it was made for. */
+  #commit(batch: readonly Statement[]): Promise<void> {
+    return besideRequest(() => this.#deps.store.commit(batch));
+  }
+}
+
+type UpkeepDeps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly ledger: ModelLedger };
+
+/** Settles lost calls again and again; of several nodes the first one does it for all. */
+export const ledgerUpkeep = ({ ledger, clock, parts }: UpkeepDeps): PeriodicChore =>
+  new PeriodicChore({
+    clock,
+    parts,
+    every_ms: RENEW_MS,
+    work: () => ledger.settleLost({ all: false }),
+    failed: (error) => log("models").warn("lost model calls could not be settled: {error}", { error }),
+  });

@@ -1,0 +1,78 @@
+// What people are told of a budget: once in each period that most of it is used, and once that it is used up (rule BU-3).
+
+import { rfc3339 } from "#base/clock.ts";
+import { findScopeName, listDeciders } from "#db/budgets/deciders.ts";
+import { markWarned } from "#db/budgets/periods.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { notified } from "#db/notifications/notifications.ts";
+import type { BudgetPause } from "#schema/ai/budget.ts";
+import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
+import { type Limit, loadUsed, type Reached } from "./limits.ts";
+
+/** The share of a budget after which people are told. */
+const WARN_AT = 0.8;
+
+type Notices = { readonly writes: readonly Statement[]; readonly user_ids: readonly string[] };
+
+/** Returns what is to be written when most of a budget is used and nobody was notified; undefined: nothing. */
+export const loadWarning = async (store: Store, limit: Limit, now: number): Promise<Notices | undefined> => {
+  const { spent, extra, warned_at } = await loadUsed(store, limit);
+  const whole = limit.limit + extra;
+  if (warned_at !== null || whole === 0 || spent < whole * WARN_AT) return undefined;
+  const name = await loadName(store, limit);
+  const deciders = await store.all(listDeciders(limit.scope_id));
+  const own = limit.scope === "person" || limit.scope === "user" ? [limit.scope_id] : [];
+  const user_ids = [...new Set([...own, ...deciders.map(({ id }) => id)])];
+  const values = {
+    budget: budgetTitle({ ...limit, name }),
+    used: `${formatAmount(limit.unit, spent)} of ${formatAmount(limit.unit, whole)}`,
+    time: rfc3339(limit.ends_at),
+  };
+  const dedupe = `budget_nearly_used:${limit.budget_id}:${limit.begins_at}:${extra}`;
+  const about = { now, kind: "budget_nearly_used", values, path: BUDGETS_PAGE, dedupe } as const;
+  return { writes: [markWarned(limit, now), ...user_ids.map((user_id) => notified({ ...about, user_id }))], user_ids };
+};
+
+const BUDGETS_PAGE = "/admin/budgets";
+
+/** Returns what tells those who may raise a budget that it is used up. Written again it is nothing new. */
+export const usedUpNotices = async (store: Store, { limit, used }: Reached, now: number): Promise<Notices> => {
+  const deciders = await store.all(listDeciders(limit.scope_id));
+  const values = {
+    budget: budgetTitle({ ...limit, name: await loadName(store, limit) }),
+    limit: formatAmount(limit.unit, limit.limit + used.extra),
+    time: rfc3339(limit.ends_at),
+  };
+  const dedupe = `budget_used_up:${limit.budget_id}:${limit.begins_at}:${used.extra}`;
+  const about = { now, kind: "budget_used_up", values, path: BUDGETS_PAGE, dedupe } as const;
+  const user_ids = deciders.map(({ id }) => id);
+  return { writes: user_ids.map((user_id) => notified({ ...about, user_id })), user_ids };
+};
+
+const loadName = async (store: Store, { scope_id }: Limit): Promise<string> =>
+  scope_id === "" ? "" : ((await store.get(findScopeName(scope_id))) ?? "");
+
+/** What is suggested at least: five dollars, or so many tokens. */
+const SUGGESTED = { usd: 5_000_000, tokens: 100_000 } as const;
+/** Suggestions are whole dollars, or thousands of tokens. */
+const STEP = { usd: 1_000_000, tokens: 1_000 } as const;
+
+/** Returns the question that a chat asks when a budget is used up. */
+export const loadPause = async (store: Store, { limit, used }: Reached): Promise<BudgetPause> => {
+  const { budget_id, scope, scope_id, period, unit, ends_at } = limit;
+  const whole = limit.limit + used.extra;
+  const tenth = Math.ceil(whole / 10 / STEP[unit]) * STEP[unit];
+  return {
+    budget_id,
+    scope,
+    name: await loadName(store, limit),
+    period,
+    unit,
+    limit: whole,
+    spent: used.spent,
+    suggested: Math.max(SUGGESTED[unit], tenth),
+    resets_at: rfc3339(ends_at),
+    deciders: await store.all(listDeciders(scope_id)),
+  };
+};

@@ -1,0 +1,69 @@
+// Who may raise a budget, and what people call what it limits.
+import type { BudgetScope } from "#schema/ai/budget.ts";
+import type { Query } from "../engine/sql.ts";
+
+export type Decider = { readonly id: string; readonly name: string };
+
+const MAX_DECIDERS = 10;
+
+/**
+ * People who may raise the budget of what has this id: owners of the deployment, administrators of its organization, and the owner of a chat; the last one
+ * first.
+ */
+export const listDeciders = (scope_id: string): Query<Decider> => ({
+  sql: `select u.id, coalesce(nullif(u.name, ''), u.username),
+      case when u.id = (select owner_id from chats where id = ?1) then 0 else 1 end as rank
+    from users u
+    where u.deleted = 0 and u.status = 'active' and (
+      exists (select 1 from json_each(u.roles) where value = 'owner')
+      or exists (select 1 from organization_members m where m.user_id = u.id
+        and m.organization_id in (
+          select id from organizations where id = ?1
+          union select organization_id from groups where id = ?1
+          union select organization_id from templates where id = ?1)
+        and exists (select 1 from json_each(m.roles) where value = 'organization-admin'))
+      or u.id = (select owner_id from chats where id = ?1))
+    order by rank, u.username limit ${MAX_DECIDERS}`,
+  params: [scope_id],
+  map: ([id, name]) => ({ id: String(id), name: String(name) }),
+});
+
+/** The name of the person, group, organization, template or chat with this id; empty when there is none. */
+export const findScopeName = (scope_id: string): Query<string> => ({
+  sql: `select coalesce(
+      (select coalesce(nullif(name, ''), username) from users where id = ?1),
+      (select coalesce(nullif(display_name, ''), name) from organizations where id = ?1),
+      (select coalesce(nullif(display_name, ''), name) from groups where id = ?1),
+      (select coalesce(nullif(display_name, ''), name) from templates where id = ?1),
+      (select title from chats where id = ?1), '')`,
+  params: [scope_id],
+  map: ([name]) => String(name ?? ""),
+});
+
+/** Where what a budget limits belongs: an organization for groups, organizations, templates and chats, and the owner of a chat. */
+export type ScopeHome = {
+  readonly organization_id: string;
+  readonly owner_id: string;
+  /** Whether it is a sub-chat, which has no budget of its own. */
+  readonly is_sub_chat: boolean;
+};
+
+/** The home of what has this id, as something of the scope. */
+export const findScopeHome = (scope: BudgetScope, scope_id: string): Query<ScopeHome> => ({
+  sql: HOMES[scope],
+  params: [scope_id],
+  map: ([organization_id, owner_id, parent]) => ({
+    organization_id: String(organization_id),
+    owner_id: String(owner_id),
+    is_sub_chat: parent !== null,
+  }),
+});
+
+const HOMES: Readonly<Record<BudgetScope, string>> = {
+  everyone: "select '', '', null where ?1 = ''",
+  user: "select '', '', null from users where id = ?1 and deleted = 0",
+  group: "select organization_id, '', null from groups where id = ?1",
+  organization: "select id, '', null from organizations where id = ?1 and deleted = 0",
+  template: "select organization_id, '', null from templates where id = ?1 and deleted = 0",
+  chat: "select organization_id, owner_id, parent_chat_id from chats where id = ?1",
+};

@@ -1,0 +1,137 @@
+// What is used of budgets in their periods. A period's row begins as the sum of the ledger and grows with it; what calls that are under way may use is
+// read from their reservations. All of it is written alone, so that two nodes cannot spend the same rest.
+import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
+import type { Query, Statement } from "../engine/sql.ts";
+import { type CallPlace, limitsCall } from "./budgets.ts";
+
+/** Whose calls an account sums up. `person`: the spend limit of one person. */
+export type AccountScope = BudgetScope | "person";
+
+/** A budget in one period. Times in milliseconds since 1970; `ends_at` is not included. */
+export type Account = {
+  readonly budget_id: string;
+  readonly scope: AccountScope;
+  readonly scope_id: string;
+  readonly unit: BudgetUnit;
+  readonly begins_at: number;
+  readonly ends_at: number;
+};
+
+/** Returns the id of a person's spend limit among the budgets. */
+export const personBudgetId = (user_id: string): string => `person:${user_id}`;
+
+/** That a row of the ledger or a reservation counts for an account, by the scope; the id is ?5. */
+const COUNTS: Readonly<Record<AccountScope, (row: string) => string>> = {
+  everyone: () => "?5 = ''",
+  user: (row) => `${row}.user_id = ?5`,
+  person: (row) => `${row}.user_id = ?5`,
+  group: (row) => `${row}.user_id in (select user_id from group_members where group_id = ?5)`,
+  organization: (row) =>
+    `(${row}.organization_id = ?5 or (${row}.organization_id = ''
+      and ${row}.user_id in (select user_id from organization_members where organization_id = ?5)))`,
+  template: (row) => `${row}.template_id = ?5`,
+  chat: (row) => `${row}.root_chat_id = ?5`,
+};
+
+const SPENT: Readonly<Record<BudgetUnit, string>> = {
+  usd: "sum(s.cost_micros)",
+  tokens: "sum(s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_creation_tokens)",
+};
+const RESERVED: Readonly<Record<BudgetUnit, string>> = {
+  usd: "sum(r.reserved_micros)",
+  tokens: "sum(r.reserved_tokens)",
+};
+
+const ledgerSum = ({ scope, unit }: Account): string =>
+  `coalesce((select ${SPENT[unit]} from model_spend s
+    where ${COUNTS[scope]("s")} and s.created_at >= ?2 and s.created_at < ?3), 0)`;
+const reservedSum = ({ scope, unit }: Account): string =>
+  `coalesce((select ${RESERVED[unit]} from model_reservations r where ${COUNTS[scope]("r")}), 0)`;
+
+const THIS = "budget_id = ?1 and begins_at = ?2 and ends_at = ?3";
+const toParams = ({ budget_id, begins_at, ends_at, unit, scope_id }: Account) =>
+  [budget_id, begins_at, ends_at, unit, scope_id] as const;
+
+/** Makes the row of a period where there is none, from what the ledger has. */
+export const openAccount = (account: Account): Statement => ({
+  touches: [],
+  alone: "spending",
+  sql: `insert into budget_periods (budget_id, begins_at, ends_at, unit, spent, extra)
+    select cast(?1 as text), cast(?2 as bigint), cast(?3 as bigint), cast(?4 as text), ${ledgerSum(account)}, 0
+    where not exists (select 1 from budget_periods where ${THIS})`,
+  rows: [[...toParams(account)]],
+});
+
+/** A guard: refuses the batch as `stale` once what was spent and what is reserved reach the limit. */
+export const guardAccount = (account: Account, limit: number): Statement => ({
+  touches: [],
+  alone: "spending",
+  expect: 1,
+  sql: `update budget_periods set unit = ?4 where ${THIS}
+    and spent + ${reservedSum(account)} < cast(?6 as bigint) + extra`,
+  rows: [[...toParams(account), limit]],
+});
+
+export type AccountFigures = {
+  readonly spent: number;
+  readonly reserved: number;
+  readonly extra: number;
+  readonly warned_at: number | null;
+};
+
+/** What is used of a budget, whether its period has a row yet or not. For `store.scan`. */
+export const readAccount = (account: Account): Query<AccountFigures> => ({
+  sql: `select coalesce((select spent from budget_periods where ${THIS}), ${ledgerSum(account)}),
+      ${reservedSum(account)}, (select extra from budget_periods where ${THIS}),
+      (select warned_at from budget_periods where ${THIS}), cast(?4 as text)`,
+  params: [...toParams(account)],
+  map: ([spent, reserved, extra, warned_at]) => ({
+    spent: Number(spent),
+    reserved: Number(reserved),
+    extra: Number(extra ?? 0),
+    warned_at: warned_at === null || warned_at === undefined ? null : Number(warned_at),
+  }),
+});
+
+/** Adds to a budget for this period; the row must be there. */
+export const raiseAccount = (account: Account, amount: number): Statement => ({
+  touches: [],
+  expect: 1,
+  sql: `update budget_periods set extra = extra + cast(?4 as bigint), warned_at = null where ${THIS}`,
+  rows: [[account.budget_id, account.begins_at, account.ends_at, amount]],
+});
+
+/** Notes that people were told; refuses the batch as `stale` when somebody else has noted it. */
+export const markWarned = (account: Account, now: number): Statement => ({
+  touches: [],
+  expect: 1,
+  sql: `update budget_periods set warned_at = cast(?4 as bigint) where ${THIS} and warned_at is null`,
+  rows: [[account.budget_id, account.begins_at, account.ends_at, now]],
+});
+
+/** What one call has used. */
+export type Used = { readonly cost_micros: number; readonly tokens: number };
+
+/** Adds a call to every open period that it counts for, in the batch of its row of the ledger. */
+export const addSpent = (place: CallPlace, { cost_micros, tokens }: Used, now: number): Statement => ({
+  touches: [],
+  alone: "spending",
+  sql: `update budget_periods set spent = spent + case when unit = 'tokens' then cast(?5 as bigint) else cast(?6 as bigint) end
+    where begins_at <= ?7 and ends_at > ?7
+      and (budget_id = 'person:' || cast(?1 as text) or budget_id in (select b.id from budgets b where ${limitsCall(["?1", "?2", "?3", "?4"])}))`,
+  rows: [[place.user_id, place.organization_id, place.template_id, place.root_chat_id, tokens, cost_micros, now]],
+});
+
+/** Forgets what a deleted budget has used. */
+export const deleteAccounts = (budget_id: string): Statement => ({
+  touches: [],
+  sql: "delete from budget_periods where budget_id = ?1",
+  rows: [[budget_id]],
+});
+
+/** Forgets periods that ended before a time. */
+export const deleteOldAccounts = (before: number): Statement => ({
+  touches: [],
+  sql: "delete from budget_periods where ends_at < ?1",
+  rows: [[before]],
+});

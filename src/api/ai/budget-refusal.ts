@@ -1,0 +1,23 @@
+// What a caller of the gateway is told when a budget is used up, or when calls that are under way may use up the rest of it.
+import type { Reached } from "#actors/chat/spending/limits.ts";
+import { loadPause } from "#actors/chat/spending/warnings.ts";
+import type { Store } from "#db/engine/store.ts";
+import { budgetName, budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
+import type { Refusal } from "#src/llm/gateway/refusal.ts";
+
+/** Seconds after which some of the calls that are under way may have ended. */
+const HELD_RETRY_S = 5;
+
+/** Returns the 429 with the budget, its amount, and who may raise it. */
+export const budgetRefusal = async ({ store }: { readonly store: Store }, reached: Reached): Promise<Refusal> => {
+  const pause = await loadPause(store, reached);
+  if (reached.isHeld) {
+    const message = `Open model calls may use up the rest of ${budgetName(pause)}. Try again when they have ended.`;
+    return { status: 429, code: "budget_exceeded", message, retry_after: HELD_RETRY_S };
+  }
+  const limit = formatAmount(pause.unit, pause.limit);
+  const names = pause.deciders.slice(0, 3).map(({ name }) => name);
+  const ask = names.length > 0 ? `${names.join(", ")} can raise it.` : "An administrator can raise it.";
+  const message = `${budgetTitle(pause)} is used up: ${limit}. It resets at ${pause.resets_at}. ${ask}`;
+  return { status: 429, code: "budget_exceeded", message };
+};

@@ -1,0 +1,154 @@
+// Budgets: who sets, sees, raises and removes them, and that chats which wait for one go on.
+import { type Limit, loadUsed, personLimit, toLimit } from "#actors/chat/spending/limits.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { type AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { isUuid, uuid } from "#base/ids.ts";
+import {
+  type BudgetRow,
+  deleteBudget,
+  findBudget,
+  findBudgetFor,
+  insertBudget,
+  listBudgets,
+  updateBudget,
+} from "#db/budgets/budgets.ts";
+import { findScopeHome, findScopeName, type ScopeHome } from "#db/budgets/deciders.ts";
+import { deleteAccounts, openAccount, personBudgetId, raiseAccount } from "#db/budgets/periods.ts";
+import { listPausedChats } from "#db/chats/chats.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { Budget, PutBudget } from "#schema/ai/budget.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isLimitedBy, mayConfigureChats, mayManageBudget } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Returns the budgets that the caller manages or is limited by, with what is used of each. */
+export const readBudgets = async (ctx: DomainContext, caller: UserCaller): Promise<Budget[]> => {
+  const rows = await ctx.store.all(listBudgets());
+  const shown: Budget[] = [];
+  for (const row of rows) {
+    const isSeen = isLimitedBy(caller, row) || mayManageBudget(caller, await loadTarget(ctx, row));
+    if (isSeen) shown.push(await presentBudget(ctx, row));
+  }
+  return shown;
+};
+
+type Scoped = Pick<BudgetRow, "scope" | "scope_id">;
+
+const NOWHERE: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
+
+/** What access is decided by; what was deleted belongs nowhere. */
+const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: Scoped) => ({
+  scope,
+  ...((await store.get(findScopeHome(scope, scope_id))) ?? NOWHERE),
+});
+
+const presentBudget = async ({ store, clock }: DomainContext, row: BudgetRow): Promise<Budget> => {
+  const limit = toLimit(row, clock.now());
+  const { spent, reserved, extra } = await loadUsed(store, limit);
+  const { id, scope, scope_id, period, unit, amount } = row;
+  const name = scope_id === "" ? "" : ((await store.get(findScopeName(scope_id))) ?? "");
+  const times = { period_start: rfc3339(limit.begins_at), resets_at: rfc3339(limit.ends_at) };
+  return { id, scope, scope_id, name, period, unit, amount, extra, spent, reserved, ...times };
+};
+
+/** Sets a budget, which may be there already. 400 for a scope that does not exist, 403. */
+export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: PutBudget): Promise<Budget> => {
+  const { store, clock } = ctx;
+  const { scope, scope_id = "", period, unit, amount } = given;
+  if (scope === "everyone" && scope_id !== "") throw invalidField("scope_id", "must be absent for everyone");
+  if (scope !== "everyone" && scope_id === "") throw invalidField("scope_id", "is required for this scope");
+  const home = await store.get(findScopeHome(scope, scope_id));
+  if (!mayManageBudget(caller, { scope, ...(home ?? NOWHERE) })) throw notTheirs();
+  if (!home) throw invalidField("scope_id", `is not the ID of a ${scope}`);
+  if (home.is_sub_chat) throw invalidField("scope_id", "is a sub-chat: set the budget of its root chat");
+  const now = clock.now();
+  const before = await store.get(findBudgetFor({ scope, scope_id, period, unit }));
+  const after: BudgetRow = before
+    ? { ...before, amount, updated_at: now }
+    : { id: uuid(), scope, scope_id, period, unit, amount, created_at: now, updated_at: now };
+  const write = before ? updateBudget(before.id, { amount, updated_at: now }, { expect: 1 }) : insertBudget(after);
+  await store.commit([write, toEntry(after, { now, before: shownIn(before), after: shownIn(after) }, home)]);
+  await resumeChats(ctx, after.id);
+  return presentBudget(ctx, after);
+};
+
+const notTheirs = (): AppError =>
+  forbidden("Only owners of the deployment, administrators of its organization, and the owner of a chat set a budget.");
+
+/** What the audit log shows of a budget. */
+const shownIn = (row: BudgetRow | undefined) =>
+  row && { scope: row.scope, scope_id: row.scope_id, period: row.period, unit: row.unit, amount: row.amount };
+
+type Change = { readonly now: number; readonly before: object | undefined; readonly after: object | undefined };
+
+const toEntry = ({ id }: Pick<BudgetRow, "id">, { now, before, after }: Change, home: ScopeHome) =>
+  audited({
+    now,
+    action: "write",
+    resource_type: "chat_settings",
+    resource_id: isUuid(id) ? id : undefined,
+    organization_id: home.organization_id || undefined,
+    target: "budget",
+    before,
+    after,
+  });
+
+/** Removes a budget; chats that wait for it go on. 403, 404. */
+export const removeBudget = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
+  const { store, clock } = ctx;
+  const row = await budgetFor(ctx, caller, id);
+  const home = (await store.get(findScopeHome(row.scope, row.scope_id))) ?? NOWHERE;
+  const entry = toEntry(row, { now: clock.now(), before: shownIn(row), after: undefined }, home);
+  await store.commit([{ ...deleteBudget(id), expect: 1 }, deleteAccounts(id), entry]);
+  await resumeChats(ctx, id);
+};
+
+/** The budget, if the caller may change it. 403 for one that only limits them, 404. */
+const budgetFor = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<BudgetRow> => {
+  const row = isUuid(id) ? await ctx.store.get(findBudget({ id })) : undefined;
+  if (!row) throw notFound();
+  if (mayManageBudget(caller, await loadTarget(ctx, row))) return row;
+  throw isLimitedBy(caller, row) ? notTheirs() : notFound();
+};
+
+/** Adds to a budget for the current period; chats that wait for it go on. `person:` and a user's ID: their spend limit. 403, 404. */
+export const raiseBudget = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  id: string,
+  amount: number,
+): Promise<void> => {
+  const { store, clock } = ctx;
+  const limit = await limitFor(ctx, caller, id);
+  const { extra } = await loadUsed(store, limit);
+  const now = clock.now();
+  const resets_at = rfc3339(limit.ends_at);
+  const change = { now, before: { extra, resets_at }, after: { extra: extra + amount, resets_at } };
+  const home =
+    limit.scope === "person" ? NOWHERE : await loadTarget(ctx, { scope: limit.scope, scope_id: limit.scope_id });
+  await store.commit([openAccount(limit), raiseAccount(limit, amount), toEntry({ id }, change, home)]);
+  await resumeChats(ctx, id);
+};
+
+const PERSON = personBudgetId("");
+
+const limitFor = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<Limit> => {
+  if (!id.startsWith(PERSON)) return toLimit(await budgetFor(ctx, caller, id), ctx.clock.now());
+  const user_id = id.slice(PERSON.length);
+  if (!mayConfigureChats(caller)) throw user_id === caller.user_id ? notTheirs() : notFound();
+  const limit = isUuid(user_id) ? await personLimit(ctx, user_id) : undefined;
+  if (!limit) throw notFound();
+  return limit;
+};
+
+/** Lets the chats go on that wait for a budget; with `person:` those that wait for any spend limit. */
+export const resumeChats = async ({ store, chats }: DomainContext, budget_id: string): Promise<void> => {
+  for (const { id, budget_pause } of await store.scan(listPausedChats())) {
+    const waits_for = budget_pause?.budget_id ?? "";
+    const isMeant = budget_id === PERSON ? waits_for.startsWith(PERSON) : waits_for === budget_id;
+    if (isMeant) await chats.ask(id, "budgetRaised", { budget_id: waits_for });
+  }
+};
+
+/** Lets chats go on that wait for a spend limit which has changed. */
+export const resumeLimitedChats = (ctx: DomainContext): Promise<void> => resumeChats(ctx, PERSON);

@@ -1,0 +1,43 @@
+// Budgets in words, for notices, refusals, pages and the command line. Pure.
+import type { BudgetPause, BudgetPeriod, BudgetUnit } from "./budget.ts";
+
+const MICROS = 1_000_000;
+const MONEY = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+/** Fractions of a cent, for prices of single calls. */
+const SMALL_MONEY = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumFractionDigits: 6 });
+const COUNT = new Intl.NumberFormat("en-US");
+
+/** Returns an amount as people read it: `$5.00` or `120,000 tokens`. */
+export const formatAmount = (unit: BudgetUnit, amount: number): string => {
+  if (unit === "tokens") return amount === 1 ? "1 token" : `${COUNT.format(amount)} tokens`;
+  const format = amount % (MICROS / 100) === 0 ? MONEY : SMALL_MONEY;
+  return format.format(amount / MICROS);
+};
+
+export const PERIOD_ADJECTIVES: Readonly<Record<BudgetPeriod, string>> = {
+  day: "daily",
+  week: "weekly",
+  month: "monthly",
+};
+
+/** Returns what a budget is called in the middle of a sentence: `the monthly budget of "Platform"`. */
+export const budgetName = ({ scope, name, period }: Pick<BudgetPause, "scope" | "name" | "period">): string => {
+  const adjective = PERIOD_ADJECTIVES[period];
+  if (scope === "everyone") return `the ${adjective} budget of everyone`;
+  if (scope === "person") return name ? `the ${adjective} spend limit of ${name}` : `a ${adjective} spend limit`;
+  return `the ${adjective} budget of ${NOUNS[scope]}${name ? ` "${name}"` : ""}`;
+};
+
+const NOUNS = {
+  user: "the user",
+  group: "the group",
+  organization: "the organization",
+  template: "the template",
+  chat: "the chat",
+} as const;
+
+/** Returns the same at the beginning of a sentence. */
+export const budgetTitle = (budget: Pick<BudgetPause, "scope" | "name" | "period">): string => {
+  const words = budgetName(budget);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};

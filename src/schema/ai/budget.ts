@@ -1,0 +1,83 @@
+// Wire shapes of budgets: what model calls may cost together in a period, what was used, and the question of a chat that waits for one.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { USAGE_PERIODS } from "../chats/usage-limit.ts";
+import { time } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+
+/** Whose calls a budget limits together. */
+export const BUDGET_SCOPES = ["everyone", "user", "group", "organization", "template", "chat"] as const;
+export type BudgetScope = (typeof BUDGET_SCOPES)[number];
+
+export const BUDGET_UNITS = ["usd", "tokens"] as const;
+export type BudgetUnit = (typeof BUDGET_UNITS)[number];
+
+export type BudgetPeriod = (typeof USAGE_PERIODS)[number];
+
+/** A billion dollars, or as many tokens. */
+const HIGHEST_AMOUNT = 1_000_000_000_000_000;
+
+const scope = () =>
+  oneOf(
+    BUDGET_SCOPES,
+    "Whose calls count. `chat`: a chat with its sub-chats. `template`: the workspaces of a template.",
+  );
+const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
+const unit = () => oneOf(BUDGET_UNITS, "`usd`: amounts are millionths of a US dollar. `tokens`: tokens of all kinds.");
+const amount = (minimum: number, description: string) => t.Integer({ minimum, maximum: HIGHEST_AMOUNT, description });
+
+export const PutBudget = named(
+  "PutBudget",
+  strictObject({
+    scope: scope(),
+    scope_id: t.Optional(
+      t.String({
+        format: "uuid",
+        description: "The ID of the user, group, organization, template or chat. Absent for `everyone`.",
+      }),
+    ),
+    period: period(),
+    unit: unit(),
+    amount: amount(0, "What may be used in a period. 0: nothing."),
+  }),
+);
+export type PutBudget = Static<typeof PutBudget>;
+
+export const RaiseBudget = named(
+  "RaiseBudget",
+  strictObject({ amount: amount(1, "What is added for the current period.") }),
+);
+
+export const Budget = namedObject("Budget", {
+  id: t.String(),
+  scope: scope(),
+  scope_id: t.String({ description: "Empty for `everyone`." }),
+  name: t.String({ description: "The name of what it limits; empty for `everyone` and for what was deleted." }),
+  period: period(),
+  unit: unit(),
+  amount: t.Integer(),
+  extra: t.Integer({ description: "What was added for the current period." }),
+  spent: t.Integer({ description: "What was used in the current period." }),
+  reserved: t.Integer({ description: "What calls that are under way may use." }),
+  period_start: time(),
+  resets_at: time(),
+});
+export type Budget = Static<typeof Budget>;
+
+/** Who may raise a budget. */
+const Decider = t.Object({ id: t.String({ format: "uuid" }), name: t.String() });
+
+export const BudgetPause = namedObject("ChatBudgetPause", {
+  budget_id: t.String({ description: "Raise this budget to let the turn continue." }),
+  scope: oneOf([...BUDGET_SCOPES, "person"], "`person`: the spend limit of the chat's owner."),
+  name: t.String({ description: "The name of what it limits; empty for `everyone`." }),
+  period: period(),
+  unit: unit(),
+  limit: t.Integer(),
+  spent: t.Integer(),
+  suggested: t.Integer({ description: "An amount by which to raise it." }),
+  resets_at: time("The turn continues then, at the latest."),
+  deciders: t.Array(Decider, { description: "Who may raise it; 10 at most." }),
+});
+export type BudgetPause = Static<typeof BudgetPause>;

@@ -1,0 +1,238 @@
+// Budgets: what the calls of everyone, a person, a group, an organization, a template or a chat may use together in a period, and what is used.
+import { useSignal } from "@preact/signals";
+import type { Budget, BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
+import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { organizations } from "../../data/session.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field, NameField, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into, sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+
+const MICROS = 1_000_000;
+
+const SCOPES: readonly { readonly value: BudgetScope; readonly label: string }[] = [
+  { value: "everyone", label: "Everyone together" },
+  { value: "user", label: "One person" },
+  { value: "group", label: "A group" },
+  { value: "organization", label: "An organization" },
+  { value: "template", label: "Workspaces of a template" },
+];
+const PERIODS = [
+  { value: "day", label: "Day" },
+  { value: "week", label: "Week" },
+  { value: "month", label: "Month" },
+];
+const UNITS = [
+  { value: "usd", label: "US dollars" },
+  { value: "tokens", label: "Tokens" },
+];
+
+export const Budgets = () => {
+  const { state, again } = useResource("budgets", () => call("GET /ai/budgets"));
+  const isAdding = useSignal(false);
+  const raised = useSignal<Budget | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Cannot load the budgets" error={error} again={again} />;
+  if (!data) return <Skeleton lines={4} />;
+  const close = (): void => {
+    isAdding.value = false;
+    raised.value = undefined;
+    void again();
+  };
+  return (
+    <section class="stack" aria-labelledby="budgets">
+      <div class="head">
+        <h2 id="budgets">Budgets</h2>
+        <span class="push">
+          <Button icon="plus" onPress={sets(isAdding, true)}>
+            Add budget
+          </Button>
+        </span>
+      </div>
+      {data.length === 0 ? (
+        <p class="mut">
+          A budget limits what chats and the AI gateway use together: for everyone, a team or a template.
+        </p>
+      ) : (
+        <ul class="panel list">
+          {data.map((budget) => (
+            <Row key={budget.id} budget={budget} raise={() => sets(raised, budget)()} again={again} />
+          ))}
+        </ul>
+      )}
+      {isAdding.value && <AddBudget onClose={close} />}
+      {raised.value && <RaiseBudget budget={raised.value} onClose={close} />}
+    </section>
+  );
+};
+
+const NEARLY = 0.8;
+
+type RowProps = { readonly budget: Budget; readonly raise: () => void; readonly again: () => Promise<void> };
+
+const Row = ({ budget, raise, again }: RowProps) => {
+  const { unit, amount, extra, spent, reserved, resets_at } = budget;
+  const whole = amount + extra;
+  const look = spent >= whole ? "t-bad" : spent >= whole * NEARLY ? "t-attn" : "";
+  const title = budgetTitle(budget);
+  return (
+    <li class="item">
+      <span class="med clip">{title}</span>
+      <span class="line">
+        <span class={`num ${look}`}>
+          {formatAmount(unit, spent)} of {formatAmount(unit, whole)}
+        </span>
+        <Button small onPress={raise}>
+          Raise
+        </Button>
+        <IconButton
+          icon="trash"
+          small
+          label={`Remove budget: ${title}`}
+          onPress={async () => {
+            await call("DELETE /ai/budgets/:budget", { path: { budget: budget.id } });
+            await again();
+          }}
+        />
+      </span>
+      <span class="sub clip">
+        {extra > 0 && <>Raised by {formatAmount(unit, extra)} for this period. </>}
+        {reserved > 0 && <>Open calls may use {formatAmount(unit, reserved)}. </>}
+        Resets <Time at={resets_at} />
+      </span>
+    </li>
+  );
+};
+
+/** Amounts are typed in dollars or tokens. */
+const toAmount = (unit: BudgetUnit, typed: string): number => Math.round(Number(typed) * (unit === "usd" ? MICROS : 1));
+
+const RaiseBudget = ({ budget, onClose }: { budget: Budget; onClose: () => void }) => (
+  <FormDialog
+    title={`Raise ${budgetTitle(budget).toLowerCase().startsWith("the") ? budgetTitle(budget).slice(4) : budgetTitle(budget)}`}
+    submit="Raise budget"
+    onClose={onClose}
+    act={async ({ amount = "" }) => {
+      const body = { amount: toAmount(budget.unit, amount) };
+      await call("POST /ai/budgets/:budget/raise", { path: { budget: budget.id }, body });
+    }}
+  >
+    {(problems) => (
+      <Field
+        label={budget.unit === "usd" ? "US dollars to add" : "Tokens to add"}
+        name="amount"
+        type="number"
+        min={0}
+        step={budget.unit === "usd" ? "0.01" : "1"}
+        required
+        hint="For the current period only. Chats that wait for it continue."
+        error={problems.amount}
+      />
+    )}
+  </FormDialog>
+);
+
+const AddBudget = ({ onClose }: { onClose: () => void }) => {
+  const scope = useSignal<string>("everyone");
+  const picked = useSignal("");
+  const period = useSignal<string>("month");
+  const unit = useSignal<string>("usd");
+  return (
+    <FormDialog
+      title="Add budget"
+      submit="Add budget"
+      onClose={onClose}
+      act={async ({ user = "", amount = "" }) => {
+        const scope_id =
+          scope.value === "user" ? (await call("GET /users/:user", { path: { user: user.trim() } })).id : picked.value;
+        await call("PUT /ai/budgets", {
+          body: {
+            scope: scope.value as BudgetScope,
+            ...(scope.value === "everyone" ? {} : { scope_id }),
+            period: period.value as BudgetPeriod,
+            unit: unit.value as BudgetUnit,
+            amount: toAmount(unit.value as BudgetUnit, amount),
+          },
+        });
+      }}
+    >
+      {(problems) => (
+        <>
+          <Select
+            label="For"
+            value={scope.value}
+            choices={SCOPES}
+            hint="Their calls share the budget."
+            onPick={(value) => {
+              scope.value = value;
+              picked.value = "";
+            }}
+          />
+          <Whose scope={scope.value} picked={picked} />
+          <Select label="Unit" value={unit.value} choices={UNITS} onPick={into(unit)} />
+          <Field
+            label="Amount"
+            name="amount"
+            type="number"
+            min={0}
+            step={unit.value === "usd" ? "0.01" : "1"}
+            required
+            error={problems.amount ?? problems.scope_id}
+          />
+          <Select
+            label="Per"
+            value={period.value}
+            choices={PERIODS}
+            hint="In UTC; weeks begin on Monday."
+            onPick={into(period)}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+type Choice = { readonly value: string; readonly label: string };
+type Picked = { value: string };
+
+const Whose = ({ scope, picked }: { scope: string; picked: Picked }) => {
+  if (scope === "user") return <NameField label="Username" name="user" />;
+  if (scope === "organization") {
+    const choices = organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }));
+    return <Pick label="Organization" choices={choices} picked={picked} />;
+  }
+  if (scope === "group") return <Loaded label="Group" read={readGroups} picked={picked} />;
+  if (scope === "template") return <Loaded label="Template" read={readTemplates} picked={picked} />;
+  return null;
+};
+
+const named = (all: readonly { id: string; name: string; display_name: string }[]): Choice[] =>
+  all.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }));
+const readGroups = async (): Promise<Choice[]> => named(await call("GET /groups"));
+const readTemplates = async (): Promise<Choice[]> => named(await call("GET /templates"));
+
+type LoadedProps = { readonly label: string; readonly read: () => Promise<Choice[]>; readonly picked: Picked };
+
+const Loaded = ({ label, read, picked }: LoadedProps) => {
+  const { state } = useResource(`budget choices ${label}`, read);
+  return <Pick label={label} choices={state.value.data ?? []} picked={picked} />;
+};
+
+const Pick = ({ label, choices, picked }: { label: string; choices: readonly Choice[]; picked: Picked }) => {
+  if (picked.value === "" && choices[0]) picked.value = choices[0].value;
+  return (
+    <Select
+      label={label}
+      value={picked.value}
+      choices={choices}
+      onPick={(value) => {
+        picked.value = value;
+      }}
+    />
+  );
+};

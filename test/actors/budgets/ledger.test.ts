@@ -1,0 +1,181 @@
+// Budgets against a model that is written from the rules alone: random calls, several at once, with crashes and new periods between them. A failure
+// prints the seed that repeats it.
+import { expect, setDefaultTimeout } from "bun:test";
+import fc from "fast-check";
+import { ModelLedger, type OpenCall } from "#actors/chat/spending/ledger.ts";
+import { loadUsed, toLimit } from "#actors/chat/spending/limits.ts";
+import { type BudgetRow, deleteBudget, insertBudget, listBudgets } from "#db/budgets/budgets.ts";
+import { deleteAccounts } from "#db/budgets/periods.ts";
+import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+
+setDefaultTimeout(60_000);
+
+const RUNS = Number(process.env.SLIPWAY_TEST_BUDGET_RUNS ?? 12);
+const DAY_MS = 86_400_000;
+
+/** Two users, two chats: each call counts for one of each and for everyone. */
+type Kind = { readonly user: number; readonly chat: number };
+type Step =
+  | { readonly do: "begin"; readonly calls: readonly (Kind & { readonly micros: number })[] }
+  | { readonly do: "end"; readonly pick: number; readonly share: number }
+  | { readonly do: "giveUp"; readonly pick: number }
+  | { readonly do: "crash" }
+  | { readonly do: "nextDay" };
+
+const kind = fc.record({ user: fc.nat(1), chat: fc.nat(1), micros: fc.integer({ min: 1, max: 60 }) });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.array(kind, { minLength: 1, maxLength: 6 }).map((calls) => ({ do: "begin", calls }) as const),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant("end" as const), pick: fc.nat(9), share: fc.integer({ min: 0, max: 100 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("giveUp" as const), pick: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.constant({ do: "crash" } as const) },
+  { weight: 1, arbitrary: fc.constant({ do: "nextDay" } as const) },
+);
+
+type ModelCall = Kind & { readonly micros: number; readonly open: OpenCall; readonly row: LedgerCall };
+type Entry = Kind & { readonly cost: number; readonly day: number };
+
+const settlement = (cost_micros: number): Settlement => ({
+  outcome: "ok",
+  input_tokens: 0,
+  output_tokens: cost_micros,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
+  cost_micros,
+  is_estimated: false,
+  first_byte_ms: null,
+  duration_ms: null,
+  provider_request_id: "",
+});
+
+const NO_CALL = {
+  workspace_id: "",
+  key_id: "",
+  provider_id: "",
+  model_config_id: "",
+  asked_model: "",
+  model: "",
+  organization_id: "none",
+  template_id: "",
+  kind: "gateway",
+} as const;
+
+let run = 0;
+
+testInside(
+  "[BU-2] [BU-5] [BU-7] random calls at once, ends, crashes and new days never exceed a budget by more than one reservation, and budgets are the sums of the ledger",
+  async () => {
+    // The calls' own time: the server, with its upkeep, lives earlier.
+    const clock = new ManualClock(Date.UTC(2030, 0, 1, 12));
+    await using server = await startTestServer();
+    const { store } = contextOf(server);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
+        run += 1;
+        const id = (what: string, number = 0): string => `${what}-${run}-${number}`;
+        const amounts: readonly (readonly [BudgetRow["scope"], string, number])[] = [
+          ["everyone", "", 150],
+          ...([0, 1] as const).map((user) => ["user", id("user", user), 100] as const),
+          ...([0, 1] as const).map((chat) => ["chat", id("chat", chat), 70] as const),
+        ];
+        const now = clock.now();
+        const rows = amounts.map(
+          ([scope, scope_id, amount], at): BudgetRow => ({
+            id: id("budget", at),
+            scope,
+            scope_id,
+            amount,
+            period: "day",
+            unit: at % 2 === 0 ? "usd" : "tokens",
+            created_at: now,
+            updated_at: now,
+          }),
+        );
+        for (const old of await store.all(listBudgets()))
+          await store.commit([deleteBudget(old.id), deleteAccounts(old.id)]);
+        await store.commit(rows.map((row) => insertBudget(row)));
+        const countsFor = ({ user, chat }: Kind, { scope, scope_id }: BudgetRow): boolean =>
+          scope === "everyone" || scope_id === id("user", user) || scope_id === id("chat", chat);
+        let ledger = new ModelLedger({ store, clock, onNotified: () => {} });
+        const open: ModelCall[] = [];
+        const entries: Entry[] = [];
+        const today = (): number => Math.floor(clock.now() / DAY_MS);
+        const spent = (row: BudgetRow): number =>
+          entries.filter((one) => one.day === today() && countsFor(one, row)).reduce((sum, { cost }) => sum + cost, 0);
+        const reserved = (row: BudgetRow): number =>
+          open.filter((one) => countsFor(one, row)).reduce((sum, { micros }) => sum + micros, 0);
+        const hasRoom = (call: Kind): boolean =>
+          rows.every((row) => !countsFor(call, row) || spent(row) + reserved(row) < row.amount);
+        const take = (pick: number): ModelCall | undefined => open.splice(pick % Math.max(open.length, 1), 1)[0];
+
+        const play = async (one: Step): Promise<void> => {
+          if (one.do === "begin") {
+            const begun = await Promise.all(
+              one.calls.map(async ({ user, chat, micros }) => {
+                const row: LedgerCall = {
+                  ...NO_CALL,
+                  user_id: id("user", user),
+                  root_chat_id: id("chat", chat),
+                  chat_id: id("chat", chat),
+                };
+                const opened = await ledger.begin(row, () => ({ micros, tokens: micros }), { always: true });
+                return { user, chat, micros, row, opened };
+              }),
+            );
+            // Those that were refused have no room now either: what was let in before them only took more.
+            const refused: Kind[] = [];
+            for (const { opened, ...call } of begun) {
+              if ("limits" in opened) open.push({ ...call, open: opened });
+              else refused.push(call);
+            }
+            for (const call of refused) expect(hasRoom(call)).toBe(false);
+          }
+          if (one.do === "end") {
+            const call = take(one.pick);
+            if (!call) return;
+            const cost = Math.floor((call.micros * one.share) / 100);
+            await ledger.end(call.open, call.row, settlement(cost));
+            entries.push({ user: call.user, chat: call.chat, cost, day: today() });
+          }
+          if (one.do === "giveUp") {
+            const call = take(one.pick);
+            if (call) await ledger.giveUp(call.open);
+          }
+          if (one.do === "crash") {
+            ledger.stop();
+            ledger = new ModelLedger({ store, clock, onNotified: () => {} });
+            await ledger.settleLost({ all: true });
+            // What was under way costs what was reserved.
+            for (const { user, chat, micros } of open.splice(0))
+              entries.push({ user, chat, cost: micros, day: today() });
+          }
+          if (one.do === "nextDay") clock.advance(DAY_MS);
+        };
+
+        for (const one of steps) {
+          await play(one);
+          for (const row of rows) {
+            const used = await loadUsed(store, toLimit(row, clock.now()));
+            expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, spent(row), reserved(row)]);
+            const largest = Math.max(0, ...[...open].map(({ micros }) => micros), 60);
+            expect(used.spent + used.reserved).toBeLessThan(row.amount + largest);
+          }
+        }
+        for (const call of open.splice(0)) await ledger.giveUp(call.open);
+        ledger.stop();
+        // Runs do not meet in the budget of everyone.
+        clock.advance(2 * DAY_MS);
+      }),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+  },
+);
