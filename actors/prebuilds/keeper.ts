@@ -167,6 +167,8 @@ export class PrebuildKeeper {
       updated_at: now,
       last_used_at: now,
       deleted: false,
+      trashed_until: null,
+      trashed_bytes: null,
       latest_build_id: build.id,
       status: "pending",
       version: 0,

@@ -4,15 +4,20 @@ import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
-import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findTemplateEvenDeleted, guardTemplate } from "#db/templates/templates.ts";
+import { guardUser } from "#db/users/users.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
-import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
+import { listTrashByOwner } from "#db/workspaces/trash.ts";
+import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import { tagsHeard } from "#src/provisioners/external/tags.ts";
+import type { Captured } from "#src/provisioners/homes.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
@@ -33,8 +38,15 @@ import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shar
 import { quotaGuards } from "./quota.ts";
 import { extended, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
+import { snapshotOnStop } from "./snapshot-policy.ts";
+import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
+import { beginSnapshot, captured, dropped, dropSnapshot, notCaptured } from "./snapshots.ts";
 import { create, transition } from "./state.ts";
 import { runningAgents, type SetDormant, TimedDecisions } from "./timed.ts";
+import { EMPTY_TRASH, MAX_TRASHED, withoutTrash } from "./trash.ts";
+
+/** What could not be removed from the trash is tried again after this. */
+const TRASH_RETRY_MS = 3_600_000;
 
 type Decide<Reply> = (
   state: WorkspaceState,
@@ -80,6 +92,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     if (!workspace || !build || !job) return undefined;
     const { id, key, created_at, updated_at, started_at, canceled_at, completed_at, error, error_code } = job;
     const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
+    const snapshots = await store.all(listSnapshots({ workspace_id: this.id }));
     const times = { created_at, updated_at, started_at, canceled_at, completed_at };
     const counts = { attempts, logs_length, logs_overflowed };
     return {
@@ -89,6 +102,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       tags: job.tags,
       timings,
       agent_ids: build.transition === "start" || isActive(job) ? await runningAgents(store, this.id) : [],
+      capturing: findCapturing(snapshots),
     };
   }
 
@@ -220,6 +234,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       /** It was cancelled, and nobody has said what it has left. */
       readonly unheard?: boolean;
       readonly made?: Made;
+      readonly kept_bytes?: number;
     },
   ): Promise<Late> {
     return this.handle(async (state) => {
@@ -230,9 +245,21 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
       const { job_id, attempt, state: left, unheard = false } = args;
       const made = rows ? { made: rows } : {};
+      const snapshot = isOurs ? await snapshotOnStop(this.#deps.store, state) : {};
       const run = { job_id, attempt };
-      return this.#late(state, { type: "complete", now, ...run, state: left, unheard, ...made, rules, claimed });
+      const crowded = isOurs && state.build.kept_ms !== null ? await this.#crowdedOut(state, now) : [];
+      const kept = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
+      const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept };
+      const decision = transition(state, { type: "complete", now, ...end, rules, claimed });
+      return this.#decided(state, decision.kind === "change" ? withBeside(decision, crowded) : decision);
     });
+  }
+
+  /** The timers of those that have to leave the owner's trash for this one. */
+  async #crowdedOut({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
+    const trashed = await this.#deps.store.all(listTrashByOwner({ owner_id: workspace.owner_id }));
+    const over = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
+    return over.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
   }
 
   /** `left`: what is there all the same, for the next build. */
@@ -270,6 +297,97 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         writes: [...pushed, updateJob(state.job.id, { tags }, { expect: 1 })],
         reply: undefined,
       };
+    });
+  }
+
+  /** Takes it out of the trash with a build that stops it. 409 when it is not there any more, or when the name is taken. */
+  restoreDeleted({
+    name,
+    build,
+    after,
+  }: {
+    readonly name: string;
+    readonly build: NewBuild;
+    readonly after: string;
+  }): Promise<void> {
+    return this.handle((state) => {
+      const { workspace } = state;
+      if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
+      if (isActive(state.job)) throw conflict("The workspace is just being removed from the trash.");
+      if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
+      const now = this.#deps.clock.now();
+      const out = withoutTrash(state, name, now);
+      const decision = transition(out.state, { type: "build", now, build });
+      if (decision.kind !== "change") return settled(this.#deps, state, decision, undefined, undefined);
+      const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
+      const alive = updateWorkspace(workspace.id, out.patch, { expect: 1 });
+      const writes = [...guards, alive, ...out.writes, ...decision.writes];
+      return settled(this.#deps, state, { ...decision, writes }, undefined, undefined);
+    }).catch(nameTaken);
+  }
+
+  /** The timer of the trash: removes what is left, and tries again later if that fails. */
+  emptyTrash(_: Record<string, never>): Promise<Late> {
+    return this.handle(async (state) => {
+      const { workspace, build } = state;
+      if (!workspace.deleted || workspace.trashed_until === null) {
+        return { state, writes: [clearTimer("workspace", this.id, EMPTY_TRASH)], reply: "stale" };
+      }
+      const now = this.#deps.clock.now();
+      const again = setTimer("workspace", this.id, EMPTY_TRASH, now + TRASH_RETRY_MS);
+      if (isActive(state.job)) return { state, writes: [again], reply: "stale" };
+      const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
+      const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
+      const decision = transition(state, { type: "build", now, build: planned });
+      return this.#decided(state, decision.kind === "change" ? withBeside(decision, [again]) : decision);
+    });
+  }
+
+  /** Begins a snapshot. 409 during a build or another snapshot, and beyond the limit. */
+  createSnapshot(snapshot: Omit<NewSnapshot, "reason">): Promise<void> {
+    return this.handle(async (state) => {
+      const known = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
+      const now = this.#deps.clock.now();
+      const decision = beginSnapshot(state, { ...snapshot, reason: "manual" }, known, now);
+      return settled(this.#deps, state, decision, undefined, undefined);
+    });
+  }
+
+  /** The files of a snapshot have been copied. */
+  snapshotCaptured({ snapshot_id, ...made }: Captured & { readonly snapshot_id: string }): Promise<Late> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => captured(state, row, made, now));
+  }
+
+  /** They could not be. */
+  snapshotFailed({ snapshot_id, error }: { readonly snapshot_id: string; readonly error: string }): Promise<Late> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, error, now));
+  }
+
+  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored. */
+  deleteSnapshot({ snapshot_id }: { readonly snapshot_id: string }): Promise<Late> {
+    return this.#withSnapshot(snapshot_id, async (state, row, now) => {
+      const restoring = await this.#deps.store.all(listRestoring({ workspace_id: this.id }));
+      return dropSnapshot(
+        state,
+        row,
+        restoring.map(({ id }) => id),
+        now,
+      );
+    });
+  }
+
+  /** The files of a snapshot are gone. */
+  snapshotDropped({ snapshot_id }: { readonly snapshot_id: string }): Promise<Late> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => dropped(state, row, now));
+  }
+
+  #withSnapshot(
+    id: string,
+    decide: (state: WorkspaceState, row: SnapshotRow | undefined, now: number) => Decision | Promise<Decision>,
+  ): Promise<Late> {
+    return this.handle(async (state) => {
+      const row = await this.#deps.store.get(findSnapshot({ id }));
+      return this.#decided(state, await decide(state, row, this.#deps.clock.now()));
     });
   }
 

@@ -142,13 +142,18 @@ export class BuildRunner implements Builds {
       if (orphan) this.#tellLeft(request, report);
       else request = await equip(request, signal);
       // What is forgotten needs nobody who could have removed it.
-      const { state, made }: Provisioned = orphan
+      const { state, made, kept_bytes }: Provisioned = orphan
         ? { state: null }
         : await this.#provisioner(request, worker).run(request, report, signal);
       left = { state };
       failpoint("build_pushed");
       await report.settled();
-      const args = { ...run, state: this.#sealed(request, state), ...(made ? { made } : {}) };
+      const args = {
+        ...run,
+        state: this.#sealed(request, state),
+        ...(made ? { made } : {}),
+        ...(kept_bytes === undefined ? {} : { kept_bytes }),
+      };
       const ended = () => workspaces.ask(workspace_id, "completeJob", args);
       this.#stored(request, worker, await askPatiently(clock, signal, ended));
     } catch (error) {

@@ -5,6 +5,7 @@ import type { PlannedBuild } from "#db/schema/workspaces.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
+import type { SnapshotRow } from "#db/workspaces/snapshots.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Said } from "../job/report.ts";
 import type { JobState, OfRun } from "../job/state.ts";
@@ -21,6 +22,8 @@ export type WorkspaceState = {
   readonly timings: JobRow["timings"];
   /** Agents that are signed in: those of the latest build, or while a stop or delete build is open those that it ends. */
   readonly agent_ids: readonly string[];
+  /** The snapshot that is being made of it: nothing begins or ends meanwhile. */
+  readonly capturing: SnapshotWork | null;
 };
 
 /** Everything a new build is made of; ids and keys are chosen by whoever sends it. */
@@ -28,6 +31,12 @@ export type NewBuild = PlannedBuild & {
   /** Begins when this one has ended well. */
   readonly followed_by?: PlannedBuild;
 };
+
+/** A snapshot whose files are to be made or removed, and the provisioner that does it. */
+export type SnapshotWork = { readonly snapshot_id: string; readonly provisioner: string };
+
+/** The snapshot that a stop ends with, and those that have to go for it. */
+export type OnStop = SnapshotWork & { readonly former: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
@@ -72,6 +81,10 @@ export type WorkspaceCommand =
         readonly daily_cost: number;
       };
       readonly rules?: ScheduleRules;
+      /** Size of the files that stay in the trash. */
+      readonly kept_bytes?: number;
+      /** What the template's policy makes of a stop. */
+      readonly snapshot?: OnStop;
       /** The build by which a workspace that was kept ready got its owner (rule PB-9). */
       readonly claimed?: boolean;
     } & OfRun)
@@ -106,6 +119,7 @@ export type WorkspaceEvent =
   | { readonly topic: "reinit"; readonly owner_id: string };
 
 export type WorkspaceEffect =
+  | ({ readonly do: "capture" | "discard" } & SnapshotWork)
   | { readonly do: "submit"; readonly job_id: string }
   | { readonly do: "cancel"; readonly job_id: string };
 

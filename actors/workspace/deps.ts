@@ -5,7 +5,7 @@ import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Events } from "../runtime/events.ts";
 import type { Uses } from "./activity-uses.ts";
-import type { AutomaticBuilds, Builds } from "./effects.ts";
+import type { AutomaticBuilds, Builds, Snapshots } from "./effects.ts";
 
 export type WorkspaceDeps = {
   readonly store: Store;
@@ -16,6 +16,7 @@ export type WorkspaceDeps = {
   /** Opens the values of template variables. */
   readonly encryption: Encryption;
   readonly builds: Builds;
+  readonly snapshots: Snapshots;
   /** Where the workspace reaches the server. */
   readonly accessUrl: () => URL;
 };

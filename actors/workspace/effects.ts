@@ -2,6 +2,7 @@
 // how a build is planned.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import type { SnapshotPlace } from "#src/provisioners/homes.ts";
 import type { Urgency } from "../runtime/other-queues.ts";
 import type { NewBuild } from "./decision.ts";
 
@@ -10,6 +11,14 @@ export interface Builds {
   submit(build: SubmittedBuild): void;
   cancel(job_id: string): void;
 }
+
+/** Where the work of snapshots goes (actors/workspace/snapshot-runner.ts). */
+export interface Snapshots {
+  capture(snapshot: SubmittedSnapshot): void;
+  discard(snapshot: SubmittedSnapshot): void;
+}
+
+export type SubmittedSnapshot = SnapshotPlace & { readonly provisioner: string };
 
 export type SubmittedBuild = {
   readonly workspace_id: string;
@@ -29,4 +38,7 @@ export interface AutomaticBuilds {
   hasWorker(tags: NewBuild["tags"]): boolean;
 }
 
-export type BuildInput = Pick<NewBuild, "transition" | "reason" | "initiator_id">;
+export type BuildInput = Pick<NewBuild, "transition" | "reason" | "initiator_id"> & {
+  /** A delete that leaves nothing in the trash. */
+  readonly permanent?: boolean;
+};

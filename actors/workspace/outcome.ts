@@ -9,7 +9,7 @@ import type { Urgency } from "../runtime/other-queues.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 
-type Deps = Pick<WorkspaceDeps, "topics" | "builds">;
+type Deps = Pick<WorkspaceDeps, "topics" | "builds" | "snapshots">;
 
 /** What became of a message that may come too late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
@@ -33,7 +33,7 @@ export const settled = <Reply>(
   return decision.kind === "stale" ? { state, reply: stale } : toOutcome(deps, decision, reply);
 };
 
-const announce = ({ topics, builds }: Deps, { state, events, effects }: Change): void => {
+const announce = ({ topics, builds, snapshots }: Deps, { state, events, effects }: Change): void => {
   const { id } = state.workspace;
   for (const event of events) {
     if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
@@ -46,9 +46,12 @@ const announce = ({ topics, builds }: Deps, { state, events, effects }: Change):
     }
   }
   for (const effect of effects) {
-    const { job_id } = effect;
-    if (effect.do === "cancel") builds.cancel(job_id);
-    else submit(builds, state, job_id);
+    if (effect.do === "cancel") builds.cancel(effect.job_id);
+    else if (effect.do === "submit") submit(builds, state, effect.job_id);
+    else {
+      const { snapshot_id, provisioner } = effect;
+      snapshots[effect.do]({ workspace_id: id, snapshot_id, provisioner });
+    }
   }
 };
 
@@ -61,7 +64,7 @@ const submit = (
 
 /** A commit could not be confirmed: whoever would have been told what is so now is told to look, and a job that waits is in the queue. */
 export const announceAgain = (
-  { topics, builds }: Deps,
+  { topics, builds, snapshots }: Deps,
   before: WorkspaceState | undefined,
   found: WorkspaceState,
 ): void => {
@@ -77,6 +80,7 @@ export const announceAgain = (
   const status = jobStatus(job);
   if (status === "canceling") builds.cancel(job.id);
   if (status === "pending") submit(builds, found, job.id);
+  if (found.capturing) snapshots.capture({ workspace_id: id, ...found.capturing });
 };
 
 /** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */

@@ -9,7 +9,7 @@ import type { Store } from "#db/engine/store.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { openState } from "#db/workspaces/build-state.ts";
-import { listBuildParameters } from "#db/workspaces/builds.ts";
+import { type BuildRow, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
@@ -92,12 +92,19 @@ export const planBuild = async (
       access_url,
       state: openState(encryption, id, build.state),
       ...(known.made ? { claimed: true } : {}),
+      ...readRestore(build),
+      ...(build.kept_ms === null ? {} : { keeps_files: true }),
     },
     rows: made.rows,
     agent_ids: made.agents.map((agent) => agent.id),
     daily_cost: made.daily_cost,
   };
 };
+
+const readRestore = ({ restored_snapshot_id, restored_workspace_id }: BuildRow): Pick<ProvisionRequest, "restore"> =>
+  restored_snapshot_id && restored_workspace_id
+    ? { restore: { snapshot_id: restored_snapshot_id, workspace_id: restored_workspace_id } }
+    : {};
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));

@@ -3,11 +3,13 @@
 import type { PartNumbers } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
+import { listOpenSnapshots } from "#db/workspaces/snapshots.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
 import { takeUp } from "../runtime/take-up.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
+import type { Snapshots } from "./effects.ts";
 
 const PAGE = 1_000;
 
@@ -31,6 +33,18 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
       await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: parts !== undefined });
     },
   );
+};
+
+/** Makes the snapshots that were being made, and removes those that were being deleted. Those of these parts; undefined: of all. */
+export const recoverSnapshots = async (
+  { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
+  parts?: PartNumbers,
+): Promise<void> => {
+  for (const { id, workspace_id, status, provisioner } of await store.all(listOpenSnapshots(parts))) {
+    const work = { workspace_id, snapshot_id: id, provisioner };
+    if (status === "creating") snapshots.capture(work);
+    else snapshots.discard(work);
+  }
 };
 
 /** Tells each provisioner that wants to know which of its workspaces should be running. */

@@ -25,12 +25,12 @@ export type Action = {
   readonly why: string;
 };
 
-type Known = Pick<WorkspaceState, "workspace" | "build" | "job">;
+type Known = Pick<WorkspaceState, "workspace" | "build" | "job" | "capturing">;
 
-/** Everything that will happen by itself if nothing else does, in the order in which it is checked. Nothing during a build. */
+/** Everything that will happen by itself if nothing else does, in the order in which it is checked. Nothing during a build or a snapshot. */
 export const planActions = (state: Known, rules: ScheduleRules): Action[] => {
-  const { workspace, job } = state;
-  if (workspace.deleted || isActive(job) || isUnclaimed(workspace)) return [];
+  const { workspace, job, capturing } = state;
+  if (workspace.deleted || capturing !== null || isActive(job) || isUnclaimed(workspace)) return [];
   return [autostop, suspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
 };
 
@@ -136,10 +136,18 @@ const nextStart = (before: Known | undefined, state: Known, rules: ScheduleRules
 export const touchesTimes = (before: Known | undefined, after: Known): boolean =>
   before === undefined || facts(before) !== facts(after);
 
-const facts = ({ workspace, build, job }: Known): string =>
+const facts = ({ workspace, build, job, capturing }: Known): string =>
   [
     ...[workspace.autostart_schedule, workspace.ttl_ms, workspace.dormant_at, workspace.deleted, workspace.owner_id],
-    ...[workspace.last_used_at, workspace.next_start_at, build.id, build.deadline, job.completed_at, job.error],
+    ...[
+      workspace.last_used_at,
+      workspace.next_start_at,
+      build.id,
+      build.deadline,
+      job.completed_at,
+      job.error,
+      capturing?.snapshot_id,
+    ],
   ].join(" ");
 
 /** When the workspace's one timer is due: the earliest time at which there may be something to do; undefined: never. */

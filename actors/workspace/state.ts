@@ -7,7 +7,7 @@ import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/workspaces/builds.ts";
 import { insertJob, insertJobLogs, updateJob } from "#db/workspaces/jobs.ts";
-import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
+import { guardSnapshot } from "#db/workspaces/snapshots.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
@@ -35,6 +35,8 @@ import type {
   WorkspaceState,
 } from "./decision.ts";
 import { NO_RULES } from "./schedule-rules.ts";
+import { BEING_COPIED, withSnapshotOnStop } from "./snapshot-rows.ts";
+import { deletion, emptiesTrash } from "./trash.ts";
 
 const STALE: Decision = { kind: "stale" };
 const reapTimer = (state: WorkspaceState): Statement =>
@@ -196,7 +198,10 @@ const moved = (state: WorkspaceState, patch: JobPatch): Change =>
 const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision => {
   const { workspace } = state;
   if (isActive(state.job)) return { kind: "refused", error: conflict("Another build of the workspace is active.") };
-  if (workspace.deleted) return { kind: "refused", error: conflict("The workspace has been deleted.") };
+  if (workspace.deleted && !emptiesTrash(workspace, build)) {
+    return { kind: "refused", error: conflict("The workspace has been deleted.") };
+  }
+  if (state.capturing !== null) return { kind: "refused", error: conflict(BEING_COPIED) };
   const number = state.build.build_number + 1;
   // Starting a dormant workspace wakes it up first (facts/platform 2.1).
   const awake =
@@ -204,7 +209,8 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
   const unheard = build.orphan || build.told !== undefined ? {} : tagsUnheard(state.tags);
-  const asked = { ...build, tags: { ...build.tags, ...unheard } };
+  const restore = build.restore ?? findOwedFiles(state, build);
+  const asked = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
   const begun = begin({ ...workspace, ...awake }, asked, number, build.told ?? state.build.state, now);
   const { version, status } = begun.state.workspace;
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
@@ -221,10 +227,29 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   };
 };
 
+/** A workspace whose first start was to give it the files of a snapshot, and did not end well, still has to get them. */
+const findOwedFiles = ({ build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
+  const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
+  if (transition !== "start" || build.transition !== "start" || jobStatus(job) === "succeeded") return undefined;
+  return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
+};
+
 /** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
 const begin = (
   workspace: WorkspaceRow,
-  { job_id, job_key, parameters, provisioner, file_id, tags: asked, told: _told, followed_by, ...build }: NewBuild,
+  {
+    job_id,
+    job_key,
+    parameters,
+    provisioner,
+    file_id,
+    tags: asked,
+    told: _told,
+    followed_by,
+    restore,
+    kept_ms,
+    ...build
+  }: NewBuild,
   build_number: number,
   left: string | null,
   now: number,
@@ -242,6 +267,9 @@ const begin = (
     updated_at: now,
     state: left,
     followed_by: followed_by ?? null,
+    kept_ms: kept_ms ?? null,
+    restored_snapshot_id: restore?.snapshot_id ?? null,
+    restored_workspace_id: restore?.workspace_id ?? null,
   };
   const job: JobState = {
     id: job_id,
@@ -263,6 +291,7 @@ const begin = (
     tags,
     timings: [],
     agent_ids: [],
+    capturing: null,
   };
   const input = { template_version_id: build.template_version_id, workspace_build_id: row.id };
   const { organization_id } = workspace;
@@ -272,6 +301,8 @@ const begin = (
     writes: [
       insertJob({ ...job, organization_id, initiator_id, type: "workspace_build", provisioner, file_id, tags, input }),
       insertBuild(row),
+      // A snapshot that is being deleted by now refuses the build.
+      ...(restore ? [guardSnapshot({ id: restore.snapshot_id })] : []),
       ...(parameters.length > 0
         ? [insertBuildParameters(parameters.map(({ name, value }) => ({ build_id: row.id, name, value })))]
         : []),
@@ -283,7 +314,14 @@ const begin = (
 const completed = (
   before: WorkspaceState,
   patch: JobPatch,
-  { state: left, rules = NO_RULES, claimed = false, made }: Extract<WorkspaceCommand, { type: "complete" }>,
+  {
+    state: left,
+    rules = NO_RULES,
+    claimed = false,
+    made,
+    snapshot,
+    kept_bytes,
+  }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
   const state = made && !isEnding(before) ? { ...before, agent_ids: made.agent_ids } : before;
@@ -305,9 +343,12 @@ const completed = (
       claimed ? [{ topic: "reinit", owner_id }] : [],
     );
   }
-  if (state.build.transition === "stop") return changed(state, { job: patch, build }, rows);
-  const workspace = { deleted: true, updated_at: now };
-  return changed(state, { job: patch, build, workspace }, [deletePortSharesByWorkspace(state.workspace.id)]);
+  if (state.build.transition === "stop") {
+    const change = changed(state, { job: patch, build }, rows);
+    return snapshot ? withSnapshotOnStop(change, snapshot, now) : change;
+  }
+  const { writes, workspace } = deletion(state, kept_bytes, now);
+  return changed(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]);
 };
 
 /**

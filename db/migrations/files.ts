@@ -14,6 +14,7 @@ import step11 from "./0029_model_gateway.sql" with { type: "text" };
 import step12 from "./0030_invitations.sql" with { type: "text" };
 import step13 from "./0031_coding_agents.sql" with { type: "text" };
 import step14 from "./0032_budgets.sql" with { type: "text" };
+import step15 from "./0033_workspace_snapshots.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -31,4 +32,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0030_invitations", step12],
   ["0031_coding_agents", step13],
   ["0032_budgets", step14],
+  ["0033_workspace_snapshots", step15],
 ];

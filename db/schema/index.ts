@@ -27,6 +27,7 @@ export * from "./oidc-links.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
 export * from "./second-factors.ts";
+export * from "./snapshots.ts";
 export * from "./tasks.ts";
 export * from "./templates.ts";
 export * from "./usage.ts";

@@ -52,6 +52,10 @@ export const templates = sqliteTable(
     time_til_dormant_ms: integer().notNull().default(0),
     time_til_dormant_autodelete_ms: integer().notNull().default(0),
     require_active_version: integer({ mode: "boolean" }).notNull().default(false),
+    /** Snapshots made on stop that each workspace keeps; 0: none is made. */
+    snapshots_on_stop: integer().notNull().default(0),
+    /** Days for which the trash keeps the files of deleted workspaces; 0: they are removed. */
+    trash_days: integer().notNull().default(7),
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),

@@ -28,6 +28,10 @@ export const workspaces = sqliteTable(
     deleting_at: integer(),
     next_start_at: integer(),
     deleted: integer({ mode: "boolean" }).notNull().default(false),
+    /** Deleted, with its files in the trash until then; null: they are gone, or it is not deleted. */
+    trashed_until: integer(),
+    /** Size of these files; null: unknown. */
+    trashed_bytes: integer(),
     /** Who else may work with it: user id -> role. Ids of organizations in `group_acl` stand for all members of that organization. */
     user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
@@ -52,6 +56,7 @@ export const workspaces = sqliteTable(
       .on(table.organization_id, table.dormant_at, sql`lower(${table.name})`)
       .where(sql`${table.deleted} = 0`),
     index("workspaces_used").on(table.last_used_at).where(sql`${table.deleted} = 0`),
+    index("workspaces_trashed").on(table.trashed_until).where(sql`${table.trashed_until} is not null`),
     index("workspaces_dormant").on(table.dormant_at).where(sql`${table.dormant_at} is not null`),
     // The few that are shared, for the lists of those they are shared with.
     index("workspaces_shared")
@@ -75,6 +80,10 @@ export type PlannedBuild = {
   /** Takes the place of what the build before has left; for repairs. */
   readonly told?: string;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
+  /** Of a delete: for how many milliseconds the files stay in the trash; absent: they are removed. */
+  readonly kept_ms?: number;
+  /** The files that the workspace gets in place of its own. */
+  readonly restore?: { readonly workspace_id: string; readonly snapshot_id: string };
   /** Of the template version: what must do the job, and from which upload. */
   readonly provisioner: string;
   readonly file_id: string;
@@ -106,8 +115,18 @@ export const workspace_builds = sqliteTable(
     state: text(),
     /** Begins in the commit in which this one ends well: the start of a restart. */
     followed_by: text({ mode: "json" }).$type<PlannedBuild>(),
+    /** Of a delete: for how many milliseconds the files stay in the trash; null: they are removed. */
+    kept_ms: integer(),
+    /** The snapshot whose files it puts in place of the workspace's own, and the workspace that the snapshot is of. */
+    restored_snapshot_id: text(),
+    restored_workspace_id: text(),
   },
-  (table) => [uniqueIndex("workspace_builds_number").on(table.workspace_id, table.build_number)],
+  (table) => [
+    uniqueIndex("workspace_builds_number").on(table.workspace_id, table.build_number),
+    index("workspace_builds_restored")
+      .on(table.restored_snapshot_id)
+      .where(sql`${table.restored_snapshot_id} is not null`),
+  ],
 );
 
 export const workspace_build_parameters = sqliteTable(

@@ -140,6 +140,11 @@ export const deleteSessionsByUser = statement<{ user_id: string; except: string 
   build.delete(api_keys).where(and(given(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
+/** Ends every key that is for one workspace alone: {workspace_id}. */
+export const deleteKeysByWorkspace = statement<{ workspace_id: string }>(
+  build.delete(api_keys).where(given(api_keys.workspace_id)),
+);
+
 /** Ends every key of a user, such as after a new password; `except` stays. */
 export const deleteKeysByUser = statement<{ user_id: string; except: string }>(
   build

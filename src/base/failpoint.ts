@@ -23,10 +23,19 @@ export const BUILD_FAILPOINTS = [
 /** On the way of a move into a data directory: rows, uploads, and each name that is given; its test reads this list. */
 export const MOVE_FAILPOINTS = ["move_row", "move_upload", "move_name"] as const;
 
+/** On the way of a snapshot and of its restore: copied and not in place, in place and not reported, between the two homes; its test reads this list. */
+export const SNAPSHOT_FAILPOINTS = [
+  "snapshot_frozen",
+  "snapshot_copied",
+  "snapshot_made",
+  "home_replaced",
+  "snapshot_discarded",
+] as const;
+
 /** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */
 export const STOPPOINTS = ["after_guard"] as const;
 
-const ALL = [...FAILPOINTS, ...BUILD_FAILPOINTS, ...MOVE_FAILPOINTS, ...STOPPOINTS] as const;
+const ALL = [...FAILPOINTS, ...BUILD_FAILPOINTS, ...MOVE_FAILPOINTS, ...SNAPSHOT_FAILPOINTS, ...STOPPOINTS] as const;
 
 export type Failpoint = (typeof ALL)[number];
 

@@ -25,6 +25,9 @@ export const tarWith = (file: string, path: string): ReadableStream<Uint8Array> 
   });
 };
 
+/** A tar with nothing in it. */
+export const emptyTar = (): ReadableStream<Uint8Array> => new Blob([new Uint8Array(1024)]).stream();
+
 const header = (name: string, size: number): Uint8Array => {
   const block = new Uint8Array(512);
   const put = (at: number, text: string): void => void block.set(new TextEncoder().encode(text), at);

@@ -15,7 +15,7 @@ import { SHORTCUTS } from "./verbs/shortcuts.ts";
 import { TASKS } from "./verbs/tasks.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
 import { TOKENS, USERS } from "./verbs/users.ts";
-import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
+import { OPEN, SCHEDULE, SHARE, SNAPSHOTS, TRASH, WORKSPACES } from "./verbs/workspaces.ts";
 
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
@@ -25,6 +25,8 @@ export const VERBS: readonly Verb[] = [
     WORKSPACES,
     SCHEDULE,
     SHARE,
+    SNAPSHOTS,
+    TRASH,
     OPEN,
     TEMPLATES,
     PREBUILDS,

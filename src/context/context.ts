@@ -184,6 +184,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Makes the templates that come with the server, once what they need is there. */
   readonly readyTemplates: ReadyTemplates;
   readonly uses: Workspaces["uses"];
+  readonly snapshots: Workspaces["snapshots"];
   readonly sources: LoadedConfig["sources"] | undefined;
   readonly health: Health;
   readonly mailer: Mailer;
@@ -245,6 +246,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });
     this.workspaces = workspaces.workspaces;
     this.uses = workspaces.uses;
+    this.snapshots = workspaces.snapshots;
     this.prebuilds = workspaces.prebuilds;
     const terraform = terraformImports(this);
     const templates = openTemplates({ ...base, blobs, jobs, provisioners, terraform, equip });
@@ -400,6 +402,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.otherJobs?.stop();
     await this.jobs.stop();
     this.uses.stop();
+    await this.snapshots.stop();
     await this.uses.flush();
     await this.usage.stop();
     await this.generations.stop();

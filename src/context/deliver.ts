@@ -2,6 +2,7 @@
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
+import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import type { DomainContext } from "#domain/context.ts";
 
@@ -23,6 +24,7 @@ export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
 
 const tellWorkspace = async ({ workspaces }: Parts, { actor_id, name }: Timer): Promise<void> => {
   if (name === "reap") await workspaces.ask(actor_id, "reap", {});
+  if (name === EMPTY_TRASH) await workspaces.ask(actor_id, "emptyTrash", {});
   if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});
   if (name === "reset_used" || name === "reset_dormant") await workspaces.ask(actor_id, "resetTimes", { name });
 };

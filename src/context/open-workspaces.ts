@@ -6,6 +6,7 @@ import { Uses } from "#actors/workspace/activity-uses.ts";
 import { WorkspaceActor } from "#actors/workspace/actor.ts";
 import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
+import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
 import { firstPrebuild } from "#domain/builds/prebuilds.ts";
@@ -42,12 +43,13 @@ export const openWorkspaces = (parts: Parts) => {
       (id, report, signal) => shutDownAgents(parts, id, report, signal),
     ),
   });
-  const deps = { store, clock, topics, uses, automatic, builds, encryption, accessUrl };
+  const snapshots = new SnapshotRunner({ clock, provisioners, workspaces: () => workspaces });
+  const deps = { store, clock, topics, uses, automatic, builds, snapshots, encryption, accessUrl };
   const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
     copy,
     elsewhere: elsewhere("workspace"),
   });
   const firstBuild = firstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
-  return { workspaces, uses, prebuilds, builds };
+  return { workspaces, uses, prebuilds, builds, snapshots };
 };

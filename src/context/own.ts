@@ -9,8 +9,9 @@ import type { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
-import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
+import { recoverBuilds, recoverSnapshots, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import type { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { log } from "#base/log.ts";
 import { ALL_PARTS, FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
@@ -27,6 +28,7 @@ type Owning = Omit<ApiContext, "tasks"> & {
   readonly readyTemplates: ReadyTemplates;
   readonly scheduler: Scheduler;
   readonly uses: Uses;
+  readonly snapshots: SnapshotRunner;
   readonly chatUpkeep: Chore;
   readonly auditRetention: Chore;
   readonly ledgerUpkeep: Chore;
@@ -63,7 +65,7 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
 /** What was interrupted goes on; undefined: of all parts. */
 export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
   let later: NotAllTakenUp | undefined;
-  for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverChats]) {
+  for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverSnapshots, recoverChats]) {
     try {
       await recover(ctx, parts);
     } catch (error) {

@@ -2,6 +2,7 @@
 // a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
 import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
+import type { Homes, SnapshotPlace } from "./homes.ts";
 import type { TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
@@ -30,12 +31,21 @@ export type ProvisionRequest = {
   readonly claimed?: boolean;
   /** Whoever asked for it wants to read more of how it goes. */
   readonly verbose?: boolean;
+  /** The files that the workspace has after this build: those of the copy, in place of its own. */
+  readonly restore?: SnapshotPlace;
+  /** Of a delete: the files stay, with their snapshots, until another delete removes them. */
+  readonly keeps_files?: boolean;
   /** Only for templates of Terraform: their files, and what they may know of the owner. */
   readonly terraform?: TerraformWork;
 };
 
 /** What a build has left, and for provisioners that know it only then, what it has made: with the tokens of its agents. */
-export type Provisioned = { readonly state: string | null; readonly made?: Made };
+export type Provisioned = {
+  readonly state: string | null;
+  readonly made?: Made;
+  /** Size of the files that a delete was to keep. */
+  readonly kept_bytes?: number;
+};
 
 export type Made = {
   readonly resources: readonly ManifestResource[];
@@ -88,6 +98,8 @@ export class WorkerLost extends Error {
 
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
+  /** Copies of the files of its workspaces; absent where it cannot make any. */
+  readonly homes?: Homes;
   /**
    * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
    * again with fresh tokens. Rejects with ProvisionError, which may say what is left, or with the signal's reason when it was cancelled.

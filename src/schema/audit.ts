@@ -29,6 +29,7 @@ export const RESOURCE_TYPES = [
     "passkey",
     "appearance",
     "invitation",
+    "workspace_snapshot",
   ] as const),
 ] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];

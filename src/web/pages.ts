@@ -26,6 +26,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/insights/:tab": APP,
   "/audit": APP,
   "/connections": APP,
+  "/trash": APP,
   "/admin": APP,
   "/admin/:tab": APP,
   "/admin/:tab/:item": APP,

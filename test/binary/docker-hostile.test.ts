@@ -149,7 +149,7 @@ testHere(
     }
     const terminal = mallory.socket(`/api/v2/workspaceagents/${bobs.agent_id}/pty?reconnect=${crypto.randomUUID()}`);
     await expect(terminal).rejects.toThrow("404");
-    expect(await statusOf(createBuild(mallory, his.id, "delete"))).toBe(404);
+    expect(await statusOf(createBuild(mallory, his.id, "delete", { permanent: true }))).toBe(404);
     // Her own agent shows no container: her workspace has no engine, so a devcontainer with a mount of the machine is never made.
     const listing = await mallory.get<{ containers: unknown[] }>(
       `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
@@ -212,7 +212,7 @@ resources:
       expect(HostConfig).toMatchObject({ Privileged: false, NetworkMode: "slipway", PidMode: "", Binds: null });
       expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${made.id}-home`]]);
       expect(Config.Labels["slipway.workspace_id"]).toBe(made.id);
-      await createBuild(mallory, made.id, "delete");
+      await createBuild(mallory, made.id, "delete", { permanent: true });
       expect((await awaitBuild(mallory, made.id)).latest_build.status).toBe("deleted");
     }
 
@@ -223,7 +223,7 @@ resources:
       [bob, his.id],
       [mallory, hers.id],
     ] as const) {
-      await createBuild(owner, id, "delete");
+      await createBuild(owner, id, "delete", { permanent: true });
       expect((await awaitBuild(owner, id)).latest_build.status).toBe("deleted");
       expect(await world.left(id)).toEqual([0, 0, 0]);
     }

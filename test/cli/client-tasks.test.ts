@@ -94,7 +94,7 @@ test("[CV-31] groups are made, filled, edited and deleted, and given the use of 
   expect(await run("groups members makers")).toMatchObject({ code: 1, err: expect.stringContaining("no group") });
 });
 
-test("[CV-43] budgets are set, listed, replaced and removed by the names of what they limit", async () => {
+test("[CV-45] budgets are set, listed, replaced and removed by the names of what they limit", async () => {
   expect(await must("budgets set everyone --amount 500")).toBe("The monthly budget of everyone is $500.00.\n");
   expect(await must("budgets set everyone --amount 20.50")).toBe("The monthly budget of everyone is $20.50.\n");
   expect(await must("budgets set organization default --amount 90000 --unit tokens --per day")).toMatch(

@@ -38,7 +38,14 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...["default_ttl_ms", "activity_bump_ms", "autostop_requirement_days", "autostop_requirement_weeks"],
     ...["autostart_requirement_days", "failure_ttl_ms", "time_til_dormant_ms", "time_til_dormant_autodelete_ms"],
     ...["allow_user_cancel_workspace_jobs", "allow_user_autostart", "allow_user_autostop", "require_active_version"],
-    ...["max_port_share_level", "use_classic_parameter_flow", "cors_behavior", "created_by"],
+    ...[
+      "snapshots_on_stop",
+      "trash_days",
+      "max_port_share_level",
+      "use_classic_parameter_flow",
+      "cors_behavior",
+      "created_by",
+    ],
   ),
   template_version: {
     ...plain("id", "template_id", "name", "message", "file_id", "archived", "created_by"),

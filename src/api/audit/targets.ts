@@ -21,6 +21,7 @@ import { findUserSkill } from "#db/users/skills.ts";
 import { findUser, findUserByName } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { findSnapshot } from "#db/workspaces/snapshots.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
 import { findNoticeKind } from "#schema/notifications/kinds.ts";
@@ -240,6 +241,19 @@ const portShareOr =
   };
 export const portShare = portShareOr(false);
 export const newPortShare = portShareOr(true);
+
+/** A snapshot that was not made, or the one that the path names. */
+export const newSnapshot: Find = async ({ store, params }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  return found && { ...found.about, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
+};
+
+export const snapshot: Find = async ({ store, params }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  const row = found && (await store.get(findSnapshot({ id: idIn(params, "snapshot") })));
+  if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
+  return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: row.name || found.name };
+};
 
 const buildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;

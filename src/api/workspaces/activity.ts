@@ -1,11 +1,13 @@
 // Why and when a workspace stops: what moved its deadline, and what the server will do by itself next. An extension of ours.
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
+import { findCapturing } from "#actors/workspace/snapshot-rows.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { listActivity } from "#db/workspaces/activity.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
+import { listSnapshots } from "#db/workspaces/snapshots.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
@@ -45,7 +47,11 @@ const readActivity = async ({ store }: ApiContext, id: string): Promise<Workspac
   const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!workspace || !build || !job) throw notFound();
-  const next = nextAction({ workspace, build, job }, await loadRules(store, workspace));
+  const snapshots = await store.all(listSnapshots({ workspace_id: id }));
+  const next = nextAction(
+    { workspace, build, job, capturing: findCapturing(snapshots) },
+    await loadRules(store, workspace),
+  );
   const rows = await store.all(listActivity({ workspace_id: id }));
   return {
     next: next ? { what: next.what, at: rfc3339(next.at), why: next.why } : null,

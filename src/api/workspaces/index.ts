@@ -24,6 +24,8 @@ import { favorite } from "./favorite.ts";
 import { WorkspaceLists } from "./list.ts";
 import { portShares } from "./port-shares.ts";
 import { rename } from "./rename.ts";
+import { snapshots } from "./snapshots.ts";
+import { trash } from "./trash.ts";
 import { ttl } from "./ttl.ts";
 import { usage } from "./usage.ts";
 import { watch } from "./watch.ts";
@@ -99,6 +101,8 @@ export const workspaces = (ctx: ApiContext) => {
     .use(favorite(ctx))
     .use(acl(ctx))
     .use(portShares(ctx))
+    .use(snapshots(ctx))
+    .use(trash(ctx))
     .use(rename(ctx))
     .use(autoupdates(ctx))
     .use(usage(ctx))

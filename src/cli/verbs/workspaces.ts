@@ -91,9 +91,15 @@ export const WORKSPACES = group({
     {
       name: "delete",
       names,
-      usage: "WORKSPACE [--yes] [--orphan] [--no-wait]",
-      help: "Deletes a workspace after you confirm; --orphan leaves behind resources that cannot be removed.",
+      usage: "WORKSPACE [--yes] [--permanent] [--orphan] [--no-wait]",
+      help: "Deletes a workspace after you confirm; --permanent keeps nothing in the trash, --orphan leaves behind resources that cannot be removed.",
       load: () => import("../client/workspaces/delete.ts"),
+    },
+    {
+      name: "restore",
+      usage: "WORKSPACE [--as NAME] [--no-wait]",
+      help: "Restores a deleted workspace from the trash, stopped and with its files.",
+      load: () => import("../client/workspaces/restore.ts"),
     },
     {
       name: "logs",
@@ -200,6 +206,58 @@ export const SHARE = group({
       usage: "WORKSPACE[.AGENT] PORT --to owner|organization|authenticated|public [--https]",
       help: "Who may open one: you alone (owner), its organization, all who are signed in, or everybody; --https where it speaks that.",
       load: async () => ({ run: (await sharePorts()).change }),
+    },
+  ],
+});
+
+export const TRASH = group({
+  area: "workspaces",
+  name: "trash",
+  help: "See which deleted workspaces can be restored.",
+  details: CONNECTION,
+  words: [
+    {
+      name: "list",
+      usage: "",
+      help: "Lists deleted workspaces, those deleted last first. `slipway workspaces restore` brings one back.",
+      load: () => import("../client/workspaces/trash.ts"),
+    },
+  ],
+});
+
+export const SNAPSHOTS = group({
+  area: "workspaces",
+  name: "snapshots",
+  help: "Copy a workspace's files as they are now, and get them back.",
+  details: () => `SNAPSHOT is a name, an id, or how an id begins.\n${CONNECTION()}`,
+  words: [
+    {
+      name: "create",
+      names,
+      usage: "WORKSPACE [--name TEXT] [--no-wait]",
+      help: "Copies its files. What runs in it is paused for the copy.",
+      load: () => import("../client/snapshots/create.ts"),
+    },
+    {
+      name: "list",
+      names,
+      usage: "WORKSPACE",
+      help: "Lists its snapshots, the newest first.",
+      load: () => import("../client/snapshots/list.ts"),
+    },
+    {
+      name: "restore",
+      names,
+      usage: "WORKSPACE SNAPSHOT [--yes] [--no-wait]",
+      help: "Replaces its files with those of the snapshot. A running workspace is restarted for it.",
+      load: () => import("../client/snapshots/restore.ts"),
+    },
+    {
+      name: "delete",
+      names,
+      usage: "WORKSPACE SNAPSHOT",
+      help: "Deletes a snapshot.",
+      load: () => import("../client/snapshots/delete.ts"),
     },
   ],
 });

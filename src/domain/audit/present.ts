@@ -69,13 +69,14 @@ const OF_WORKSPACES: readonly ResourceType[] = [
   "workspace_agent",
   "workspace_app",
   "port_share",
+  "workspace_snapshot",
 ];
 
 const toLink = ({ entry, workspace, owner }: ShownEntry): string => {
   const at = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
   if (entry.resource_type === "template") return `/templates/${entry.resource_target}`;
   if (entry.resource_type === "user") return `/users?filter=${encodeURIComponent(entry.resource_target)}`;
-  if (entry.resource_type === "workspace" || entry.resource_type === "port_share") return at;
+  if (["workspace", "port_share", "workspace_snapshot"].includes(entry.resource_type)) return at;
   if (entry.resource_type !== "workspace_build" || at === "") return "";
   const { build_number } = entry.additional_fields;
   return build_number === undefined ? at : `${at}/builds/${build_number}`;

@@ -3,12 +3,14 @@ import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { Pace } from "#base/pace.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
+import type { SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
-import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { findWorkspace, findWorkspaceByName, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
@@ -53,6 +55,72 @@ export const restartWorkspace = async (
   return begin(ctx, place, { ...stop, followed_by: start }, caller);
 };
 
+/**
+ * Replaces the workspace's files with those of its snapshot: a stop that does so, and the start of a workspace that runs. The build that comes
+ * first. 409 when the snapshot is not ready.
+ */
+export const restoreBuild = async (
+  ctx: DomainContext,
+  workspace_id: string,
+  snapshot: SnapshotRow,
+  caller: UserCaller,
+): Promise<Build> => {
+  if (snapshot.status !== "ready")
+    throw conflict(`The snapshot is ${snapshot.status}; only a ready one can be restored.`);
+  const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller);
+  const { workspace, last } = place;
+  const stop = await planned(ctx, place, { transition: "stop" }, caller);
+  const job = await ctx.store.get(findJob({ id: last.job_id }));
+  const isRunning = last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
+  const follows = isRunning ? { followed_by: await planned(ctx, place, { transition: "start" }, caller) } : {};
+  const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id };
+  const restored = audited({
+    now: ctx.clock.now(),
+    action: "write",
+    resource_type: "workspace_snapshot",
+    resource_id: snapshot.id,
+    target: snapshot.name || workspace.name,
+    organization_id: workspace.organization_id,
+    workspace_id: workspace.id,
+    after: { restored_by_build: stop.id },
+  });
+  return begin(ctx, place, { ...stop, ...follows, restore }, caller, [restored]);
+};
+
+/**
+ * Takes a deleted workspace out of the trash, as it was when it was deleted and stopped; under its name, or the next one that is free. The build
+ * that stops it. 409 when it is not in the trash.
+ */
+export const restoreDeleted = async (
+  ctx: DomainContext,
+  workspace_id: string,
+  name: string | undefined,
+  caller: UserCaller,
+): Promise<Build> => {
+  const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller, true);
+  const { workspace, last, template } = place;
+  if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
+  if (template.deleted) throw conflict("The template of the workspace was deleted.");
+  const build = await planned(ctx, place, { transition: "stop" }, caller);
+  const free = name ?? (await findFreeName(ctx, workspace));
+  await ctx.workspaces.ask(workspace.id, "restoreDeleted", { name: free, build, after: last.id });
+  return presentBuild(ctx, build, caller);
+};
+
+const NAME_TRIES = 50;
+const MAX_NAME = 32;
+
+/** The name itself, or with the first number that makes it another one. */
+const findFreeName = async ({ store }: DomainContext, { owner_id, name }: WorkspaceRow): Promise<string> => {
+  for (let number = 1; number <= NAME_TRIES; number++) {
+    const end = number === 1 ? "" : `-${number}`;
+    const candidate = `${name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
+    const taken = await store.get(findWorkspaceByName({ owner_id, name: candidate }));
+    if (!taken || taken.deleted) return candidate;
+  }
+  throw conflict("The name of the workspace is taken. Choose another one.");
+};
+
 type Place = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
 /** The workspace of a build that may be made, with its build before. */
@@ -61,13 +129,15 @@ const findPlace = async (
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
+  restores = false,
 ): Promise<Place> => {
   await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
   if (!workspace || !maySeeWorkspace(caller, workspace)) throw notFound();
   checkInput(body);
   checkRights(body, workspace, caller);
-  if (workspace.deleted) throw conflict("The workspace has been deleted.");
+  const isInTrash = workspace.trashed_until !== null && body.transition === "delete" && body.permanent === true;
+  if (workspace.deleted && !isInTrash && !restores) throw conflict("The workspace has been deleted.");
   const last = await store.get(findBuild({ id: workspace.latest_build_id }));
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   if (!last || !template) throw notFound();
@@ -119,6 +189,10 @@ const begin = async (
   beside: readonly Statement[] = [],
 ): Promise<Build> => {
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id, beside });
+  return presentBuild(ctx, build, caller);
+};
+
+const presentBuild = async (ctx: DomainContext, build: NewBuild, caller: UserCaller): Promise<Build> => {
   const view = await ctx.store.get(findBuildView({ id: build.id }));
   const [shown] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
   if (!shown) throw notFound();
@@ -127,6 +201,9 @@ const begin = async (
 
 const checkInput = (body: CreateBuild): void => {
   if (body.orphan && body.transition !== "delete") throw invalidField("orphan", "is only for the transition delete");
+  if (body.permanent && body.transition !== "delete") {
+    throw invalidField("permanent", "is only for the transition delete");
+  }
   if (body.orphan && body.state) throw invalidField("orphan", "is not possible together with state");
   if (body.dry_run) throw invalidField("dry_run", "is not supported for builds of a workspace");
   if (body.state !== undefined && stateFrom(body.state) === undefined)

@@ -1,15 +1,19 @@
 // From a template version and the caller's input to a build that an actor can queue: the version must be usable, the parameters
 // complete. Used by the creation of workspaces and of further builds.
+import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Config } from "#base/config.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
 import { type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
@@ -91,6 +95,8 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly reason: string;
   readonly orphan?: boolean;
   readonly log_level?: string;
+  /** Of a delete: nothing stays in the trash. */
+  readonly permanent?: boolean | undefined;
   /** As NewBuild has it. */
   readonly told?: string;
 };
@@ -100,6 +106,23 @@ export type BuildDeps = {
   readonly config: Config;
   readonly repositories: Repositories;
 } & FormDeps;
+
+const DAY_MS = 86_400_000;
+
+
+type Deleting = Input & { readonly provisioner: string; readonly tags: NewBuild["tags"] };
+
+/** For how long the files of a workspace stay when it is deleted; nothing where they cannot stay, or are not to. */
+const findTrashTime = async (
+  store: Store,
+  { row }: KnownVersion,
+  { transition, orphan, permanent, owner_id, provisioner, tags }: Deleting,
+): Promise<{ kept_ms?: number }> => {
+  if (transition !== "delete" || orphan || permanent || owner_id === PREBUILDS_USER_ID) return {};
+  if (whyNoSnapshots(provisioner) !== undefined || !isForBuiltIn(tags)) return {};
+  const template = await store.get(findTemplateEvenDeleted({ id: row.template_id ?? "" }));
+  return template && template.trash_days > 0 ? { kept_ms: template.trash_days * DAY_MS } : {};
+};
 
 /**
  * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
@@ -131,6 +154,7 @@ export const newBuild = async (
     input.transition === "start"
       ? await withPlans(deps, asked, resolved, { owner_id: input.owner_id, previous })
       : resolved;
+  const tags = input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config);
   return {
     id: uuid(),
     job_id: uuid(),
@@ -146,7 +170,8 @@ export const newBuild = async (
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
     // What is only forgotten needs no worker of its own: the built-in one is always there.
-    tags: input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config),
+    tags,
+    ...(await findTrashTime(store, version, { ...input, provisioner: manifest.provisioner, tags })),
     ...(input.told === undefined ? {} : { told: input.told }),
   };
 };

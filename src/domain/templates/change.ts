@@ -28,6 +28,7 @@ import { mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 const HOUR_MS = 3_600_000;
+const DEFAULT_TRASH_DAYS = 7;
 
 /** Answers the new template's id. 400 when the version cannot be a template, 412 while it is imported, 409 for a taken name. */
 export const makeTemplate = async (
@@ -63,6 +64,8 @@ export const makeTemplate = async (
     time_til_dormant_ms: body.dormant_ttl_ms ?? schedule?.time_til_dormant_ms ?? 0,
     time_til_dormant_autodelete_ms: body.delete_ttl_ms ?? 0,
     require_active_version: body.require_active_version ?? false,
+    trash_days: body.trash_days ?? DEFAULT_TRASH_DAYS,
+    snapshots_on_stop: body.snapshots_on_stop ?? 0,
     max_port_share_level: body.max_port_share_level ?? "public",
     use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,
     cors_behavior: body.cors_behavior ?? "simple",

@@ -2,6 +2,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
+import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
 
 export const presentTemplate = (
   { template, organization, creator, use }: ShownTemplate,
@@ -41,6 +42,9 @@ export const presentTemplate = (
   time_til_dormant_ms: template.time_til_dormant_ms,
   time_til_dormant_autodelete_ms: template.time_til_dormant_autodelete_ms,
   require_active_version: template.require_active_version,
+  trash_days: template.trash_days,
+  snapshots_on_stop: template.snapshots_on_stop,
+  snapshots_unsupported: whyNoSnapshots(template.provisioner) ?? "",
   max_port_share_level: template.max_port_share_level,
   use_classic_parameter_flow: template.use_classic_parameter_flow,
   cors_behavior: template.cors_behavior,

@@ -81,6 +81,8 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     deleting_at: null,
     next_start_at: null,
     deleted: false,
+    trashed_until: null,
+    trashed_bytes: null,
     user_acl: {},
     group_acl: {},
     task_id: task?.id ?? null,

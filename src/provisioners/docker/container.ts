@@ -4,9 +4,7 @@ import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
-
-/** Everything we make carries it; what carries it for a workspace is that workspace's. */
-export const WORKSPACE_LABEL = "slipway.workspace_id";
+import { WORKSPACE_LABEL } from "./volumes.ts";
 
 /** Seconds a container has to stop by itself. */
 export const STOP_GRACE = 30;
@@ -39,11 +37,9 @@ export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Re
   "slipway.build_id": build_id,
 });
 
-/** The names say whose they are and are the same each time, so that a build can be repeated. */
+/** The name says whose it is and is the same each time, so that a build can be repeated. */
 export const containerName = (request: ProvisionRequest, resource: string): string =>
   `slipway-${request.workspace.id}-${resource}`;
-export const volumeName = (request: ProvisionRequest, volume: string): string =>
-  `slipway-${request.workspace.id}-${volume}`;
 
 /** What a container is made with beside what its template says. */
 export type Surroundings = {
@@ -55,6 +51,8 @@ export type Surroundings = {
   readonly network: string;
   /** Who the image is made for, when the template names nobody; empty: whom the engine takes. */
   readonly user: string;
+  /** What the engine calls the volume that the template calls `volume`. */
+  readonly volumeFor: (volume: string) => string;
 };
 
 /** Processes and threads of one container: enough for builds, too few to stop the machine. */
@@ -64,7 +62,7 @@ const MAX_PROCESSES = 16_384;
 export const containerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: Wanted,
-  { access_url, run, ...usual }: Surroundings,
+  { access_url, run, volumeFor, ...usual }: Surroundings,
 ): Record<string, unknown> => {
   const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE } = docker;
   const user = docker.user || usual.user;
@@ -94,7 +92,7 @@ export const containerBody = (
       ExtraHosts: ["host.docker.internal:host-gateway"],
       Mounts: volumes.map(({ name, path, read_only = false }) => ({
         Type: "volume",
-        Source: volumeName(request, name),
+        Source: volumeFor(name),
         Target: path,
         ReadOnly: read_only,
       })),

@@ -5,23 +5,38 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import { pause } from "#base/retry.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { reportRepositories } from "../repository/report.ts";
+import type { SnapshotPlace } from "../homes.ts";
+import {
+  ProvisionError,
+  type Provisioned,
+  type Provisioner,
+  type ProvisionRequest,
+  type Report,
+} from "../provisioner.ts";
 import {
   containerBody,
   containerName,
   GRACE_LABEL,
   makeLabels,
   STOP_GRACE,
-  volumeName,
   type Wanted,
-  WORKSPACE_LABEL,
   wantedContainers,
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
+import { DockerHomes } from "./homes.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
 import { findProgram, type Program } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
+import {
+  createVolume,
+  findVolumes,
+  listVolumes,
+  removeVolume,
+  SNAPSHOT_OF_LABEL,
+  volumeName,
+  WORKSPACE_LABEL,
+} from "./volumes.ts";
 
 export type DockerOptions = {
   /** As in the setting `docker_host`; default: the usual socket. */
@@ -58,21 +73,28 @@ const NAME_WAIT_MS = 500;
 
 export class DockerProvisioner implements Provisioner {
   readonly name = "docker";
+  readonly homes: DockerHomes;
   readonly #options: DockerOptions;
 
   constructor(options: DockerOptions) {
     this.#options = options;
+    this.homes = new DockerHomes(options.host, options.clock);
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
     await engine.connect(signal);
     const old = await listContainers(work);
     if (request.claimed) return this.#keep(work, old);
     for (const container of old) await this.#step(work, "stop", getName(container), () => remove(work, container));
-    if (request.transition === "delete") await this.#removeVolumes(work);
+    if (request.transition === "delete" && !request.keeps_files) await this.#removeVolumes(work);
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
+    if (request.keeps_files) {
+      report.log("info", work.stage, "The workspace's volumes stay in the trash.");
+      return { state: null, kept_bytes: await this.homes.measure(request.workspace.id, signal) };
+    }
+    if (request.restore) await this.#restore(work, request.restore);
     if (request.transition !== "start") return { state: null };
     const { cutOff } = this.#options;
     if (cutOff !== undefined) report.log("warn", work.stage, cutOff);
@@ -88,6 +110,12 @@ export class DockerProvisioner implements Provisioner {
       await this.#cleanUp(work);
       throw error;
     }
+  }
+
+  #restore(work: Work, from: SnapshotPlace): Promise<void> {
+    const { id, name } = work.request.workspace;
+    work.report.log("info", work.stage, "Restoring the workspace's volumes from the snapshot.");
+    return this.#step(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
   /** A claimed workspace goes on in its containers, whose daemons have their tokens; one that has ended is started again. */
@@ -148,15 +176,19 @@ export class DockerProvisioner implements Provisioner {
       provideImage(pull, docker.image, docker.pull ?? "missing"),
     );
     if (program) checkArchitecture(program, architecture, docker.image);
+    const { current } = await listVolumes(engine, request.workspace.id, signal);
+    const volumeFor = (volume: string): string => current.get(volume)?.name ?? volumeName(request.workspace.id, volume);
     for (const { name } of docker.volumes ?? []) {
-      const body = { Name: volumeName(request, name), Labels: makeLabels(request) };
-      await step("volume", () => engine.json("create a volume", "POST", "/volumes/create", { body, signal }));
+      if (current.has(name)) continue;
+      const volume = { name: volumeFor(name), labels: makeLabels(request) };
+      await step("volume", () => createVolume(engine, volume, signal));
     }
     const body = containerBody(request, wanted, {
       access_url: this.#options.accessUrl().href,
       run: work.run,
       network,
       user,
+      volumeFor,
     });
     report.log("info", stage, `Creating the container ${resource.name} from ${docker.image}.`);
     const id = await step("create", () => this.#create(work, wanted.resource.name, body));
@@ -212,15 +244,13 @@ export class DockerProvisioner implements Provisioner {
 
   async #removeVolumes(work: Work): Promise<void> {
     const { engine, request, signal } = work;
-    const query = { filters: ofWorkspace(request.workspace.id) };
-    const found = await engine.json<{ Volumes?: { Name: string }[] | null }>("list volumes", "GET", "/volumes", {
-      query,
-      signal,
-    });
-    for (const { Name } of found?.Volumes ?? []) {
-      await this.#step(work, "delete", Name, async () => {
+    const { id } = request.workspace;
+    const own = await findVolumes(engine, `${WORKSPACE_LABEL}=${id}`, signal);
+    const copies = await findVolumes(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
+    for (const { Name } of [...own, ...copies]) {
+      await this.#step(work, "delete", Name, () => {
         work.report.log("info", work.stage, `Removing the volume ${Name}.`);
-        await engine.json("remove a volume", "DELETE", `/volumes/${Name}`, { signal, fine: [404] });
+        return removeVolume(engine, Name, signal);
       });
     }
   }

@@ -27,6 +27,9 @@ export type Call = {
 };
 
 const TIMEOUT_MS = 60_000;
+/** A copy of files may pause so long, and may take so long in all. */
+const COPY_IDLE_MS = 10 * 60_000;
+const COPY_MS = 6 * 3_600_000;
 /** Longest line and longest error text that is read. */
 const LINE_LIMIT = 256 * 1024;
 
@@ -71,6 +74,28 @@ export class Engine {
         for (const part of parts) if (part.trim() !== "") each(JSON.parse(part));
       }
       if (rest.trim() !== "") each(JSON.parse(rest));
+    });
+  }
+
+  /** Copies the files of one folder of a container into another folder of it, running or not; the number of bytes that went. */
+  copy(container: string, from: string, to: string, signal?: AbortSignal): Promise<number> {
+    const path = `${this.#prefix}/containers/${container}/archive`;
+    const call = { query: { path: from }, signal, timeout: COPY_IDLE_MS };
+    return this.#call("GET", path, call, "read the files of a volume", async ({ body }, alive) => {
+      if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
+      let bytes = 0;
+      const tar = body.pipeThrough(
+        new TransformStream<Uint8Array, Uint8Array>({
+          transform(chunk, controller) {
+            bytes += chunk.byteLength;
+            alive();
+            controller.enqueue(chunk);
+          },
+        }),
+      );
+      const put = { query: { path: to }, tar, signal, timeout: COPY_MS };
+      await this.#call("PUT", path, put, "write the files of a volume", (response) => response.text());
+      return bytes;
     });
   }
 

@@ -13,7 +13,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { failpoint } from "#base/failpoint.ts";
 import { isUuid } from "#base/ids.ts";
+import { makeHome } from "./home-files.ts";
 import { closeToOthers, emptyAsItsUser, openToUser } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
 import type { LocalUser } from "./user.ts";
@@ -27,8 +29,12 @@ export class WorkspaceFolder {
   readonly logFile: string;
   /** Where the daemon reads its token: an environment is seen by whatever lists it. */
   readonly tokenFile: string;
+  /** Copies of the home, for the server alone: a folder for each, named by its id. */
+  readonly snapshots: string;
   readonly #root: string;
   readonly #record: string;
+  /** The home that another takes the place of, for as long as that takes. */
+  readonly #replaced: string;
 
   /** `root` is <data_dir>/workspaces. */
   constructor(root: string, workspace_id: string) {
@@ -38,7 +44,9 @@ export class WorkspaceFolder {
     this.home = join(this.path, "home");
     this.logFile = join(this.path, "daemon.log");
     this.tokenFile = join(this.path, "token");
+    this.snapshots = join(this.path, "snapshots");
     this.#record = join(this.path, "daemon.json");
+    this.#replaced = join(this.path, "home.replaced");
   }
 
   /** Makes what is missing; only the server's user may look inside, or the one the workspace runs as into its home. */
@@ -46,7 +54,8 @@ export class WorkspaceFolder {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     this.#check();
-    mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    this.settle();
+    if (readKind(this.home) === undefined) makeHome(this.home);
     if (user) openToUser(this.#root, this.path, this.home, user);
     else closeToOthers([this.path]);
   }
@@ -56,6 +65,48 @@ export class WorkspaceFolder {
     rmSync(this.tokenFile, { force: true });
     writeFileSync(this.tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
     if (user) chownSync(this.tokenFile, user.uid, user.gid);
+  }
+
+  /**
+   * Puts the folder `draft` in the place of the home: after a crash in the middle `settle` finds the one or the other, never neither. Answers
+   * where the former home is now, which may be removed.
+   */
+  replaceHome(draft: string): string | undefined {
+    const had = readKind(this.home) !== undefined;
+    if (had) renameSync(this.home, this.#replaced);
+    failpoint("home_replaced");
+    renameSync(draft, this.home);
+    return had ? this.#replaced : undefined;
+  }
+
+  /** Puts back the home whose place another was about to take. Answers what is left of a former home, which may be removed. */
+  settle(): string | undefined {
+    if (readKind(this.#replaced) === undefined) return undefined;
+    if (readKind(this.home) !== undefined) return this.#replaced;
+    renameSync(this.#replaced, this.home);
+    return undefined;
+  }
+
+  /** The folder of a copy of the home; made by whoever calls. */
+  snapshot(id: string): string {
+    if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
+    return join(this.snapshots, id.toLowerCase());
+  }
+
+  /** Makes an empty folder for a copy on its way in: for the server alone, or for the user that does the copying. */
+  makeDraft(id: string, user?: Pick<LocalUser, "uid" | "gid">): string {
+    const draft = this.draft(id, user ? "user" : "server");
+    mkdirSync(this.snapshots, { recursive: true, mode: 0o700 });
+    chmodSync(this.snapshots, 0o700);
+    mkdirSync(draft, { mode: 0o700 });
+    if (user) chownSync(draft, user.uid, user.gid);
+    return draft;
+  }
+
+  /** Where a copy is on its way in or out; what the workspace's user writes is beside the home, the rest where only the server comes. */
+  draft(id: string, by: "server" | "user"): string {
+    if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
+    return join(by === "user" ? this.path : this.snapshots, `${id.toLowerCase()}.draft`);
   }
 
   get exists(): boolean {

@@ -6,9 +6,16 @@ import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { reportRepositories } from "../repository/report.ts";
+import {
+  ProvisionError,
+  type Provisioned,
+  type Provisioner,
+  type ProvisionRequest,
+  type Report,
+} from "../provisioner.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
+import { LocalHomes } from "./homes.ts";
 import { findMark, isAlive, processesAtHome, send } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
 import { type LocalUser, LocalUserError, localUser } from "./user.ts";
@@ -41,11 +48,13 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 export class LocalProvisioner implements Provisioner {
   readonly name = "local";
+  readonly homes: LocalHomes;
   readonly #options: LocalOptions;
   readonly #supervisor: Supervisor;
 
   constructor(options: LocalOptions) {
     this.#options = options;
+    this.homes = new LocalHomes(options.root, options.clock);
     this.#supervisor = new Supervisor({
       clock: options.clock,
       lives: (id) => {
@@ -60,7 +69,7 @@ export class LocalProvisioner implements Provisioner {
     });
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
     const { transition, workspace } = request;
     if (transition === "start") this.#mayStart();
     const folder = new WorkspaceFolder(this.#options.root, workspace.id);
@@ -81,6 +90,18 @@ export class LocalProvisioner implements Provisioner {
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
     // A server that was killed right behind the spawn has left a daemon and no record of it.
     else await this.#kill(folder);
+    await this.homes.settle(workspace.id);
+    const { restore } = request;
+    if (restore) {
+      await step("restore", "Restoring the workspace's files from the snapshot.", async () => {
+        folder.create(this.#user());
+        await this.homes.restore(workspace.id, restore, signal);
+      });
+    }
+    if (request.keeps_files) {
+      report.log("info", toStage(transition), "The workspace's files stay in the trash.");
+      return { state: null, kept_bytes: await this.homes.measure(workspace.id) };
+    }
     if (transition === "delete") await step("delete", "Removing the workspace's folder.", () => folder.remove());
     if (transition !== "start") return { state: null };
     const [agent, ...others] = request.agents;

@@ -22,12 +22,21 @@ export const findMark = (pid: number): ProcessMark | undefined => {
 /** The mark of a process that this one has started and not collected yet: it may have ended already, and what it has started may not. */
 export const markOfChild = (pid: number): ProcessMark | undefined => look(pid)?.mark;
 
-const look = (pid: number): { readonly mark: ProcessMark; readonly hasEnded: boolean } | undefined => {
+/** True while the process of the mark stands still, by SIGSTOP or as a job of a shell. */
+export const isStopped = (mark: ProcessMark): boolean => {
+  const seen = look(mark.pid);
+  return seen?.mark.started === mark.started && seen.state.startsWith("T");
+};
+
+type Seen = { readonly mark: ProcessMark; readonly state: string; readonly hasEnded: boolean };
+
+const look = (pid: number): Seen | undefined => {
   const stat = quiet(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat !== undefined) {
     // The name in parentheses may hold anything, so fields count from the last parenthesis: state is the 3rd, start time the 22nd.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { mark: { pid, started: fields[19] ?? "" }, hasEnded: fields[0] === "Z" || fields[0] === "X" };
+    const state = fields[0] ?? "";
+    return { mark: { pid, started: fields[19] ?? "" }, state, hasEnded: state === "Z" || state === "X" };
   }
   if (isLinux()) return undefined;
   const ps = quiet(() =>
@@ -35,7 +44,8 @@ const look = (pid: number): { readonly mark: ProcessMark; readonly hasEnded: boo
       .stdout.toString()
       .trim(),
   );
-  return ps ? { mark: { pid, started: ps.replace(/^\S+\s+/, "") }, hasEnded: ps.startsWith("Z") } : undefined;
+  if (!ps) return undefined;
+  return { mark: { pid, started: ps.replace(/^\S+\s+/, "") }, state: ps, hasEnded: ps.startsWith("Z") };
 };
 
 /** True while the very process of the mark lives. */

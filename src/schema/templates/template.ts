@@ -63,6 +63,11 @@ export const Template = namedObject("Template", {
   time_til_dormant_ms: t.Integer({ description: "Unused for so long, a workspace becomes dormant; 0 is never." }),
   time_til_dormant_autodelete_ms: t.Integer({ description: "Dormant for so long, it is deleted; 0 is never." }),
   require_active_version: t.Boolean({ description: "Workspaces are always built from the active version." }),
+  snapshots_on_stop: t.Integer({ description: "Snapshots made on stop that each workspace keeps; 0: none is made." }),
+  trash_days: t.Integer({
+    description: "Days for which the files of deleted workspaces can be restored; 0: they cannot.",
+  }),
+  snapshots_unsupported: t.String({ description: "Why its workspaces can have no snapshots; empty when they can." }),
   max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
   use_classic_parameter_flow: t.Boolean(),
   cors_behavior: t.String(),
@@ -89,6 +94,22 @@ const settings = {
   allow_user_autostop: t.Optional(t.Boolean({ description: "Default true." })),
   failure_ttl_ms: t.Optional(ms("A failed workspace is stopped after this; 0 is never.")),
   require_active_version: t.Optional(t.Boolean()),
+  trash_days: t.Optional(
+    t.Integer({
+      minimum: 0,
+      maximum: 365,
+      description:
+        "Days for which the trash keeps the files of a deleted workspace, by default 7; 0: they are removed. Only where the provisioner can keep files.",
+    }),
+  ),
+  snapshots_on_stop: t.Optional(
+    t.Integer({
+      minimum: 0,
+      maximum: 20,
+      description:
+        "A workspace that stops gets a snapshot of its files, and so many of these are kept; 0: none is made. Only where the provisioner makes snapshots.",
+    }),
+  ),
   max_port_share_level: t.Optional(PortShareLevel),
   use_classic_parameter_flow: t.Optional(t.Boolean()),
   cors_behavior: t.Optional(named("CorsBehavior", t.Union([t.Literal("simple"), t.Literal("passthru")]))),

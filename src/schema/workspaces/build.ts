@@ -115,6 +115,11 @@ export const CreateBuild = namedObject("CreateBuild", {
   log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
   dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
   state: t.Optional(t.String({ description: "What the provisioner is told of the last build, base64; for repairs." })),
+  permanent: t.Optional(
+    t.Boolean({
+      description: "With delete: remove its files now, also from the trash, instead of keeping them there.",
+    }),
+  ),
   orphan: t.Optional(
     t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
   ),

@@ -61,6 +61,8 @@ export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   deleting_at: null,
   next_start_at: null,
   deleted: false,
+  trashed_until: null,
+  trashed_bytes: null,
   latest_build_id: "",
   status: "pending",
   version: 0,
@@ -95,6 +97,9 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
     updated_at: START,
     state: null,
     followed_by: null,
+    kept_ms: null,
+    restored_snapshot_id: null,
+    restored_workspace_id: null,
     ...build,
   },
   job: {
@@ -117,6 +122,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
   tags: {},
   timings: [],
   agent_ids: [],
+  capturing: null,
 });
 
 export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...NO_RULES, ...rules });

@@ -22,6 +22,10 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   // The port is shared already when it is asked for.
   [`POST ${W}/port-share`]: "write port_share",
   ...Object.fromEntries(LINKED.map((name) => [name, "delete external_auth_link"])),
+  [`POST ${W}/restore`]: "write workspace",
+  [`POST ${W}/snapshots`]: "create workspace_snapshot",
+  [`POST ${W}/snapshots/{snapshot}/restore`]: "write workspace_snapshot",
+  [`DELETE ${W}/snapshots/{snapshot}`]: "delete workspace_snapshot",
 };
 
 /** A port that is shared beforehand. */
@@ -45,6 +49,8 @@ export const refusedAs = (name: string): readonly string[] => {
 /** Operations on what is not there in the town of the matrix: their refusals must leave no entry there. */
 export const ABSENT: ReadonlySet<string> = new Set([
   ...LINKED,
+  `POST ${W}/snapshots/{snapshot}/restore`,
+  `DELETE ${W}/snapshots/{snapshot}`,
   "PUT /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/ai/budgets/{budget}",

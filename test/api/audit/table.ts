@@ -156,6 +156,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
 const REPORTS = "what an agent reports is no change of anybody's";
 const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
 const TOLD_PEOPLE = "what somebody was told, and wants to be told, is theirs";
+const SNAPSHOTS = "needs files: its entry is shown by snapshots.test.ts of test/api/workspaces";
 const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
 const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
@@ -220,6 +221,10 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: INSIDE,
   [`POST ${A}/files`]: INSIDE,
   [`PATCH ${W}`]: "takes a setting that is off as a rule: shown by trail.test.ts",
+  [`POST ${W}/restore`]: "needs files: its entry is shown by trash.test.ts of test/api/workspaces",
+  [`POST ${W}/snapshots`]: SNAPSHOTS,
+  [`POST ${W}/snapshots/{snapshot}/restore`]: SNAPSHOTS,
+  [`DELETE ${W}/snapshots/{snapshot}`]: SNAPSHOTS,
   [`POST ${W}/usage`]: "use is counted, not told",
   "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",
   "POST /api/v2/external-auth/{externalauth}/callback": LINKED,

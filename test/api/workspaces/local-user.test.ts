@@ -60,7 +60,7 @@ testNeeding(
     ].join("\n");
     const ran = await callTools(services, tried.next, ["execute", { command, timeout: "60s" }]);
     expect(ran.results).toMatchObject([{ output: "nobody\nnogroup\nmine\nlisted .\n0\nno signals\n" }]);
-    await createBuild(admin, workspace_id, "delete");
+    await createBuild(admin, workspace_id, "delete", { permanent: true });
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
     expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
   },
@@ -103,7 +103,7 @@ testNeeding(
     expect(modes).toEqual([0o710, 0o710, 0o600, 0o710, 0o700]);
     const { pid } = JSON.parse(readFileSync(join(directory, "workspaces", id, "daemon.json"), "utf8"));
     expect(readFileSync(`/proc/${pid}/status`, "utf8")).toContain(`Uid:\t${uid}\t${uid}\t${uid}\t${uid}\n`);
-    await createBuild(world.admin, id, "delete");
+    await createBuild(world.admin, id, "delete", { permanent: true });
     expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
     expect(existsSync(home)).toBe(false);
     expect(readFileSync(join(outside.path, "precious"), "utf8")).toBe("kept");

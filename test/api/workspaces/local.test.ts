@@ -24,7 +24,7 @@ test("[WK-14] a fresh install brings a workspace to life with its template `loca
   await createBuild(world.admin, id, "stop");
   const stopped = await awaitBuild(world.admin, id);
   expect(stopped.latest_build.status).toBe("stopped");
-  await createBuild(world.admin, id, "delete");
+  await createBuild(world.admin, id, "delete", { permanent: true });
   await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
   expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
 }, 60_000);

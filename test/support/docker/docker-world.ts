@@ -77,7 +77,7 @@ export const shell = async (owner: Client, agent_id: string, command: string): P
 
 /** Ends a workspace and says that nothing of it is left in the engine. */
 export const deleteAll = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
-  await createBuild(admin, id, "delete");
+  await createBuild(admin, id, "delete", { permanent: true });
   const { latest_build } = await awaitWorkspace(admin, id, (one) =>
     ["deleted", "failed"].includes(one.latest_build.status),
   );

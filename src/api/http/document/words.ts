@@ -18,6 +18,8 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "Members", description: "Members of an organization and their roles there." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },
+  { name: "Trash", description: "Deleted workspaces whose files are still there." },
+  { name: "Snapshots", description: "Copies of a workspace's files at one moment." },
   { name: "Port sharing", description: "Ports of a workspace that others may open." },
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
   { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },

@@ -26,12 +26,19 @@ const SWITCHES = {
 } as const;
 const VALUES = [
   ...["people-autostart", "people-autostop", "people-cancel", "only-active"],
-  ...["autostart-days", "autostop-days", "autostop-weeks", "port-sharing"],
+  ...["autostart-days", "autostop-days", "autostop-weeks", "port-sharing", "snapshots-on-stop", "trash-days"],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
 ] as (keyof typeof TEXTS | keyof typeof SPANS | keyof typeof SWITCHES | Other)[];
 
-type Other = "deprecate" | "autostart-days" | "autostop-days" | "autostop-weeks" | "port-sharing";
+type Other =
+  | "deprecate"
+  | "autostart-days"
+  | "autostop-days"
+  | "autostop-weeks"
+  | "port-sharing"
+  | "snapshots-on-stop"
+  | "trash-days";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
@@ -74,6 +81,11 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
     }
     changes.max_port_share_level = level;
   }
+  const snapshots = value["snapshots-on-stop"];
+  if (snapshots !== undefined)
+    changes.snapshots_on_stop = snapshots === "off" ? 0 : parseCount("snapshots-on-stop", snapshots);
+  const days = value["trash-days"];
+  if (days !== undefined) changes.trash_days = days === "off" ? 0 : parseCount("trash-days", days);
   if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";
@@ -98,6 +110,11 @@ const parseDays = (flag: string, text: string): Weekday[] => {
 
 const parseWeeks = (text: string): number => {
   if (!/^\d{1,2}$/.test(text)) throw usageError("--autostop-weeks", "expected a number of weeks");
+  return Number(text);
+};
+
+const parseCount = (flag: string, text: string): number => {
+  if (!/^\d{1,3}$/.test(text)) throw usageError(`--${flag}`, "expected a number, or off");
   return Number(text);
 };
 

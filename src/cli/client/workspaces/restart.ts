@@ -1,6 +1,6 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
 // The server does both, also when nobody waits any longer.
-import type { RestartWorkspace } from "#schema/workspaces/build.ts";
+import type { Build, RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
@@ -26,6 +26,17 @@ export const restart = async (
 ): Promise<number> => {
   const first = await askForRestart(remote.client, workspace, body);
   if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
+  return finishRestart(input, remote, workspace, first, has);
+};
+
+/** Waits for a stop and the start that follows it, unless the flags say otherwise. Answers the exit code. */
+export const finishRestart = async (
+  input: VerbInput,
+  remote: Remote,
+  workspace: Workspace,
+  first: Build,
+  has: Flags,
+): Promise<number> => {
   if (has["no-wait"]) {
     if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));
     else

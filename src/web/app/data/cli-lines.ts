@@ -112,6 +112,8 @@ const template = (body: Body): string[] => [
   onOff("people-cancel", body.allow_user_cancel_workspace_jobs),
   onOff("only-active", body.require_active_version),
   flag("port-sharing", body.max_port_share_level),
+  flag("snapshots-on-stop", body.snapshots_on_stop),
+  flag("trash-days", body.trash_days),
   body.deprecation_message === "" ? "--undeprecate" : flag("deprecate", body.deprecation_message),
 ];
 const port = (path: string, { agent_name, port, share_level = "owner", protocol }: Body): string =>
@@ -144,6 +146,7 @@ const LINES: Partial<Record<Route, Line>> = {
       ...parameters(body),
       body.transition === "delete" && "--yes",
       body.orphan === true && "--orphan",
+      body.permanent === true && "--permanent",
     ),
   "POST /workspaces/:workspace/restart": ({ path, body }) =>
     line("workspaces restart", named(path), Boolean(body.template_version_id) && "--update", ...parameters(body)),
@@ -167,6 +170,16 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /workspaces/:workspace/port-share": ({ path }) => line("share ports", named(path)),
   "POST /workspaces/:workspace/port-share": ({ path, body }) => port(path, body),
   "DELETE /workspaces/:workspace/port-share": ({ path, body }) => port(path, body),
+  "GET /workspaces/trash": () => line("trash list"),
+  "POST /workspaces/:workspace/restore": ({ path, body }) =>
+    line("workspaces restore", quoted(id(path)), body.name !== undefined && text("as", body.name)),
+  "GET /workspaces/:workspace/snapshots": ({ path }) => line("snapshots list", named(path)),
+  "POST /workspaces/:workspace/snapshots": ({ path, body }) =>
+    line("snapshots create", named(path), body.name !== undefined && text("name", body.name)),
+  "POST /workspaces/:workspace/snapshots/:snapshot/restore": ({ path }) =>
+    line("snapshots restore", named(path), quoted(id(path, 4)), "--yes"),
+  "DELETE /workspaces/:workspace/snapshots/:snapshot": ({ path }) =>
+    line("snapshots delete", named(path), quoted(id(path, 4))),
   "GET /users": () => line("users list"),
   "POST /users": ({ body }) => line("users create", word(body.username), flag("email", body.email)),
   "DELETE /users/:user": ({ path }) => line("users delete", named(path), "--yes"),

@@ -9,7 +9,9 @@ const read = async (id: string) => {
     call("GET /workspaces/:workspace", { path }),
     call("GET /workspaces/:workspace/port-share", { path }),
   ]);
-  return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with };
+  const template = await call("GET /templates/:template", { path: { template: workspace.template_id } });
+  const days = template.snapshots_unsupported === "" ? template.trash_days : 0;
+  return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with, days };
 };
 
 const some = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
@@ -21,7 +23,11 @@ export const WhatGoes = ({ id }: { id: string }) => {
   const mine = [...chats.value.values()].filter(({ workspace_id }) => workspace_id === id).length;
   return (
     <>
-      <span>What it runs on is removed, with its disks and shared ports. Its chats stay readable.</span>
+      <span>
+        {data && data.days > 0
+          ? `What it runs on is removed, with its shared ports. Its files stay in the trash for ${data.days} days, from where it can be restored.`
+          : "What it runs on is removed, with its disks and shared ports. Its chats stay readable."}
+      </span>
       {data && (
         <ul class="bare small mut">
           {data.resources.map((one) => (

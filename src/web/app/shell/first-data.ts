@@ -70,6 +70,7 @@ export const FIRST_DATA: FirstData = {
   "/insights/chats": ["/insights/chats?{range}&interval=day", "/insights/chats?{before}&interval=day"],
   "/insights/latency": ["/insights/user-latency?{range}", "/insights/user-activity?{range}"],
   "/audit": ["/audit?q={q}&limit=50", "/audit/retention"],
+  "/trash": ["/workspaces/trash"],
   "/connections": ["/connectionlog?q={q}&limit=50", "/connectionlog/retention"],
   "/admin": ["/users?limit=500", "/invitations"],
   "/admin/people": ["/users?limit=500", "/invitations"],

@@ -11,6 +11,7 @@ export const PATHS = [
   "/workspaces/:workspace",
   "/workspaces/:workspace/:tab",
   "/new",
+  "/trash",
   "/chats",
   "/chats/:chat",
   "/tasks",

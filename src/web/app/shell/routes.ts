@@ -33,6 +33,7 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
   "/workspaces": later(() => import("../pages/workspaces/workspaces.tsx")),
   "/workspaces/:workspace": workspace,
   "/workspaces/:workspace/:tab": workspace,
+  "/trash": later(() => import("../pages/trash/trash.tsx")),
   "/new": later(() => import("../pages/create/create.tsx")),
   "/chats": later(() => import("../pages/chats/chats.tsx")),
   "/chats/:chat": later(() => import("../pages/chat/chat.tsx")),

@@ -14,6 +14,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "workspace_agent",
     "workspace_app",
     "port_share",
+    "workspace_snapshot",
     "task",
     "chat",
   ] as const),

@@ -53,6 +53,8 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
     ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
     autostop_requirement: { days_of_week: readDays(data, "autostop"), weeks: Number(values.weeks) },
     autostart_requirement: { days_of_week: readDays(data, "autostart") },
+    trash_days: Number(values.trash_days),
+    snapshots_on_stop: Number(values.snapshots_on_stop),
     max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
@@ -108,6 +110,25 @@ export const Settings = ({ template, ...rest }: SettingsProps) => {
     </div>
   );
 };
+
+/** Disabled, with the reason, where workspaces of the template can have no snapshots. */
+const SnapshotsField = ({ template, error }: { template: Template; error: string | undefined }) => (
+  <Field
+    label="Snapshots kept on stop"
+    name="snapshots_on_stop"
+    type="number"
+    min="0"
+    max="20"
+    required
+    readOnly={template.snapshots_unsupported !== ""}
+    defaultValue={String(template.snapshots_on_stop)}
+    hint={
+      template.snapshots_unsupported ||
+      "A workspace that stops gets a snapshot of its files, and the newest are kept. 0: none is created."
+    }
+    error={error}
+  />
+);
 
 const Form = ({ template, again, deleted }: SettingsProps) => {
   const problem = useSignal("");
@@ -224,6 +245,23 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         chosen={template.autostart_requirement.days_of_week}
         hint="On other days a workspace's own schedule starts nothing."
       />
+      <Field
+        label="Deleted workspaces stay in the trash for, days"
+        name="trash_days"
+        type="number"
+        min="0"
+        max="365"
+        required
+        readOnly={template.snapshots_unsupported !== ""}
+        defaultValue={String(template.trash_days)}
+        hint={
+          template.snapshots_unsupported === ""
+            ? "With their files. 0: files are removed with the workspace."
+            : "Not available for this template: its workspaces are removed with their files."
+        }
+        error={problems.value.trash_days}
+      />
+      <SnapshotsField template={template} error={problems.value.snapshots_on_stop} />
       <div class="field">
         <label for="max-port-share">Ports may be shared with, at most</label>
         <select

@@ -32,6 +32,7 @@ import { Files, NoFiles } from "./files.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
+import { SnapshotList } from "./snapshots.tsx";
 import { Stats } from "./stats.tsx";
 import { Timings } from "./timings.tsx";
 
@@ -42,6 +43,7 @@ const TABS = [
   ["files", "Files"],
   ["parameters", "Parameters"],
   ["schedule", "Schedule"],
+  ["snapshots", "Snapshots"],
   ["builds", "Builds"],
   ["sharing", "Sharing"],
 ] as const;
@@ -228,6 +230,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
+          {tab === "snapshots" && <SnapshotList workspace={workspace} />}
           {tab === "builds" && <Builds workspace={workspace} />}
           {tab === "sharing" && <Sharing workspace={workspace} />}
           {!TABS.some(([name]) => name === tab) && (

@@ -88,9 +88,14 @@ export default function WorkspacesPage() {
       title="Workspaces"
       beside={<span class="dim small num">{list.length}</span>}
       actions={
-        <ButtonLink look="primary" icon="plus" href="/new" keys="N">
-          New workspace
-        </ButtonLink>
+        <>
+          <ButtonLink icon="trash" href="/trash">
+            Trash
+          </ButtonLink>
+          <ButtonLink look="primary" icon="plus" href="/new" keys="N">
+            New workspace
+          </ButtonLink>
+        </>
       }
     >
       <Saved q={q} go={go} />

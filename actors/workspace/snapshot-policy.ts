@@ -1,0 +1,28 @@
+// What the template's policy makes of a stop: whether it ends with a snapshot, and which ones that are too many have to go. Reads the store
+// only; called inside the workspace's own turn.
+import { uuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { listRestoring, listSnapshots } from "#db/workspaces/snapshots.ts";
+import { MAX_SNAPSHOTS, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import { isForBuiltIn } from "../runtime/job-queue.ts";
+import type { OnStop, WorkspaceState } from "./decision.ts";
+import { outdated } from "./snapshot-rows.ts";
+
+/** The snapshot that the end of this build begins; none for a restart, a restore, or a stop of what did not run. */
+export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promise<{ snapshot?: OnStop }> => {
+  const { workspace, build } = state;
+  const isPlainStop = build.transition === "stop" && build.followed_by === null && build.restored_snapshot_id === null;
+  if (!isPlainStop || state.agent_ids.length === 0 || !isForBuiltIn(state.tags)) return {};
+  const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+  const job = await store.get(findJob({ id: build.job_id }));
+  const keep = template?.snapshots_on_stop ?? 0;
+  if (keep <= 0 || !job || whyNoSnapshots(job.provisioner) !== undefined) return {};
+  const known = await store.all(listSnapshots({ workspace_id: workspace.id }));
+  const restoring = (await store.all(listRestoring({ workspace_id: workspace.id }))).map(({ id }) => id);
+  const former = outdated(known, keep, restoring);
+  const left = known.filter(({ status }) => status !== "failed").length - former.length;
+  if (left >= MAX_SNAPSHOTS) return {};
+  return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former } };
+};

@@ -1,0 +1,112 @@
+// What the beginnings and ends of snapshots write and start, by a table of what follows in which status. Pure; used by the decisions about
+// snapshots (snapshots.ts) and about the end of a stop (state.ts).
+import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
+import type { SnapshotReason, SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import type { Change, OnStop, SnapshotWork, WorkspaceState } from "./decision.ts";
+
+export const BEING_COPIED = "A snapshot of the workspace is being created. Try again when it is ready.";
+
+export type Move = "captured" | "failed" | "delete" | "deleted";
+
+/** What follows in which status; what is not here changes nothing. `gone`: there is no row any more. */
+const MOVES: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus | "gone">>>> = {
+  creating: { captured: "ready", failed: "failed" },
+  ready: { delete: "deleting" },
+  failed: { delete: "deleting" },
+  restoring: {},
+  deleting: { deleted: "gone" },
+};
+
+export const moveSnapshot = (status: SnapshotStatus, move: Move): SnapshotStatus | "gone" | undefined =>
+  MOVES[status][move];
+
+export type NewSnapshot = {
+  readonly id: string;
+  readonly name: string;
+  readonly reason: SnapshotReason;
+  readonly created_by: string;
+  readonly provisioner: string;
+};
+
+/** The one that is being made; there is one at a time. */
+export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | null => {
+  const row = known.find(({ status }) => status === "creating");
+  return row ? { snapshot_id: row.id, provisioner: row.provisioner } : null;
+};
+
+/** What a change writes and starts beside what else it does. */
+type Part = Pick<Change, "writes" | "effects">;
+
+/** A snapshot begins. */
+export const begun = (state: WorkspaceState, { id, ...snapshot }: NewSnapshot, now: number): Part => {
+  const { workspace } = state;
+  const row: SnapshotRow = {
+    ...snapshot,
+    id,
+    workspace_id: workspace.id,
+    status: "creating",
+    method: null,
+    bytes: 0,
+    error: "",
+    created_at: now,
+    updated_at: now,
+  };
+  return {
+    writes: [insertSnapshot(row), audited(describeSnapshot(state, row, "create", now))],
+    effects: [{ do: "capture", snapshot_id: id, provisioner: snapshot.provisioner }],
+  };
+};
+
+/** Its files and then its row go. */
+export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): Part => ({
+  writes: [
+    updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
+    audited(describeSnapshot(state, row, "delete", now)),
+  ],
+  effects: [{ do: "discard", snapshot_id: row.id, provisioner: row.provisioner }],
+});
+
+/** The end of a stop with the beginning of the snapshot that its template wants, as one change. */
+export const withSnapshotOnStop = (
+  change: Change,
+  { snapshot_id, provisioner, former }: OnStop,
+  now: number,
+): Change => {
+  const { owner_id } = change.state.workspace;
+  const about = { id: snapshot_id, name: "", reason: "stop", created_by: owner_id, provisioner } as const;
+  const parts = [begun(change.state, about, now), ...former.map((row) => deleting(change.state, row, now))];
+  return {
+    ...change,
+    state: { ...change.state, capturing: { snapshot_id, provisioner } },
+    writes: [...change.writes, ...parts.flatMap(({ writes }) => writes)],
+    effects: [...change.effects, ...parts.flatMap(({ effects }) => effects)],
+  };
+};
+
+/** Those made on stop that have to go so that, with one more, `keep` are left. */
+export const outdated = (known: readonly SnapshotRow[], keep: number, restoring: readonly string[]): SnapshotRow[] =>
+  known
+    .filter(({ reason, status }) => reason === "stop" && (status === "ready" || status === "failed"))
+    .slice(Math.max(keep - 1, 0))
+    .filter(({ id }) => !restoring.includes(id));
+
+const describeSnapshot = (
+  { workspace }: WorkspaceState,
+  row: Pick<SnapshotRow, "id" | "name" | "reason">,
+  action: "create" | "delete",
+  now: number,
+): AuditEntry => {
+  const facts = { name: row.name, reason: row.reason };
+  return {
+    now,
+    action,
+    resource_type: "workspace_snapshot",
+    resource_id: row.id,
+    target: row.name || workspace.name,
+    organization_id: workspace.organization_id,
+    workspace_id: workspace.id,
+    ...(action === "create" ? { after: facts } : { before: facts }),
+    additional: { workspace_name: workspace.name, workspace_id: workspace.id },
+  };
+};

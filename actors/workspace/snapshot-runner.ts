@@ -1,0 +1,123 @@
+// Makes and removes the files of snapshots, outside of any mailbox, and tells the workspace what came of it. What a crash interrupts is on disk
+// as it was asked for, and is done again at the next start (recovery.ts).
+import type { Clock } from "#base/clock.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import type { Homes } from "#src/provisioners/homes.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { askPatiently, stopped } from "../job/patience.ts";
+import type { Directory } from "../runtime/directory.ts";
+import { ServerStopping } from "../runtime/job-queue.ts";
+import type { WorkspaceActor } from "./actor.ts";
+import type { Provisioners } from "./build-runner.ts";
+import type { Snapshots, SubmittedSnapshot } from "./effects.ts";
+
+type Deps = {
+  readonly clock: Clock;
+  readonly provisioners: Provisioners;
+  readonly workspaces: () => Directory<WorkspaceActor>;
+};
+
+type Task = { readonly snapshot_id: string; readonly run: () => Promise<void> };
+
+/** Copies take the disk's whole speed: more at the same time make all of them slower. */
+const MAX_CONCURRENT = 2;
+/** Everything in a workspace stands still for a copy; what takes longer than this is given up. */
+const CAPTURE_TIMEOUT_MS = 30 * 60_000;
+
+export class SnapshotRunner implements Snapshots {
+  readonly #deps: Deps;
+  readonly #waiting: Task[] = [];
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #end = new AbortController();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Makes the files of a snapshot. */
+  capture(submitted: SubmittedSnapshot): void {
+    this.#submit(submitted.snapshot_id, () => this.#capture(submitted));
+  }
+
+  /** Removes the files of a snapshot. */
+  discard(submitted: SubmittedSnapshot): void {
+    this.#submit(submitted.snapshot_id, () => this.#discard(submitted));
+  }
+
+  /** Ends what is under way; the next start does it again. */
+  async stop(): Promise<void> {
+    this.#end.abort(new ServerStopping());
+    this.#waiting.length = 0;
+    await Promise.all(this.#running.values());
+  }
+
+  #submit(snapshot_id: string, run: () => Promise<void>): void {
+    if (this.#end.signal.aborted) return;
+    if (this.#running.has(snapshot_id) || this.#waiting.some((task) => task.snapshot_id === snapshot_id)) return;
+    this.#waiting.push({ snapshot_id, run });
+    this.#fill();
+  }
+
+  #fill(): void {
+    while (this.#running.size < MAX_CONCURRENT) {
+      const task = this.#waiting.shift();
+      if (!task) return;
+      const done = task.run().finally(() => {
+        this.#running.delete(task.snapshot_id);
+        this.#fill();
+      });
+      this.#running.set(task.snapshot_id, done);
+    }
+  }
+
+  async #capture({ provisioner, ...place }: SubmittedSnapshot): Promise<void> {
+    const { clock } = this.#deps;
+    const { workspace_id, snapshot_id } = place;
+    const end = new AbortController();
+    const late = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
+    const timer = clock.after(CAPTURE_TIMEOUT_MS, () => end.abort(late));
+    const signal = AbortSignal.any([this.#end.signal, end.signal]);
+    try {
+      const made = await this.#homes(provisioner).capture(place, signal);
+      await this.#tell(() => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
+    } catch (error) {
+      if (stopped(signal)) return;
+      const words = error instanceof ProvisionError ? error.message : "An internal error ended the copy.";
+      if (!(error instanceof ProvisionError))
+        log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
+      await this.#tell(() => this.#ask(workspace_id, "snapshotFailed", { snapshot_id, error: words }));
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #discard({ provisioner, ...place }: SubmittedSnapshot): Promise<void> {
+    const { workspace_id, snapshot_id } = place;
+    try {
+      await this.#homes(provisioner).discard(place);
+      failpoint("snapshot_discarded");
+      await this.#tell(() => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
+    } catch (error) {
+      // It stays marked, and the next start or the next try removes it.
+      log("snapshots").warn("the files of {snapshot_id} could not be removed: {error}", { snapshot_id, error });
+    }
+  }
+
+  #homes(provisioner: string): Homes {
+    const homes = this.#deps.provisioners.get(provisioner)?.homes;
+    if (homes) return homes;
+    throw new ProvisionError(`This server makes no snapshots of workspaces of the kind "${provisioner}".`);
+  }
+
+  #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
+
+  /** Tells the workspace, patiently; what it cannot be told is done again at the next start. */
+  async #tell(ask: () => Promise<unknown>): Promise<void> {
+    try {
+      await askPatiently(this.#deps.clock, this.#end.signal, ask);
+    } catch (error) {
+      if (!stopped(this.#end.signal)) log("snapshots").error("a result cannot be reported: {error}", { error });
+    }
+  }
+}

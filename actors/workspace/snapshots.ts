@@ -1,0 +1,89 @@
+// What can happen to the snapshots of a workspace, as pure functions: used by the workspace actor alone, which reads their rows in its turn. The
+// work itself is done outside of the mailbox (snapshot-runner.ts) and comes back as a message with the snapshot's id.
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
+import { isActive } from "#schema/workspaces/job.ts";
+import { MAX_SNAPSHOTS, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import type { Captured } from "#src/provisioners/homes.ts";
+import type { Change, Decision, WorkspaceState } from "./decision.ts";
+import { BEING_COPIED, begun, deleting, type Move, moveSnapshot, type NewSnapshot } from "./snapshot-rows.ts";
+import { changed } from "./state.ts";
+
+/** Begins a snapshot. 409 during a build or another snapshot, or when the workspace has too many; 410 when it is deleted. */
+export const beginSnapshot = (
+  state: WorkspaceState,
+  snapshot: NewSnapshot,
+  known: readonly SnapshotRow[],
+  now: number,
+): Decision => {
+  const refuse = (error: AppError): Decision => ({ kind: "refused", error });
+  if (state.workspace.deleted) return refuse(new AppError("gone", "The workspace has been deleted."));
+  if (isActive(state.job)) return refuse(conflict("A build of the workspace is active. Try again when it has ended."));
+  if (state.capturing !== null) return refuse(conflict(BEING_COPIED));
+  if (known.filter(({ status }) => status !== "failed").length >= MAX_SNAPSHOTS) {
+    return refuse(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
+  }
+  const { writes, effects } = begun(state, snapshot, now);
+  return {
+    ...seen({ ...state, capturing: { snapshot_id: snapshot.id, provisioner: snapshot.provisioner } }, writes, now),
+    effects,
+  };
+};
+
+/** The files have been copied; stale when nobody waits for that. */
+export const captured = (
+  state: WorkspaceState,
+  row: SnapshotRow | undefined,
+  { method, bytes }: Captured,
+  now: number,
+): Decision => settle(state, row, "captured", { method, bytes, updated_at: now });
+
+/** They could not be copied, and nothing of it is left. */
+export const notCaptured = (
+  state: WorkspaceState,
+  row: SnapshotRow | undefined,
+  error: string,
+  now: number,
+): Decision => settle(state, row, "failed", { error, updated_at: now });
+
+const settle = (
+  state: WorkspaceState,
+  row: SnapshotRow | undefined,
+  move: Move,
+  patch: Partial<SnapshotRow> & Pick<SnapshotRow, "updated_at">,
+): Decision => {
+  const status = row && moveSnapshot(row.status, move);
+  if (!row || (status !== "ready" && status !== "failed")) return { kind: "stale" };
+  return seen(
+    { ...state, capturing: null },
+    [updateSnapshot(row.id, { ...patch, status }, { expect: 1 })],
+    patch.updated_at,
+  );
+};
+
+/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored. */
+export const dropSnapshot = (
+  state: WorkspaceState,
+  row: SnapshotRow | undefined,
+  restoring: readonly string[],
+  now: number,
+): Decision => {
+  if (row?.workspace_id !== state.workspace.id) return { kind: "refused", error: notFound() };
+  const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
+  if (status === "deleting") return { kind: "stale" };
+  if (moveSnapshot(status, "delete") === undefined) {
+    return { kind: "refused", error: conflict(`The snapshot is ${status}. Try again when that has ended.`) };
+  }
+  const { writes, effects } = deleting(state, row, now);
+  return { ...seen(state, writes, now), effects };
+};
+
+/** The files are gone, and so is the row. */
+export const dropped = (state: WorkspaceState, row: SnapshotRow | undefined, now: number): Decision =>
+  row && moveSnapshot(row.status, "deleted") === "gone"
+    ? seen(state, [deleteSnapshot(row.id)], now)
+    : { kind: "stale" };
+
+/** Watchers of a workspace get what differs from before: its time tells them to look at its snapshots. */
+const seen = (state: WorkspaceState, writes: Change["writes"], now: number): Change =>
+  changed(state, { workspace: { updated_at: Math.max(now, state.workspace.updated_at + 1) } }, writes);

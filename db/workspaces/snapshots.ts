@@ -1,0 +1,67 @@
+// Snapshots of workspaces: their rows, and the builds that restore them.
+import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
+import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
+import { jobs } from "../schema/jobs.ts";
+import { workspace_snapshots } from "../schema/snapshots.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
+
+export type SnapshotRow = typeof workspace_snapshots.$inferSelect;
+
+export const findSnapshot = findBy(workspace_snapshots, workspace_snapshots.id);
+
+/** All of a workspace, the newest first: {workspace_id}. */
+export const listSnapshots = query(
+  build
+    .select()
+    .from(workspace_snapshots)
+    .where(given(workspace_snapshots.workspace_id))
+    .orderBy(desc(workspace_snapshots.created_at), desc(workspace_snapshots.id)),
+);
+
+/** The snapshots of a workspace that builds are restoring now: {workspace_id}. */
+export const listRestoring = query(
+  build
+    .selectDistinct({ id: workspace_snapshots.id })
+    .from(workspace_snapshots)
+    .innerJoin(workspace_builds, eq(workspace_builds.restored_snapshot_id, workspace_snapshots.id))
+    .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
+    .where(and(given(workspace_snapshots.workspace_id), isNull(jobs.completed_at))),
+);
+
+const open = () =>
+  build
+    .select({
+      id: workspace_snapshots.id,
+      workspace_id: workspace_snapshots.workspace_id,
+      status: workspace_snapshots.status,
+      provisioner: workspace_snapshots.provisioner,
+    })
+    .from(workspace_snapshots);
+const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting"]);
+
+/** Those that are being made or deleted, oldest first: taken up again at start. */
+export const listOpenSnapshots = ofParts(
+  query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
+  query(
+    open()
+      .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id))
+      .where(and(isOpen, isAmongParts(workspaces.part)))
+      .orderBy(asc(workspace_snapshots.created_at)),
+  ),
+);
+
+/** Changes nothing; refuses the batch as stale when the snapshot is no longer ready. For whoever makes a build that restores it: {id}. */
+export const guardSnapshot = statement<{ id: string }>(
+  build
+    .update(workspace_snapshots)
+    .set({ status: sql`${workspace_snapshots.status}` })
+    .where(and(given(workspace_snapshots.id), eq(workspace_snapshots.status, "ready"))),
+  { expect: 1 },
+);
+
+export const insertSnapshot = insertInto(workspace_snapshots);
+export const updateSnapshot = updateBy(workspace_snapshots, workspace_snapshots.id);
+export const deleteSnapshot = deleteBy(workspace_snapshots, workspace_snapshots.id);
+/** All of a workspace, when it is deleted. */
+export const deleteSnapshotsByWorkspace = deleteBy(workspace_snapshots, workspace_snapshots.workspace_id);

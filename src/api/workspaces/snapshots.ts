@@ -1,0 +1,108 @@
+// Snapshots of a workspace's files: list, create, restore, delete.
+import { t } from "elysia";
+import { restoreBuild } from "#domain/builds/create.ts";
+import { changeableAt, livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { createSnapshot, readSnapshots, snapshotAt } from "#domain/workspaces/snapshots.ts";
+import { Build } from "#schema/workspaces/build.ts";
+import { CreateSnapshot, Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Snapshots"];
+const user = true;
+const params = t.Object({
+  ...workspacePath.properties,
+  snapshot: t.String({ format: "uuid", description: "Snapshot id." }),
+});
+
+export const snapshots = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get(
+      "/:workspace/snapshots",
+      async ({ caller, params }) => readSnapshots(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
+      {
+        user,
+        params: workspacePath,
+        response: { 200: Snapshots, ...fails(400, 401, 404, 410) },
+        detail: operation({
+          tags,
+          operationId: "listSnapshots",
+          summary: "List the snapshots of a workspace",
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
+      },
+    )
+    .post(
+      "/:workspace/snapshots",
+      async ({ caller, params, body, status }) =>
+        status(201, await createSnapshot(ctx, await changeableAt(ctx, params.workspace, caller), body, caller)),
+      {
+        user,
+        params: workspacePath,
+        body: CreateSnapshot,
+        response: { 201: Snapshot, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: operation({
+          tags,
+          operationId: "createSnapshot",
+          summary: "Create a snapshot",
+          description:
+            "Copies the workspace's files as they are at one moment; what runs in the workspace is paused for it. The answer comes first: the snapshot is ready when its status says so.",
+          example: { name: "Before the upgrade" },
+          audit: target.creates(target.newSnapshot),
+          scope: "workspace:update",
+          placement: "workspace",
+        }),
+      },
+    )
+    .post(
+      "/:workspace/snapshots/:snapshot/restore",
+      async ({ caller, params, status }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        const snapshot = await snapshotAt(ctx, place, params.snapshot);
+        return status(201, await restoreBuild(ctx, place.id, snapshot, caller));
+      },
+      {
+        user,
+        params,
+        response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 410, 503) },
+        detail: operation({
+          tags,
+          operationId: "restoreSnapshot",
+          summary: "Restore a snapshot",
+          description:
+            "Replaces the workspace's files with those of the snapshot. A workspace that runs is stopped for it and started again. Answers the build that does it.",
+          audit: target.writes(target.snapshot),
+          scope: ["workspace:update", "workspace:start", "workspace:stop"],
+          placement: "workspace",
+        }),
+      },
+    )
+    .delete(
+      "/:workspace/snapshots/:snapshot",
+      async ({ caller, params }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        const { id } = await snapshotAt(ctx, place, params.snapshot);
+        await ctx.workspaces.ask(place.id, "deleteSnapshot", { snapshot_id: id });
+        return new Response(null, { status: 204 });
+      },
+      {
+        user,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 503) },
+        detail: operation({
+          tags,
+          operationId: "deleteSnapshot",
+          summary: "Delete a snapshot",
+          description: "Its files are removed in the background. 409 while it is being created or restored.",
+          audit: target.deletes(target.snapshot),
+          scope: "workspace:update",
+          placement: "workspace",
+        }),
+      },
+    );

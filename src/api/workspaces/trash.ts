@@ -1,0 +1,57 @@
+// The trash: deleted workspaces whose files are still there, and how they come back.
+import { invalidField } from "#base/errors.ts";
+import { restoreDeleted } from "#domain/builds/create.ts";
+import { nameProblem } from "#domain/workspaces/fields.ts";
+import { workspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { readTrash } from "#domain/workspaces/trash.ts";
+import { Build } from "#schema/workspaces/build.ts";
+import { RestoreWorkspace, Trash } from "#schema/workspaces/trash.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Trash"];
+
+export const trash = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get("/trash", ({ caller }) => readTrash(ctx, caller), {
+      user: true,
+      response: { 200: Trash, ...fails(401, 503) },
+      detail: operation({
+        tags,
+        operationId: "listTrash",
+        summary: "List deleted workspaces that can be restored",
+        scope: "workspace:read",
+        placement: "here",
+      }),
+    })
+    .post(
+      "/:workspace/restore",
+      async ({ caller, params, body, status }) => {
+        const { id } = await workspaceAt(ctx, params.workspace, caller);
+        const problem = body.name === undefined ? undefined : nameProblem(body.name);
+        if (problem !== undefined) throw invalidField("name", problem);
+        return status(201, await restoreDeleted(ctx, id, body.name, caller));
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: RestoreWorkspace,
+        response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
+        detail: operation({
+          tags,
+          operationId: "restoreWorkspace",
+          summary: "Restore a deleted workspace",
+          description:
+            "Takes it out of the trash, stopped, with its files, snapshots, parameters and chats. What was shared stays revoked. Answers the build that does it.",
+          example: { name: "dev-again" },
+          audit: target.writes(target.workspace),
+          scope: ["workspace:update", "workspace:stop"],
+          placement: "workspace",
+        }),
+      },
+    );

@@ -1,0 +1,52 @@
+// Snapshots by what people call them: the name, the id, or how the id begins.
+import { usageError } from "#base/usage-error.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { readMessages } from "../remote.ts";
+import { workspaceNamed } from "../workspaces/find.ts";
+
+export const listSnapshots = (client: Client, { id }: Pick<Workspace, "id">): Promise<Snapshots> =>
+  client.get(`/api/v2/workspaces/${id}/snapshots`);
+
+/** The workspace and the snapshot that the words name. Throws UsageError before anything is sent. */
+export const askForSnapshot = (words: readonly string[]) => {
+  const [name, wanted, ...more] = words;
+  if (name === undefined || wanted === undefined || more.length > 0) {
+    throw usageError("snapshots", "expected a workspace and a snapshot");
+  }
+  return async (client: Client): Promise<{ workspace: Workspace; snapshot: Snapshot }> => {
+    const workspace = await workspaceNamed(client, name);
+    const { snapshots } = await listSnapshots(client, workspace);
+    return { workspace, snapshot: oneOf(snapshots, wanted, workspace.name) };
+  };
+};
+
+/** The snapshot once it is no longer being created. */
+export const waitForSnapshot = async (
+  client: Client,
+  { id }: Pick<Workspace, "id">,
+  snapshot: Snapshot,
+): Promise<Snapshot> => {
+  const look = async (): Promise<Snapshot | undefined> =>
+    (await listSnapshots(client, { id })).snapshots.find((one) => one.id === snapshot.id);
+  // The workspace is news whenever one of its snapshots is; the first message tells of it as it is now.
+  for await (const { type } of readMessages<{ type: string }>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+    const found = type === "data" ? await look() : snapshot;
+    if (!found) throw new VerbFailure("The snapshot was deleted.");
+    if (found.status !== "creating") return found;
+  }
+  throw new VerbFailure("The workspace was deleted.");
+};
+
+const oneOf = (snapshots: readonly Snapshot[], wanted: string, workspace: string): Snapshot => {
+  const exact = snapshots.filter((one) => one.id === wanted || one.name === wanted);
+  const found = exact.length > 0 ? exact : snapshots.filter(({ id }) => id.startsWith(wanted.toLowerCase()));
+  const [first, second] = found;
+  const list = `\`slipway snapshots list ${workspace}\` shows them.`;
+  if (!first) throw new VerbFailure(`${workspace} has no snapshot ${plain(wanted)}. ${list}`);
+  if (second) throw new VerbFailure(`${plain(wanted)} names several snapshots of ${workspace}; use an id. ${list}`);
+  return first;
+};

@@ -1,0 +1,33 @@
+// `slipway snapshots list WORKSPACE`: the snapshots of a workspace, the newest first.
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain, size } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { workspaceAsked } from "../workspaces/find.ts";
+import { listSnapshots } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const named = workspaceAsked(input, words);
+  return withServer("snapshots list", input, value, async ({ client }) => {
+    const found = await listSnapshots(client, await named(client));
+    input.print(has.json ? JSON.stringify(found) : shown(found));
+    return EXIT.ok;
+  });
+};
+
+const shown = ({ snapshots, unsupported }: Snapshots): string =>
+  snapshots.length === 0
+    ? unsupported || "No snapshots."
+    : asTable(
+        ["ID", "NAME", "STATUS", "CREATED", "SIZE"],
+        snapshots.map((one) => [
+          one.id.slice(0, 8),
+          plain(one.name || (one.reason === "stop" ? "(on stop)" : "")),
+          one.status,
+          one.created_at,
+          one.status === "ready" ? size(one.bytes) : "",
+        ]),
+      );

@@ -1,0 +1,91 @@
+// Snapshots of a workspace: who may list, create and delete them, and how they are shown.
+
+import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
+import type { SnapshotWork } from "#actors/workspace/decision.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
+import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import {
+  type CreateSnapshot,
+  MAX_SNAPSHOTS,
+  type Snapshot,
+  type Snapshots,
+  whyNoSnapshots,
+} from "#schema/workspaces/snapshot.ts";
+import type { DomainContext } from "../context.ts";
+
+type Kept = Pick<SnapshotWork, "provisioner"> & { readonly unsupported: string };
+
+/** What keeps the workspace's files, and why it can make no copies of them; empty where it can. */
+const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
+  const build = await ctx.store.get(findBuild({ id: latest_build_id }));
+  const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
+  if (!job) throw notFound();
+  const { provisioner } = job;
+  const own = isForBuiltIn(job.tags) ? provisioner : "external";
+  const isHere = ctx.provisioners.get(own)?.homes !== undefined;
+  return { provisioner, unsupported: whyNoSnapshots(own) ?? (isHere ? "" : (whyNoSnapshots("") ?? "")) };
+};
+
+/** All snapshots of a workspace, and how the next one would be made. */
+export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): Promise<Snapshots> => {
+  const { id } = place;
+  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  const method = unsupported === "" ? await ctx.provisioners.get(provisioner)?.homes?.method(id) : undefined;
+  const rows = await ctx.store.all(listSnapshots({ workspace_id: id }));
+  const restoring = new Set((await ctx.store.all(listRestoring({ workspace_id: id }))).map((one) => one.id));
+  return {
+    snapshots: rows.map((row) => present(row, restoring.has(row.id))),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
+    limit: MAX_SNAPSHOTS,
+    ...(method ? { method } : {}),
+    unsupported,
+  };
+};
+
+/** The new snapshot, whose files are being copied. 400 where the provisioner makes none, 409 as the actor says. */
+export const createSnapshot = async (
+  ctx: DomainContext,
+  place: WorkspacePlace,
+  { name = "" }: CreateSnapshot,
+  caller: UserCaller,
+): Promise<Snapshot> => {
+  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  if (unsupported !== "") throw new AppError("invalid", unsupported);
+  const id = uuid();
+  const snapshot = { id, name: name.trim(), created_by: caller.user_id, provisioner };
+  await ctx.workspaces.ask(place.id, "createSnapshot", snapshot);
+  const row = await ctx.store.get(findSnapshot({ id }));
+  if (!row) throw notFound();
+  return present(row, false);
+};
+
+/** The snapshot with this id, of this workspace. 404 otherwise. */
+export const snapshotAt = async (
+  ctx: DomainContext,
+  { id }: WorkspacePlace,
+  snapshot: string,
+): Promise<SnapshotRow> => {
+  const row = await ctx.store.get(findSnapshot({ id: snapshot.toLowerCase() }));
+  if (row?.workspace_id !== id) throw notFound();
+  return row;
+};
+
+const present = (row: SnapshotRow, isRestoring: boolean): Snapshot => ({
+  id: row.id,
+  workspace_id: row.workspace_id,
+  name: row.name,
+  reason: row.reason,
+  status: isRestoring ? "restoring" : row.status,
+  ...(row.method ? { method: row.method } : {}),
+  bytes: row.bytes,
+  error: row.error,
+  created_by: row.created_by,
+  created_at: rfc3339(row.created_at),
+  updated_at: rfc3339(row.updated_at),
+});

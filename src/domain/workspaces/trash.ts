@@ -1,0 +1,29 @@
+// What the trash holds, for those who may restore it.
+import { rfc3339 } from "#base/clock.ts";
+import { listTrash } from "#db/workspaces/trash.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Trash } from "#schema/workspaces/trash.ts";
+import { mayDeleteWorkspace, maySeeWorkspace } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+const MAX_SHOWN = 5_000;
+
+/** The deleted workspaces that the caller could restore. */
+export const readTrash = async ({ store }: DomainContext, caller: UserCaller): Promise<Trash> => {
+  const rows = await store.scan(listTrash({ limit: MAX_SHOWN }));
+  const mine = rows.filter((row) => maySeeWorkspace(caller, row) && mayDeleteWorkspace(caller, row));
+  return {
+    workspaces: mine.map((row) => ({
+      id: row.id,
+      name: row.name,
+      owner_id: row.owner_id,
+      owner_name: row.owner_name,
+      template_id: row.template_id,
+      template_name: row.template_display_name || row.template_name,
+      deleted_at: rfc3339(row.deleted_at),
+      kept_until: rfc3339(row.trashed_until ?? row.deleted_at),
+      bytes: row.trashed_bytes ?? 0,
+    })),
+    bytes: mine.reduce((sum, { trashed_bytes }) => sum + (trashed_bytes ?? 0), 0),
+  };
+};

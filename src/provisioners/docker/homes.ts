@@ -1,0 +1,186 @@
+// Snapshots of Docker workspaces: each of its volumes is copied into another volume of the same engine. The files go through the server as a
+// tar, out of and into a container that is never started, so that it works with an engine on any machine and needs no program in an image.
+import type { Clock } from "#base/clock.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { emptyTar } from "#base/program-tar.ts";
+import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
+import type { Captured, Homes, SnapshotPlace } from "../homes.ts";
+import { ProvisionError } from "../provisioner.ts";
+import { Engine } from "./engine.ts";
+import {
+  createVolume,
+  listCopies,
+  listVolumes,
+  nameCopy,
+  nextVolume,
+  removeVolume,
+  SNAPSHOT_LABEL,
+  SNAPSHOT_OF_LABEL,
+  WORKSPACE_LABEL,
+} from "./volumes.ts";
+
+/** An image with nothing in it: what a container needs to have volumes. */
+const IMAGE = "slipway-files";
+const TAG = "1";
+
+type Pair = { readonly from: string; readonly to: string };
+
+export class DockerHomes implements Homes {
+  readonly #host: string | undefined;
+  readonly #clock: Clock;
+
+  /** `host` as in the setting `docker_host`. */
+  constructor(host: string | undefined, clock: Clock) {
+    this.#host = host;
+    this.#clock = clock;
+  }
+
+  async method(): Promise<SnapshotMethod> {
+    return "volume";
+  }
+
+  async capture(place: SnapshotPlace, signal: AbortSignal): Promise<Captured> {
+    const { workspace_id, snapshot_id } = place;
+    const engine = await this.#engine(signal);
+    await discard(engine, place);
+    const { current } = await listVolumes(engine, workspace_id, signal);
+    if (current.size === 0) {
+      throw new ProvisionError("The workspace has no volumes. Only files in volumes are kept while it is stopped.");
+    }
+    try {
+      const pairs: Pair[] = [];
+      for (const { volume, name } of current.values()) {
+        const copy = nameCopy(workspace_id, snapshot_id, volume);
+        await createVolume(engine, copy, signal);
+        pairs.push({ from: name, to: copy.name });
+      }
+      await pauseAll(engine, workspace_id, signal);
+      failpoint("snapshot_frozen");
+      const bytes = await copyVolumes(engine, snapshot_id, pairs, signal);
+      failpoint("snapshot_copied");
+      await goOn(engine, workspace_id);
+      failpoint("snapshot_made");
+      return { method: "volume", bytes };
+    } catch (error) {
+      await discard(engine, place).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Size of the volumes of a workspace and of its snapshots, as the engine tells it. */
+  async measure(workspace_id: string, signal: AbortSignal): Promise<number> {
+    const engine = await this.#engine(signal);
+    type Used = { Volumes?: { Labels?: Record<string, string> | null; UsageData?: { Size: number } | null }[] | null };
+    const used = await engine.json<Used>("measure volumes", "GET", "/system/df", { signal });
+    return (used?.Volumes ?? [])
+      .filter(({ Labels }) => [Labels?.[WORKSPACE_LABEL], Labels?.[SNAPSHOT_OF_LABEL]].includes(workspace_id))
+      .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
+  }
+
+  async discard(place: SnapshotPlace): Promise<void> {
+    await discard(await this.#engine(), place);
+  }
+
+  /** Gives the workspace the files of a copy in place of its own; it has no containers now. A failure leaves its own. */
+  async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
+    const engine = await this.#engine(signal);
+    const copies = await listCopies(engine, from.snapshot_id, signal);
+    if (copies.length === 0) throw new ProvisionError("The files of the snapshot are not there.");
+    const { current, unfinished } = await listVolumes(engine, workspace_id, signal);
+    for (const { name } of unfinished) await removeVolume(engine, name, signal);
+    const pairs: Pair[] = [];
+    const former: string[] = [];
+    try {
+      for (const { volume, name } of copies) {
+        const before = current.get(volume);
+        const next = nextVolume(workspace_id, volume, before);
+        await createVolume(engine, next, signal);
+        pairs.push({ from: name, to: next.name });
+        if (before) former.push(before.name);
+      }
+      await copyVolumes(engine, from.snapshot_id, pairs, signal);
+      signal.throwIfAborted();
+    } catch (error) {
+      for (const { to } of pairs) await removeVolume(engine, to).catch(() => {});
+      throw error;
+    }
+    failpoint("home_replaced");
+    for (const name of former) await removeVolume(engine, name);
+  }
+
+  async #engine(signal?: AbortSignal): Promise<Engine> {
+    const engine = new Engine(this.#host, this.#clock);
+    await engine.connect(signal);
+    return engine;
+  }
+}
+
+/** Copies the files of volumes into others; the number of bytes. */
+const copyVolumes = async (
+  engine: Engine,
+  snapshot_id: string,
+  pairs: readonly Pair[],
+  signal: AbortSignal,
+): Promise<number> => {
+  await provideHelperImage(engine, signal);
+  const mounts = pairs.flatMap(({ from, to }, at) => [
+    { Type: "volume", Source: from, Target: `/from/${at}`, ReadOnly: true },
+    { Type: "volume", Source: to, Target: `/to/${at}` },
+  ]);
+  const body = {
+    Image: `${IMAGE}:${TAG}`,
+    // It is never started, but the engine wants to know what would run.
+    Cmd: ["none"],
+    Labels: { [SNAPSHOT_LABEL]: snapshot_id },
+    HostConfig: { Mounts: mounts, NetworkMode: "none" },
+  };
+  const helper = await engine.json<{ Id: string }>("create a helper", "POST", "/containers/create", { body, signal });
+  if (!helper?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
+  try {
+    let bytes = 0;
+    for (const at of pairs.keys()) bytes += await engine.copy(helper.Id, `/from/${at}/.`, `/to/${at}`, signal);
+    return bytes;
+  } finally {
+    await removeContainer(engine, helper.Id);
+  }
+};
+
+const provideHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
+  const image = `${IMAGE}:${TAG}`;
+  if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, fine: [404] })) return;
+  const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: emptyTar(), signal };
+  await engine.lines("make an empty image", "POST", "/images/create", call, () => {});
+};
+
+type Found = { readonly Id: string };
+
+const findContainers = async (engine: Engine, label: string, status: readonly string[], signal?: AbortSignal) => {
+  const filters = JSON.stringify({ label: [label], ...(status.length > 0 ? { status } : {}) });
+  const query = { all: "true", filters };
+  return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
+};
+
+const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSignal): Promise<void> => {
+  const running = await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["running"], signal);
+  // 409: it has ended, or is paused already.
+  for (const { Id } of running) {
+    await engine.json("pause a container", "POST", `/containers/${Id}/pause`, { signal, fine: [404, 409] });
+  }
+};
+
+const goOn = async (engine: Engine, workspace_id: string): Promise<void> => {
+  for (const { Id } of await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["paused"])) {
+    await engine.json("resume a container", "POST", `/containers/${Id}/unpause`, { fine: [404, 409] });
+  }
+};
+
+const removeContainer = async (engine: Engine, id: string): Promise<void> => {
+  await engine.json("remove a helper", "DELETE", `/containers/${id}`, { query: { force: "true" }, fine: [404, 409] });
+};
+
+const discard = async (engine: Engine, { workspace_id, snapshot_id }: SnapshotPlace): Promise<void> => {
+  await goOn(engine, workspace_id);
+  const label = `${SNAPSHOT_LABEL}=${snapshot_id}`;
+  for (const { Id } of await findContainers(engine, label, [])) await removeContainer(engine, Id);
+  for (const { name } of await listCopies(engine, snapshot_id)) await removeVolume(engine, name);
+};

@@ -1,0 +1,223 @@
+// Copies the files of a home in the cheapest way that its file system has: a btrfs subvolume, copies that share their data (reflink), or a
+// compressed archive. What belongs to another user is read and unpacked as that user, so that nothing in it can lead anywhere else.
+import { createReadStream, createWriteStream, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
+import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
+import { ProvisionError } from "../provisioner.ts";
+
+export type As = { readonly uid: number; readonly gid: number };
+
+const ARCHIVE = "home.tar.zst";
+const TREE = "home";
+const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
+const BTRFS_MAGIC = 0x9123683e;
+/** The root folder of each subvolume has this number. */
+const SUBVOLUME_INODE = 256;
+const isLinux = process.platform === "linux";
+/** Ids and holes as they are, nothing of file systems that are mounted in a home. */
+const TAR = isLinux ? ["tar", "--numeric-owner", "--sparse", "--one-file-system", "--xattrs"] : ["tar"];
+
+const isOnBtrfs = (path: string): boolean => isLinux && statfsSync(path).type === BTRFS_MAGIC;
+const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path).ino === SUBVOLUME_INODE;
+const btrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
+
+/** Makes an empty home; a subvolume where that is possible, so that it can be copied in no time. */
+export const makeHome = (home: string): void => {
+  const program = isOnBtrfs(join(home, "..")) ? btrfs() : null;
+  if (program)
+    Bun.spawnSync([program, "subvolume", "create", home], { env: ENV, stdio: ["ignore", "ignore", "ignore"] });
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+};
+
+/** Tries which way the home can be copied; `beside` is a folder of its file system in which the server may write. */
+export const chooseMethod = async (home: string, beside: string): Promise<SnapshotMethod> => {
+  if (isSubvolume(home) && btrfs()) return "btrfs";
+  const probe = join(beside, "reflink.probe");
+  try {
+    writeFileSync(probe, "probe", { mode: 0o600 });
+    await run(["cp", "--reflink=always", probe, `${probe}.copy`], "look for shared copies");
+    return "reflink";
+  } catch {
+    return "archive";
+  } finally {
+    rmSync(probe, { force: true });
+    rmSync(`${probe}.copy`, { force: true });
+  }
+};
+
+/** Copies the home into the empty folder `to`. */
+export const copyHome = async (
+  method: SnapshotMethod,
+  { home, to, as }: { readonly home: string; readonly to: string; readonly as?: As | undefined },
+  signal: AbortSignal,
+): Promise<void> => {
+  if (method === "archive") return pack(home, join(to, ARCHIVE), as, signal);
+  await run(["sync", "-f", home], "write the workspace's files to the disk", { signal });
+  const tree = join(to, TREE);
+  if (method === "btrfs") await run(["btrfs", "subvolume", "snapshot", home, tree], "copy the home", { signal });
+  else await run(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", { signal, as });
+};
+
+/** How the copy in this folder was made; undefined when there is none. */
+export const readMethod = (copy: string): SnapshotMethod | undefined => {
+  if (lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false })) return "archive";
+  if (!lstatSync(join(copy, TREE), { throwIfNoEntry: false })) return undefined;
+  return isSubvolume(join(copy, TREE)) ? "btrfs" : "reflink";
+};
+
+/** Makes a home at `to`, which is not there yet, out of the copy in this folder. */
+export const unpackHome = async (
+  copy: string,
+  to: string,
+  { as, signal }: { readonly as?: As | undefined; readonly signal: AbortSignal },
+): Promise<void> => {
+  const method = readMethod(copy);
+  if (method === undefined) throw new ProvisionError("The files of the snapshot are not there.");
+  const tree = join(copy, TREE);
+  if (method === "btrfs") return run(["btrfs", "subvolume", "snapshot", tree, to], "restore the home", { signal });
+  if (method === "reflink") {
+    return run(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the home", { signal });
+  }
+  makeHome(to);
+  if (as) await run(["chown", `${as.uid}:${as.gid}`, to], "restore the home", { signal });
+  await unpack(join(copy, ARCHIVE), to, as, signal);
+};
+
+/** Size of the copy in this folder. */
+export const measureCopy = async (copy: string): Promise<number> => {
+  const archive = lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false });
+  if (archive) return archive.size;
+  return measureTree(join(copy, TREE));
+};
+
+/** What a folder takes on the disk; 0 when it is not there. */
+export const measureTree = async (path: string): Promise<number> => {
+  const [kilobytes = ""] = (await readOutput(["du", "-sk", path])).split("\t");
+  return (Number(kilobytes) || 0) * 1024;
+};
+
+/** Removes a folder with everything in it, by a program of its own: a home has many files. No error when it is not there. */
+export const removeTree = async (path: string): Promise<void> => {
+  for (const tree of [path, join(path, TREE)]) {
+    const isThere = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
+    if (!isThere || !isSubvolume(tree)) continue;
+    // A plain user may not do this; what follows does it file by file.
+    await run(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
+  }
+  const isLeft = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  if (!isLeft()) return;
+  await run(["rm", "-rf", "--", path], "remove a copy").catch(() => {});
+  if (!isLeft()) return;
+  // Package caches make their folders read-only.
+  await run(["chmod", "-R", "u+rwX", path], "remove a copy");
+  await run(["rm", "-rf", "--", path], "remove a copy");
+};
+
+const pack = async (home: string, file: string, as: As | undefined, signal: AbortSignal): Promise<void> => {
+  const child = spawn([...TAR, "-C", home, "-cf", "-", "."], { as, signal });
+  const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+  try {
+    const from = Readable.fromWeb(child.stdout as Parameters<typeof Readable.fromWeb>[0]);
+    await pipeline(from, createZstdCompress(level), createWriteStream(file, { mode: 0o600, flags: "wx" }), { signal });
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw failure("pack the home", error, signal);
+  }
+  await ended(child, "pack the home", signal);
+  await flushed(file);
+};
+
+const unpack = async (file: string, to: string, as: As | undefined, signal: AbortSignal): Promise<void> => {
+  const child = spawn([...TAR, ...(as ? ["--no-same-owner"] : []), "-C", to, "-xpf", "-"], { as, signal });
+  try {
+    const bytes = createReadStream(file).pipe(createZstdDecompress());
+    // The child may end before it has read everything; why is what counts then.
+    const write = async (): Promise<void> => {
+      for await (const chunk of bytes) {
+        child.stdin.write(chunk as Uint8Array);
+        await child.stdin.flush();
+      }
+      await child.stdin.end();
+    };
+    await Promise.race([
+      write(),
+      child.exited.then((code) => (code === 0 ? undefined : Promise.reject(new Error()))),
+      broken(bytes),
+    ]);
+  } catch (error) {
+    if ((error as Error).message !== "") {
+      child.kill("SIGKILL");
+      throw failure("unpack the snapshot", error, signal);
+    }
+  }
+  await ended(child, "unpack the snapshot", signal);
+};
+
+const broken = (stream: NodeJS.EventEmitter): Promise<never> =>
+  new Promise((_, reject) => {
+    stream.on("error", reject);
+  });
+
+/** On the disk with its name, before anybody counts on it. */
+export const flushed = async (path: string): Promise<void> => {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+type Options = { readonly as?: As | undefined; readonly signal?: AbortSignal };
+
+const spawn = (command: readonly string[], { as, signal }: Options) =>
+  Bun.spawn([...command], {
+    cwd: "/",
+    env: ENV,
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+    ...(as ? { uid: as.uid, gid: as.gid } : {}),
+    ...(signal ? { signal, killSignal: "SIGKILL" } : {}),
+  });
+
+const ended = async (child: ReturnType<typeof spawn>, doing: string, signal?: AbortSignal): Promise<void> => {
+  const words = await new Response(child.stderr).text();
+  const code = await child.exited;
+  signal?.throwIfAborted();
+  if (code !== 0)
+    throw new ProvisionError(`The server could not ${doing}: ${lastLine(words) || `exit status ${code}`}.`);
+};
+
+/** Runs a program of the system to its end. `doing` ends the sentence "The server could not ...". */
+const run = async (command: readonly string[], doing: string, options: Options = {}): Promise<void> => {
+  options.signal?.throwIfAborted();
+  let child: ReturnType<typeof spawn>;
+  try {
+    child = spawn(command, options);
+  } catch (error) {
+    throw failure(doing, error, options.signal);
+  }
+  child.stdin.end();
+  await ended(child, doing, options.signal);
+};
+
+const readOutput = async (command: readonly string[]): Promise<string> => {
+  const child = spawn(command, {});
+  child.stdin.end();
+  return new Response(child.stdout).text();
+};
+
+const failure = (doing: string, error: unknown, signal?: AbortSignal): Error => {
+  if (signal?.aborted) return signal.reason as Error;
+  if (error instanceof ProvisionError) return error;
+  const { code, message } = error as { code?: unknown; message: string };
+  const why = code === "ENOSPC" ? "there is no space left in the data directory" : message;
+  return new ProvisionError(`The server could not ${doing}: ${why}.`);
+};
+
+const lastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

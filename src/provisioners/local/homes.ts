@@ -1,0 +1,125 @@
+// Snapshots of local workspaces: copies of the home in the workspace's own folder, where only the server can reach them.
+import { existsSync, lstatSync, mkdirSync, renameSync } from "node:fs";
+import type { Clock } from "#base/clock.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
+import type { Captured, Homes, SnapshotPlace } from "../homes.ts";
+import { ProvisionError } from "../provisioner.ts";
+import { WorkspaceFolder } from "./folder.ts";
+import { freeze } from "./freeze.ts";
+import {
+  type As,
+  chooseMethod,
+  copyHome,
+  flushed,
+  measureCopy,
+  measureTree,
+  readMethod,
+  removeTree,
+  unpackHome,
+} from "./home-files.ts";
+
+export class LocalHomes implements Homes {
+  readonly #root: string;
+  readonly #clock: Clock;
+
+  /** `root` is <data_dir>/workspaces. */
+  constructor(root: string, clock: Clock) {
+    this.#root = root;
+    this.#clock = clock;
+  }
+
+  async method(workspace_id: string): Promise<SnapshotMethod> {
+    const folder = this.#folder(workspace_id);
+    return existsSync(folder.home) ? chooseMethod(folder.home, folder.path) : "archive";
+  }
+
+  async capture({ workspace_id, snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<Captured> {
+    const folder = this.#folder(workspace_id);
+    const place = folder.snapshot(snapshot_id);
+    const made = readMethod(place);
+    if (made) return { method: made, bytes: await measureCopy(place) };
+    if (!existsSync(folder.home)) throw new ProvisionError("The workspace has no files yet. Start it once first.");
+    const method = await chooseMethod(folder.home, folder.path);
+    const as = findUser(folder.home);
+    await removeDrafts(folder, snapshot_id);
+    const draft = folder.makeDraft(snapshot_id, method === "reflink" ? as : undefined);
+    try {
+      const frozen = await freeze(folder.home, this.#clock);
+      try {
+        failpoint("snapshot_frozen");
+        await copyHome(method, { home: folder.home, to: draft, as }, signal);
+      } finally {
+        await frozen.thaw();
+      }
+      const bytes = await measureCopy(draft);
+      await flushed(draft);
+      failpoint("snapshot_copied");
+      renameSync(draft, place);
+      await flushed(folder.snapshots);
+      failpoint("snapshot_made");
+      return { method, bytes };
+    } catch (error) {
+      await removeTree(draft).catch(() => {});
+      throw error;
+    }
+  }
+
+  async discard({ workspace_id, snapshot_id }: SnapshotPlace): Promise<void> {
+    const folder = this.#folder(workspace_id);
+    if (!folder.exists) return;
+    await removeDrafts(folder, snapshot_id);
+    await removeTree(folder.snapshot(snapshot_id));
+  }
+
+  /** Gives the workspace the files of a copy in place of its own; nothing of it may run. A failure leaves its own. */
+  async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
+    const folder = this.#folder(workspace_id);
+    const copy = this.#folder(from.workspace_id).snapshot(from.snapshot_id);
+    const as = findUser(folder.home);
+    await removeDrafts(folder, from.snapshot_id);
+    // An archive is unpacked by the workspace's user, a tree copied by the server, where nobody else can reach it.
+    const draft = folder.draft(from.snapshot_id, as && readMethod(copy) === "archive" ? "user" : "server");
+    mkdirSync(folder.snapshots, { recursive: true, mode: 0o700 });
+    try {
+      await unpackHome(copy, draft, { as, signal });
+      const former = folder.replaceHome(draft);
+      await flushed(folder.path);
+      if (former) await this.#removeFormer(former);
+    } catch (error) {
+      await removeTree(draft).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Size of everything that is kept of a workspace. */
+  measure(workspace_id: string): Promise<number> {
+    return measureTree(this.#folder(workspace_id).path);
+  }
+
+  /** Puts right what a crash in the middle of a restore has left. */
+  async settle(workspace_id: string): Promise<void> {
+    const former = this.#folder(workspace_id).settle();
+    if (former) await this.#removeFormer(former);
+  }
+
+  /** The workspace has its files whatever becomes of the former ones. */
+  #removeFormer(former: string): Promise<void> {
+    return removeTree(former).catch((error) => log("local").warn("{former} stays: {error}", { former, error }));
+  }
+
+  #folder(workspace_id: string): WorkspaceFolder {
+    return new WorkspaceFolder(this.#root, workspace_id);
+  }
+}
+
+const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promise<void> => {
+  for (const by of ["server", "user"] as const) await removeTree(folder.draft(snapshot_id, by));
+};
+
+/** Whose the home is, where the server can act as that user and is another. */
+const findUser = (home: string): As | undefined => {
+  const { uid, gid } = lstatSync(home);
+  return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
+};

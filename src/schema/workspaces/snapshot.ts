@@ -1,0 +1,64 @@
+// Wire shapes of snapshots: copies of a workspace's files at one moment.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+import { lineText } from "../text.ts";
+
+/** From the cheapest way to copy files to the dearest; `volume` is a second volume of a Docker Engine. */
+export const SNAPSHOT_METHODS = ["btrfs", "reflink", "archive", "volume"] as const;
+export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
+
+export const SNAPSHOT_STATUSES = ["creating", "ready", "failed", "restoring", "deleting"] as const;
+export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
+
+/** Who asked for it: a person, or the template's policy when the workspace stopped. */
+export const SNAPSHOT_REASONS = ["manual", "stop"] as const;
+export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
+
+/** Snapshots a workspace can have; those that failed do not count. */
+export const MAX_SNAPSHOTS = 50;
+
+/** Why workspaces of this provisioner have no snapshots; undefined where they have. */
+export const whyNoSnapshots = (provisioner: string): string | undefined => {
+  if (provisioner === "local" || provisioner === "docker") return undefined;
+  if (provisioner === "terraform") return "Snapshots are not available for Terraform templates.";
+  if (provisioner === "external") return "Snapshots are not available for workspaces that an external worker builds.";
+  return "Snapshots are not available for this template, because its workspaces keep no files.";
+};
+
+const method = named(
+  "SnapshotMethod",
+  oneOf(
+    SNAPSHOT_METHODS,
+    "How files are copied. `btrfs` and `reflink` share unchanged data with the workspace; `archive` is a compressed file; `volume` is a second volume of the Docker Engine.",
+  ),
+);
+
+export const Snapshot = namedObject("Snapshot", {
+  id: uuid(),
+  workspace_id: uuid(),
+  name: t.String({ description: "Empty when nobody has given it one." }),
+  reason: named("SnapshotReason", oneOf(SNAPSHOT_REASONS, "`stop`: made by the template's policy.")),
+  status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),
+  method: t.Optional(method),
+  bytes: t.Integer({ minimum: 0, description: "Size of the files, of an archive its own. 0 until it is ready." }),
+  error: t.String({ description: "Why it failed; empty otherwise." }),
+  created_by: uuid("The user who asked for it; the workspace's owner for one made on stop."),
+  created_at: time(),
+  updated_at: time(),
+});
+export type Snapshot = Static<typeof Snapshot>;
+
+export const Snapshots = namedObject("Snapshots", {
+  snapshots: t.Array(Snapshot, { description: "The newest first." }),
+  bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
+  limit: t.Integer({ description: "How many a workspace can have." }),
+  method: t.Optional(method),
+  unsupported: t.String({ description: "Why the workspace can have none; empty when it can." }),
+});
+export type Snapshots = Static<typeof Snapshots>;
+
+export const CreateSnapshot = named("CreateSnapshot", strictObject({ name: t.Optional(lineText({ maxLength: 64 })) }));
+export type CreateSnapshot = Static<typeof CreateSnapshot>;

@@ -1,0 +1,33 @@
+// Wire shapes of the trash: deleted workspaces whose files are still there.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { strictObject } from "../strict.ts";
+
+export const TrashedWorkspace = namedObject("TrashedWorkspace", {
+  id: uuid(),
+  name: t.String({ description: "What it was called; another workspace may be called so by now." }),
+  owner_id: uuid(),
+  owner_name: t.String(),
+  template_id: uuid(),
+  template_name: t.String(),
+  deleted_at: time(),
+  kept_until: time("Its files are removed then."),
+  bytes: t.Integer({ minimum: 0, description: "Size of its files and snapshots." }),
+});
+
+export const Trash = namedObject("Trash", {
+  workspaces: t.Array(TrashedWorkspace, { description: "Those deleted last first." }),
+  bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
+});
+export type Trash = Static<typeof Trash>;
+
+export const RestoreWorkspace = named(
+  "RestoreWorkspace",
+  strictObject({
+    name: t.Optional(
+      t.String({ description: "Default: its own name, with a number if that is taken.", maxLength: 32 }),
+    ),
+  }),
+);
+export type RestoreWorkspace = Static<typeof RestoreWorkspace>;

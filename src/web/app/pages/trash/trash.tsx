@@ -1,0 +1,96 @@
+// The trash: deleted workspaces whose files are still there, to restore or to delete for good.
+import type { Trash } from "#schema/workspaces/trash.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formatSize } from "../../parts/words-of-time.ts";
+import { Frame } from "../../shell/frame.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+type Trashed = Trash["workspaces"][number];
+
+export default function TrashPage() {
+  const { state, again } = useResource("trash", () => call("GET /workspaces/trash"));
+  const { data, error } = state.value;
+  return (
+    <Frame title="Trash" crumbs={[{ label: "Workspaces", href: "/workspaces" }]}>
+      <div class="page">
+        {error && !data ? (
+          <Failed what="The trash cannot be read" error={error} again={again} />
+        ) : data ? (
+          <List trash={data} again={again} />
+        ) : (
+          <Skeleton lines={5} />
+        )}
+      </div>
+    </Frame>
+  );
+}
+
+const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) => {
+  if (trash.workspaces.length === 0) {
+    return (
+      <Empty
+        icon="trash"
+        title="The trash is empty"
+        text="Deleted workspaces stay here for some days, with their files."
+      >
+        <ButtonLink look="primary" href="/workspaces">
+          All workspaces
+        </ButtonLink>
+      </Empty>
+    );
+  }
+  const restore = async ({ id, name }: Trashed): Promise<void> => {
+    const build = await call("POST /workspaces/:workspace/restore", { path: { workspace: id }, body: {} });
+    await again();
+    say(build.workspace_name === name ? `${name} is restored` : `${name} is restored as ${build.workspace_name}`);
+  };
+  const remove = ({ id, name }: Trashed): void =>
+    ask({
+      title: `Delete ${name} permanently?`,
+      text: "Its files and snapshots are removed and cannot be brought back.",
+      yes: "Delete permanently",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        const body = { transition: "delete", permanent: true } as const;
+        await call("POST /workspaces/:workspace/builds", { path: { workspace: id }, body });
+        await again();
+        say(`${name} is being deleted permanently`);
+      },
+    });
+  return (
+    <section class="stack" aria-labelledby="trash">
+      <p class="small mut" id="trash">
+        {trash.workspaces.length === 1 ? "1 workspace" : `${trash.workspaces.length} workspaces`}, {formatSize(trash.bytes)}
+        . A restored workspace has its files, snapshots, parameters and chats; whom it was shared with is not restored.
+      </p>
+      <ul class="panel list">
+        {trash.workspaces.map((one) => (
+          <li key={one.id} class="item">
+            <span class="med clip">
+              {one.owner_name}/{one.name}
+            </span>
+            <span class="line">
+              <Button small onPress={() => restore(one)} label={`Restore ${one.name}`}>
+                Restore
+              </Button>
+              <Button small onPress={() => remove(one)} label={`Delete ${one.name} permanently`}>
+                Delete
+              </Button>
+            </span>
+            <span class="sub">
+              {one.template_name}, {formatSize(one.bytes)}, deleted <Time at={one.deleted_at} />, kept until{" "}
+              <Time at={one.kept_until} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};

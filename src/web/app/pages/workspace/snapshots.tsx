@@ -1,0 +1,145 @@
+// The snapshots of a workspace: copies of its files, which one makes, restores and deletes.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Snapshot, SnapshotMethod, SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formatSize } from "../../parts/words-of-time.ts";
+import { say } from "../../shell/toasts.tsx";
+
+const METHODS: Record<SnapshotMethod, string> = {
+  btrfs: "The workspace is paused for a moment. Unchanged files take no space.",
+  reflink: "The workspace is paused while its files are copied. Unchanged files take no space.",
+  archive: "The workspace is paused while its files are copied into a compressed archive.",
+  volume: "The workspace is paused while its volumes are copied. Files outside of volumes are not included.",
+};
+
+const STATUSES: Record<SnapshotStatus, string> = {
+  creating: "Creating",
+  ready: "Ready",
+  failed: "Failed",
+  restoring: "Restoring",
+  deleting: "Deleting",
+};
+
+export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
+  const { id, latest_build } = workspace;
+  const path = { workspace: id };
+  const { state, again } = useResource(`snapshots ${id}`, () => call("GET /workspaces/:workspace/snapshots", { path }));
+  const isNaming = useSignal(false);
+  // Whatever happens to a snapshot is news of its workspace.
+  useEffect(() => void again(), [workspace]);
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The snapshots cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={5} />;
+  if (data.unsupported !== "") return <Empty icon="box" title="No snapshots" text={data.unsupported} />;
+  const isBusy = data.snapshots.some(({ status }) => status === "creating" || status === "restoring");
+  const create = (
+    <Button look="primary" icon="plus" disabled={isBusy} onPress={sets(isNaming, true)}>
+      Create snapshot
+    </Button>
+  );
+  const restore = (one: Snapshot): void =>
+    ask({
+      title: `Restore ${nameSnapshot(one)}?`,
+      text: `All files of ${workspace.name} are replaced with those of the snapshot.${
+        latest_build.status === "running" ? " The workspace restarts for it." : ""
+      }`,
+      yes: "Restore files",
+      no: "Cancel",
+      act: async () => {
+        await call("POST /workspaces/:workspace/snapshots/:snapshot/restore", { path: { ...path, snapshot: one.id } });
+        await again();
+        say("The files are being restored");
+      },
+    });
+  const remove = (one: Snapshot): void =>
+    ask({
+      title: `Delete ${nameSnapshot(one)}?`,
+      text: "The copy of the files cannot be brought back.",
+      yes: "Delete snapshot",
+      no: "Keep snapshot",
+      act: async () => {
+        await call("DELETE /workspaces/:workspace/snapshots/:snapshot", { path: { ...path, snapshot: one.id } });
+        await again();
+      },
+    });
+  return (
+    <section class="stack" aria-label="Snapshots">
+      {isNaming.value && <NameDialog workspace={workspace} close={sets(isNaming, false)} made={again} />}
+      {data.snapshots.length === 0 ? (
+        <Empty
+          icon="box"
+          title="No snapshots yet"
+          text={`A snapshot is a copy of all files of the workspace, to which you can return. ${data.method ? METHODS[data.method] : ""}`}
+        >
+          {create}
+        </Empty>
+      ) : (
+        <>
+          <div class="line wrap">
+            <span class="dim small">
+              {data.snapshots.length} of {data.limit}, {formatSize(data.bytes)}.
+              {data.method ? ` ${METHODS[data.method]}` : ""}
+            </span>
+            <span class="push">{create}</span>
+          </div>
+          <ul class="panel list">
+            {data.snapshots.map((one) => (
+              <li key={one.id} class="item">
+                <span class="med clip">{nameSnapshot(one)}</span>
+                <span class="line">
+                  <Button small disabled={one.status !== "ready" || isBusy} onPress={() => restore(one)}>
+                    Restore
+                  </Button>
+                  <IconButton
+                    icon="trash"
+                    small
+                    label={`Delete ${nameSnapshot(one)}`}
+                    disabled={one.status !== "ready" && one.status !== "failed"}
+                    onPress={() => remove(one)}
+                  />
+                </span>
+                <span class={one.error ? "sub t-bad" : "sub"}>
+                  {one.error || STATUSES[one.status]}
+                  {hasFiles(one) && `, ${formatSize(one.bytes)}`}, <Time at={one.created_at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+};
+
+const hasFiles = ({ status }: Snapshot): boolean => status === "ready" || status === "restoring";
+
+const nameSnapshot = ({ name, reason, id }: Snapshot): string =>
+  name || (reason === "stop" ? "Created on stop" : `Snapshot ${id.slice(0, 8)}`);
+
+type NameProps = { readonly workspace: Workspace; readonly close: () => void; readonly made: () => Promise<void> };
+
+const NameDialog = ({ workspace, close, made }: NameProps) => (
+  <FormDialog
+    title="Create snapshot"
+    submit="Create snapshot"
+    onClose={close}
+    act={async ({ name = "" }) => {
+      const body = name.trim() === "" ? {} : { name: name.trim() };
+      await call("POST /workspaces/:workspace/snapshots", { path: { workspace: workspace.id }, body });
+      await made();
+    }}
+  >
+    {(problems) => <Field label="Name" name="name" maxLength={64} hint="Optional." error={problems.name} />}
+  </FormDialog>
+);

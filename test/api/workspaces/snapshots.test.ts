@@ -1,0 +1,229 @@
+// Snapshots of real local workspaces: real files, and a program that writes into a SQLite database while they are copied.
+import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import { Client } from "#src/client.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one, testOfOne } from "#test/support/one-server.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
+
+const WRITER = fileURLToPath(new URL("../../support/snapshot-writer.ts", import.meta.url));
+const template = (script = ""): string => `
+provisioner: local
+resources:
+  - name: main
+    agents:
+      - name: main
+        scripts: [{display_name: Work, run_on_start: true, script: "${script}"}]
+`;
+/** In a session of its own, as a service that nobody stops. */
+const writing = template(`setsid ${process.execPath} --no-env-file ${WRITER} > /dev/null 2>&1 & echo $!`);
+
+const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(at(id));
+
+/** The snapshot once it has ended to be made. */
+const take = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
+  const made = await client.post<Snapshot>(at(id), body);
+  expect(made).toMatchObject({ status: "creating", bytes: 0, error: "" });
+  const isEnded = ({ status }: Snapshot): boolean => status !== "creating";
+  return until(async () => (await list(client, id)).snapshots.filter(isEnded).find((one) => one.id === made.id));
+};
+
+const restore = async (client: Client, id: string, snapshot: string): Promise<Build> =>
+  client.post<Build>(`${at(id)}/${snapshot}/restore`, {});
+
+const rowsIn = (home: string): number => {
+  using database = new Database(join(home, "work", "rows.db"));
+  expect(database.query("pragma integrity_check").values()).toEqual([["ok"]]);
+  return Number(database.query("select count(*) from rows").values()[0]?.[0]);
+};
+
+const empty = (home: string): void => {
+  for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true });
+};
+
+test("[SN-1][SN-2][SN-3][SN-4] a snapshot is made while a program writes into a database, and restoring it undoes rm -rf ~ whole", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, writing)).id);
+  await awaitBuild(admin, id);
+  const folder = join(server.directory, "workspaces", id);
+  const home = join(folder, "home");
+  const last = (): number => Number(existsSync(join(home, "work", "last")) && readFileSync(join(home, "work", "last")));
+  await until(() => last() > 50, { what: "the program writes" });
+  mkdirSync(join(home, ".config", "deep"), { recursive: true });
+  writeFileSync(join(home, ".config", "deep", "settings"), "mine", { mode: 0o640 });
+  symlinkSync("deep/settings", join(home, ".config", "link"));
+
+  const before = last();
+  const snapshot = await take(admin, id, { name: "Before the upgrade" });
+  expect(snapshot).toMatchObject({ status: "ready", name: "Before the upgrade", reason: "manual", error: "" });
+  expect(snapshot.bytes).toBeGreaterThan(1_000);
+  const after = last();
+  await until(() => last() > after + 20, { what: "the program goes on" });
+
+  await createBuild(admin, id, "stop");
+  await awaitBuild(admin, id);
+  empty(home);
+  expect((await restore(admin, id, snapshot.id)).transition).toBe("stop");
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+  const rows = rowsIn(home);
+  expect(rows).toBeGreaterThanOrEqual(before);
+  expect(rows).toBeLessThanOrEqual(after + 1);
+  expect(rows - last()).toBeOneOf([0, 1]);
+  expect(readFileSync(join(home, ".config", "link"), "utf8")).toBe("mine");
+
+  // What runs is stopped for it and started again.
+  await createBuild(admin, id, "start");
+  await awaitBuild(admin, id);
+  await until(() => last() > rows + 20, { what: "the program writes again" });
+  empty(home);
+  await restore(admin, id, snapshot.id);
+  await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build }) => latest_build.build_number === 6 && latest_build.status === "running",
+  );
+  expect(readFileSync(join(home, ".config", "deep", "settings"), "utf8")).toBe("mine");
+  expect(readdirSync(folder).filter((name) => name.includes("draft") || name.includes("replaced"))).toEqual([]);
+  expect(readdirSync(join(folder, "snapshots"))).toEqual([snapshot.id]);
+
+  await admin.delete(`${at(id)}/${snapshot.id}`);
+  await until(async () => (await list(admin, id)).snapshots.length === 0, { what: "the snapshot goes" });
+  expect(readdirSync(join(folder, "snapshots"))).toEqual([]);
+  expect((await admin.fetch("POST", `${at(id)}/${snapshot.id}/restore`)).status).toBe(404);
+}, 60_000);
+
+test("[SN-5][SN-6] a template keeps the newest snapshots made on stop, no build begins while one is made, and they go with the workspace", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const made = await makeTemplate(admin, template("true"), { snapshots_on_stop: 2 });
+  const { id } = await createWorkspace(admin, made.id);
+  await awaitBuild(admin, id);
+  const folder = join(server.directory, "workspaces", id);
+  const manual = await take(admin, id);
+  const settled = async (): Promise<Snapshot[]> =>
+    until(async () => {
+      const { snapshots } = await list(admin, id);
+      return snapshots.every(({ status }) => status === "ready") && snapshots;
+    });
+  for (let round = 0; round < 3; round++) {
+    writeFileSync(join(folder, "home", "round"), String(round));
+    await createBuild(admin, id, "stop");
+    await awaitBuild(admin, id);
+    const all = await settled();
+    expect(all.filter(({ reason }) => reason === "stop")).toHaveLength(Math.min(round + 1, 2));
+    await createBuild(admin, id, "start");
+    await awaitBuild(admin, id);
+  }
+  const all = await settled();
+  expect(all).toHaveLength(3);
+  expect(all.at(-1)?.id).toBe(manual.id);
+  // Only the newest are kept: the one of the first round is not among them.
+  const [newest, older] = all;
+  await restore(admin, id, older?.id ?? "");
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
+  expect(readFileSync(join(folder, "home", "round"), "utf8")).toBe("1");
+  expect(newest?.created_by).toBe(manual.created_by);
+
+  await createBuild(admin, id, "delete", { permanent: true });
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  expect(existsSync(folder)).toBe(false);
+  expect((await admin.fetch("GET", at(id))).status).toBe(410);
+}, 60_000);
+
+test("[SN-7] a workspace that keeps no files says why it has no snapshots, and refuses one", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const echo = "provisioner: echo\nresources: [{name: a, agents: [{name: main}]}]\n";
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, echo)).id);
+  await awaitBuild(admin, id);
+  const { unsupported } = await list(admin, id);
+  expect(unsupported).toContain("not available for this template");
+  const refused = await admin.fetch("POST", at(id), {});
+  expect(refused.status).toBe(400);
+  expect(await refused.json()).toMatchObject({ message: unsupported });
+});
+
+test("[SN-13] a snapshot is refused during a build, a build while a snapshot is made; what is done is in the audit log, for those who may change the workspace", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
+  const early = await admin.fetch("POST", at(id), {});
+  expect([early.status, (await early.json()) as object]).toMatchObject([
+    409,
+    { message: "A build of the workspace is active. Try again when it has ended." },
+  ]);
+  await awaitBuild(admin, id);
+  // The two requests are in the mailbox one behind the other.
+  const [first, second, stop] = await Promise.all([
+    admin.fetch("POST", at(id), { name: "one" }),
+    admin.fetch("POST", at(id), { name: "two" }),
+    admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" }),
+  ]);
+  expect([first.status, second.status, stop.status]).toEqual([201, 409, 409]);
+  const made = (await first.json()) as Snapshot;
+  await until(async () => (await list(admin, id)).snapshots[0]?.status === "ready");
+  const stranger = await seedUser(server, {
+    organization_id: (await admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`)).organization_id,
+  });
+  const other = new Client(server.url, stranger.token);
+  expect((await other.fetch("GET", at(id))).status).toBe(404);
+  expect((await other.fetch("POST", `${at(id)}/${made.id}/restore`)).status).toBe(404);
+  const elsewhere = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id, "elsewhere");
+  expect((await admin.fetch("DELETE", `${at(elsewhere.id)}/${made.id}`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${at(elsewhere.id)}/${made.id}/restore`)).status).toBe(404);
+  await restore(admin, id, made.id);
+  expect((await admin.fetch("DELETE", `${at(id)}/${made.id}`)).status).toBe(409);
+  await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build }) => latest_build.build_number === 3 && latest_build.status === "running",
+  );
+  await admin.delete(`${at(id)}/${made.id}`);
+  const { audit_logs } = await admin.get<{
+    audit_logs: { action: string; resource_id: string; status_code: number }[];
+  }>(`/api/v2/audit?limit=20&q=${encodeURIComponent("resource_type:workspace_snapshot")}`);
+  const entries = audit_logs.filter((entry) => entry.resource_id === made.id);
+  expect(entries.map(({ action, status_code }) => `${action} ${status_code}`)).toEqual([
+    ...["delete 204", "delete 409", "write 201", "write 404", "create 201"],
+  ]);
+}, 60_000);
+
+testNeeding(
+  [needs.root, one("local")],
+  "[SN-8] a home of another user is copied and restored with its owner, and its user cannot reach the copy",
+  async () => {
+    await using world = await openWorld({ env: { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" } });
+    const { admin, server } = world;
+    const script = `echo mine > ~/own; sleep 0.1`;
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, template(script))).id);
+    await awaitWorkspace(
+      admin,
+      id,
+      ({ latest_build }) => latest_build.resources[0]?.agents?.[0]?.lifecycle_state === "ready",
+    );
+    const folder = join(server.directory, "workspaces", id);
+    const snapshot = await take(admin, id);
+    expect(snapshot).toMatchObject({ status: "ready", error: "" });
+    const asNobody = (...command: string[]): number =>
+      Bun.spawnSync(command, { uid: 65534, gid: 65534, stdio: ["ignore", "ignore", "ignore"] }).exitCode;
+    expect(asNobody("cat", join(folder, "home", "own"))).toBe(0);
+    expect(asNobody("ls", join(folder, "snapshots", snapshot.id))).not.toBe(0);
+    expect(asNobody("ls", join(folder, "snapshots"))).not.toBe(0);
+    empty(join(folder, "home"));
+    await restore(admin, id, snapshot.id);
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
+    expect(asNobody("cat", join(folder, "home", "own"))).toBe(0);
+  },
+);

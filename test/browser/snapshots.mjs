@@ -1,0 +1,49 @@
+// Somebody makes a snapshot of a workspace, restores it and deletes it.
+// node snapshots.mjs CHROMIUM URL TOKEN WORKSPACE OTHER TEMPLATE [FOLDER]
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, workspace, other, template, folder] = process.argv.slice(2);
+
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+  const dialog = page.getByRole("dialog");
+  const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
+  const row = page.getByRole("listitem").filter({ hasText: "Before the upgrade" });
+
+  await page.goto(at(`/workspaces/${workspace}/snapshots`));
+  await page.getByText("No snapshots yet").waitFor();
+  await look("snapshots-none");
+  await page.getByRole("button", { name: "Create snapshot" }).click();
+  await dialog.getByLabel("Name").fill("Before the upgrade");
+  await confirm("Create snapshot");
+  await row.getByText("Ready").waitFor();
+  await look("snapshots");
+  await row.getByRole("button", { name: "Restore" }).click();
+  result.asks = await dialog.textContent();
+  await confirm("Restore files");
+  await page.getByRole("main").getByText("Running").first().waitFor();
+  await row.getByText("Ready").waitFor();
+  await row.getByRole("button", { name: "Delete Before the upgrade" }).click();
+  await confirm("Delete snapshot");
+  await page.getByText("No snapshots yet").waitFor();
+
+  await page.request.post(at(`/api/v2/workspaces/${workspace}/builds`), {
+    data: { transition: "delete" },
+    headers: { "Service-Session-Token": token },
+  });
+  await page.getByText("dev was deleted").or(page.getByText("This workspace was deleted")).waitFor();
+  await page.goto(at("/workspaces"));
+  await page.getByRole("link", { name: "Trash" }).click();
+  await page.getByRole("listitem").filter({ hasText: "admin/dev" }).waitFor();
+  await look("trash");
+  await page.getByRole("button", { name: "Restore dev" }).click();
+  await page.getByText("The trash is empty").waitFor();
+  await page.goto(at(`/workspaces/${workspace}`));
+  await page.getByRole("main").getByText("Stopped").first().waitFor();
+
+  await page.goto(at(`/workspaces/${other}/snapshots`));
+  await page.getByText("not available for this template").waitFor();
+  await page.goto(at(`/templates/${template}/settings`));
+  result.hint = await page
+    .getByLabel("Snapshots kept on stop")
+    .evaluate((field) => field.closest(".field").textContent);
+});

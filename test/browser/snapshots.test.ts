@@ -1,0 +1,33 @@
+// Snapshots of a workspace in a real browser.
+import { expect } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+testNeeding(
+  [needs.chromium, needs.node, one("local")],
+  "[SN-12][SN-18][SN-7] a snapshot is created, restored and deleted on the page of the workspace, which comes back from the trash; where there can be none the pages say why",
+  async () => {
+    await using world = await openWorld();
+    const { admin, server } = world;
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+    await awaitBuild(admin, id);
+    const kept = join(server.directory, "workspaces", id, "home", "kept");
+    writeFileSync(kept, "mine");
+    const template = await makeTemplate(admin, JSON.stringify(ECHO));
+    const other = await createWorkspace(admin, template.id, "other");
+    await awaitBuild(admin, other.id);
+    const told = await runStory("snapshots.mjs", [server.url.href, admin.token ?? "", id, other.id, template.id]);
+    expect(told).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts for it.") });
+    expect(told.hint).toContain("not available for this template");
+    expect(readFileSync(kept, "utf8")).toBe("mine");
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  120_000,
+);

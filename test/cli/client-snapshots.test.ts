@@ -1,0 +1,64 @@
+// Snapshots by the program, of a real local workspace.
+import { expect } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import { Client } from "#src/client.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+const test = testOfOne("local");
+
+const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+test("[CV-43] `slipway snapshots` creates, lists, restores and deletes, by name or the beginning of an id", async () => {
+  await using world = await openClientWorld();
+  await signInAs(world);
+  const admin = new Client(world.server.url, tokenOf(world));
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+  await awaitBuild(admin, id);
+  const kept = join(world.server.directory, "workspaces", id, "home", "kept");
+  const run = (...words: string[]) => world.run(["snapshots", ...words]);
+  const must = (...words: string[]) => world.must(["snapshots", ...words]);
+  expect(await must("list", "dev")).toBe("No snapshots.\n");
+  writeFileSync(kept, "first");
+  expect(await must("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
+  expect(await must("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ KiB\n$/);
+  writeFileSync(kept, "second");
+  expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("dev has no snapshot none. `slipway snapshots list dev` shows them."),
+  });
+  expect(await run("restore", "dev", "before")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(readFileSync(kept, "utf8")).toBe("second");
+  expect(await must("restore", "dev", "before", "--yes")).toContain("dev is running.");
+  expect(readFileSync(kept, "utf8")).toBe("first");
+  const { snapshots } = JSON.parse(await must("list", "dev", "--json")) as Snapshots;
+  expect(await must("delete", "dev", snapshots[0]?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
+  await until(async () => (await must("list", "dev")) === "No snapshots.\n");
+}, 60_000);
+
+test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by its name; `--permanent` leaves nothing there", async () => {
+  await using world = await openClientWorld();
+  await signInAs(world);
+  const admin = new Client(world.server.url, tokenOf(world));
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+  await awaitBuild(admin, id);
+  const kept = join(world.server.directory, "workspaces", id, "home", "kept");
+  writeFileSync(kept, "mine");
+  const must = (line: string) => world.must(line.split(" "));
+  expect(await must("trash list")).toBe("The trash is empty.\n");
+  await must("workspaces delete dev --yes");
+  expect(await must("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
+  expect(await world.run(["workspaces", "restore", "none"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` shows what is."),
+  });
+  expect(await must("workspaces restore dev --as again")).toContain("again is stopped.");
+  expect(readFileSync(kept, "utf8")).toBe("mine");
+  await must("workspaces delete again --yes --permanent");
+  expect(await must("trash list")).toBe("The trash is empty.\n");
+}, 60_000);

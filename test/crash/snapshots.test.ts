@@ -1,0 +1,98 @@
+// A server that is killed while it makes, restores and deletes snapshots, at each named place: the next one ends what was begun, the files of
+// the workspace are whole, nothing of it stands still, and nothing is left over.
+import { expect } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Failpoint, SNAPSHOT_FAILPOINTS } from "#base/failpoint.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Client } from "#src/client.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { ServerPlace } from "./server.ts";
+import { enter } from "./server-world.ts";
+
+const test = testOfOne("localOfProcess");
+
+/** It counts, so that one sees whether it stands still. */
+const TEMPLATE = `
+provisioner: local
+resources:
+  - name: main
+    agents:
+      - name: main
+        scripts:
+          - display_name: Count
+            run_on_start: true
+            script: 'setsid sh -c "n=0; while sleep 0.05; do n=\\$((n+1)); echo \\$n > ../count; done" > /dev/null 2>&1 &'
+`;
+
+const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = async (client: Client, id: string) => (await client.get<Snapshots>(at(id))).snapshots;
+const ready = async (client: Client, id: string): Promise<Snapshot[]> =>
+  until(async () => {
+    const all = await list(client, id);
+    return all.every(({ status }) => status === "ready") && all;
+  });
+
+const act = async (client: Client, id: string, point: Failpoint): Promise<void> => {
+  const [snapshot] = await list(client, id);
+  const path = `${at(id)}/${snapshot?.id}`;
+  // The server may be dead before it has answered.
+  const ask =
+    point === "home_replaced"
+      ? client.post(`${path}/restore`, {})
+      : point === "snapshot_discarded"
+        ? client.delete(path)
+        : client.post(at(id), { name: point });
+  await ask.catch(() => {});
+};
+
+test("[SN-9] killed at each named place, a server ends afterwards what it had begun with snapshots, and leaves nothing over", async () => {
+  await using place = await ServerPlace.make();
+  let server = await place.start();
+  const { admin } = await enter(place);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  await awaitBuild(admin, id);
+  const folder = join(place.directory, "workspaces", id);
+  const kept = join(folder, "home", "kept");
+  const count = join(folder, "count");
+  await until(() => existsSync(count));
+  writeFileSync(kept, "first");
+  await admin.post(at(id), { name: "first" });
+  await ready(admin, id);
+  for (const point of SNAPSHOT_FAILPOINTS) {
+    await place.stop();
+    server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
+    const had = (await list(admin, id)).length;
+    writeFileSync(kept, point);
+    await act(admin, id, point);
+    expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+    await place.start();
+    if (point === "home_replaced") {
+      await awaitWorkspace(
+        admin,
+        id,
+        ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
+      );
+    }
+    const all = await ready(admin, id);
+    const more = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
+    expect({ point, count: all.length }).toEqual({ point, count: had + more });
+    // The newest snapshot is restored, with what it had.
+    if (point !== "home_replaced") expect(readFileSync(kept, "utf8")).toBe(point);
+    else expect(readFileSync(kept, "utf8")).toBe("snapshot_made");
+    const names = readdirSync(folder);
+    expect({ point, left: names.filter((name) => /draft|replaced/.test(name)) }).toEqual({ point, left: [] });
+    expect(readdirSync(join(folder, "snapshots")).sort()).toEqual(all.map((one) => one.id).sort());
+    const seen = readFileSync(count, "utf8");
+    await until(() => ![seen, ""].includes(readFileSync(count, "utf8")), {
+      what: `the workspace goes on after ${point}`,
+    });
+  }
+  await createBuild(admin, id, "delete", { permanent: true });
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  expect(existsSync(folder)).toBe(false);
+  await place.stop();
+}, 90_000);

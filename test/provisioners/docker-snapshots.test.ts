@@ -1,0 +1,146 @@
+// Snapshots of a container's volumes in a real Docker Engine, while a program in it writes.
+import { afterAll, expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { IMAGE } from "#test/support/docker/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+
+const signal = new AbortController().signal;
+const report = { log: () => {}, timing: () => {}, charge: async () => {} };
+const host = needs.docker.file;
+const provisioner = new DockerProvisioner({ host, clock: systemClock, accessUrl: () => new URL("http://127.0.0.1:1") });
+const engine = new Engine(host, systemClock);
+
+/** The same number in two files, one after the other. */
+const WRITES =
+  "n=0; while true; do n=$((n+1)); echo $n > /home/dev/t1; mv /home/dev/t1 /home/dev/one; echo $n > /home/dev/t2; mv /home/dev/t2 /home/dev/two; done";
+
+const request = (
+  id: string,
+  transition: ProvisionRequest["transition"],
+  more: Partial<ProvisionRequest> = {},
+): ProvisionRequest => ({
+  job_id: uuid(),
+  build_id: uuid(),
+  build_number: 1,
+  transition,
+  parameters: {},
+  state: null,
+  workspace: { id, name: "dev" },
+  owner: { id: "o", username: "ada", email: "ada@example.com" },
+  manifest: {
+    provisioner: "docker",
+    resources: [
+      {
+        name: "dev",
+        docker: {
+          image: IMAGE,
+          pull: "never",
+          user: "0",
+          stop_grace: 0,
+          command: ["sh", "-c", WRITES],
+          volumes: [{ name: "home", path: "/home/dev" }],
+        },
+      },
+    ],
+  },
+  agents: [],
+  access_url: "http://127.0.0.1:1/",
+  ...more,
+});
+
+const run = (one: ProvisionRequest) => provisioner.run(one, report, signal);
+
+/** Runs a command in the workspace's container; what it has written. */
+const inside = async (id: string, script: string): Promise<string> => {
+  const path = `/containers/slipway-${id}-dev/exec`;
+  const made = await engine.json<{ Id: string }>("make an exec", "POST", path, {
+    body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
+  });
+  const answer = await fetch(`http://docker/exec/${made?.Id}/start`, {
+    method: "POST",
+    unix: host.replace("unix://", ""),
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ Detach: false, Tty: true }),
+  } as RequestInit);
+  return (await answer.text()).trim();
+};
+
+const named = async (kind: "volumes" | "containers/json", label: string): Promise<number> => {
+  const query = { all: "true", filters: JSON.stringify({ label: [label] }) };
+  const found = await engine.json<unknown[] | { Volumes: unknown[] | null }>("list", "GET", `/${kind}`, { query });
+  return Array.isArray(found) ? found.length : (found?.Volumes ?? []).length;
+};
+
+const ids: string[] = [];
+afterAll(async () => {
+  if (needs.docker.found) for (const id of ids) await run(request(id, "delete"));
+});
+
+testNeeding(
+  [needs.docker],
+  "[SN-10][SN-11] volumes are copied while the containers are paused; a restore changes over at once, another workspace can have the files, and all goes with the workspace",
+  async () => {
+    await engine.connect();
+    const [id, fork] = [uuid(), uuid()];
+    ids.push(id, fork);
+    await run(request(id, "start"));
+    await until(async () => Number(await inside(id, "cat /home/dev/two 2> /dev/null")) > 100, { what: "it writes" });
+    await inside(
+      id,
+      "ln -s one /home/dev/link; mkdir -m 700 /home/dev/.keys; chown 1000:1000 /home/dev/.keys; echo k > /home/dev/.keys/k",
+    );
+
+    const snapshot = { workspace_id: id, snapshot_id: uuid() };
+    const { method, bytes } = await provisioner.homes.capture(snapshot, signal);
+    expect(method).toBe("volume");
+    expect(bytes).toBeGreaterThan(1_000);
+    // Asked again, as after a crash, it is made anew and there is one.
+    await provisioner.homes.capture(snapshot, signal);
+    expect(await named("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
+    expect(await named("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
+    const seen = await inside(id, "cat /home/dev/two");
+    await until(async () => (await inside(id, "cat /home/dev/two")) !== seen, { what: "it goes on" });
+
+    await inside(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
+    await run(request(id, "stop", { restore: snapshot }));
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
+    // The files as they were: started with nothing that writes.
+    const still = request(id, "start");
+    const [resource] = still.manifest.resources;
+    const quiet = {
+      ...still,
+      manifest: {
+        ...still.manifest,
+        resources: [
+          { ...resource, name: "dev", docker: { ...resource?.docker, image: IMAGE, command: ["sleep", "600"] } },
+        ],
+      },
+    };
+    await run(quiet);
+    const files = await inside(
+      id,
+      "cd /home/dev; rm -f t1 t2; ls -a; cat .keys/k; stat -c '%u %a' .keys; readlink link",
+    );
+    expect(files.split(/\s+/)).toEqual([".", "..", ".keys", "link", "one", "two", "k", "1000", "700", "one"]);
+    const [one, two] = (await inside(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
+    expect(Number(one) - Number(two)).toBeOneOf([0, 1]);
+
+    await run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
+    expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
+    await run(request(fork, "stop"));
+    await run({ ...quiet, workspace: { id: fork, name: "fork" } });
+    expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
+
+    await run(request(id, "delete"));
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(0);
+    expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
+    const lost = run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
+    expect(lost).rejects.toThrow("The files of the snapshot are not there.");
+    await lost.catch(() => {});
+  },
+);

@@ -1,0 +1,113 @@
+// How the files of a home are copied: an archive on any file system, shared copies and subvolumes on real ones where this machine can make them.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
+import { WorkspaceFolder } from "#src/provisioners/local/folder.ts";
+import { LocalHomes } from "#src/provisioners/local/homes.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const signal = new AbortController().signal;
+const directory = tempDirectory();
+const ended: (() => void)[] = [];
+afterAll(() => {
+  for (const end of ended) end();
+  directory[Symbol.dispose]();
+});
+
+const run = (...command: string[]): number =>
+  Bun.spawnSync(command, { stdio: ["ignore", "ignore", "ignore"] }).exitCode;
+
+/** A file system of this kind in a file; undefined where this machine cannot make one. */
+const mounted = (make: readonly string[], kind: string): string | undefined => {
+  if (process.geteuid?.() !== 0 || !Bun.which(make[0] ?? "")) return undefined;
+  const [image, place] = [join(directory.path, `${kind}.image`), join(directory.path, kind)];
+  mkdirSync(place);
+  if (run("truncate", "-s", "400M", image) !== 0 || run(...make, image) !== 0) return undefined;
+  if (run("mount", "-o", "loop", image, place) !== 0) return undefined;
+  ended.push(() => run("umount", "-l", place));
+  return place;
+};
+const places = {
+  btrfs: mounted(["mkfs.btrfs", "-q"], "btrfs"),
+  reflink: mounted(["mkfs.xfs", "-q"], "reflink"),
+} as const;
+const need = (place: string | undefined, file: string) => ({
+  found: place !== undefined,
+  reason: `needs ${file} and loop devices`,
+  file,
+});
+
+/** Files that a copy could get wrong, out and back. */
+const story = async (root: string, method: SnapshotMethod): Promise<void> => {
+  const homes = new LocalHomes(join(root, "workspaces"), systemClock);
+  const [id, fork, snapshot_id] = [uuid(), uuid(), uuid()];
+  const folder = new WorkspaceFolder(join(root, "workspaces"), id);
+  folder.create();
+  const inHome = (...names: string[]): string => join(folder.home, ...names);
+  mkdirSync(inHome("read only", "deep"), { recursive: true });
+  writeFileSync(inHome("read only", "deep", "Ünïcode\nname"), "odd");
+  run("chmod", "-R", "a-w", inHome("read only"));
+  writeFileSync(inHome("run.sh"), "#!/bin/sh\n", { mode: 0o751 });
+  symlinkSync("/nowhere/at all", inHome("dangling"));
+  run("truncate", "-s", "30M", inHome("sparse"));
+  run("ln", inHome("run.sh"), inHome("same.sh"));
+  run("mkfifo", inHome("pipe"));
+  const seen = (home: string): string =>
+    Bun.spawnSync(["find", ".", "-printf", "%P %y %m %s %l %n\n"], { cwd: home })
+      .stdout.toString()
+      .split("\n")
+      .sort()
+      .join("\n");
+  // The sizes of folders are the file system's own affair.
+  const files = (home: string): string => seen(home).replace(/^(.* d \d+) \d+/gm, "$1");
+  const before = files(folder.home);
+  const place = { workspace_id: id, snapshot_id };
+  expect(await homes.method(id)).toBe(method);
+  const made = await homes.capture(place, signal);
+  expect(made.method).toBe(method);
+  expect(await homes.capture(place, signal)).toEqual(made);
+  run("chmod", "-R", "u+w", folder.home);
+  run("find", folder.home, "-mindepth", "1", "-delete");
+  writeFileSync(inHome("later"), "x");
+  await homes.restore(id, place, signal);
+  expect(files(folder.home)).toBe(before);
+  // What is written now is in no copy.
+  writeFileSync(inHome("run.sh"), "changed");
+  const other = new WorkspaceFolder(join(root, "workspaces"), fork);
+  other.create();
+  await homes.restore(fork, place, signal);
+  expect(files(other.home)).toBe(before);
+  expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
+  // A copy that is damaged or gone leaves the files that are there.
+  if (method === "archive") {
+    writeFileSync(join(folder.snapshot(snapshot_id), "home.tar.zst"), "damaged");
+    expect(homes.restore(id, place, signal)).rejects.toThrow("could not unpack the snapshot");
+    await homes.restore(id, place, signal).catch(() => {});
+    expect(readFileSync(inHome("run.sh"), "utf8")).toBe("changed");
+  }
+  await homes.discard(place);
+  expect(existsSync(folder.snapshot(snapshot_id))).toBe(false);
+  expect(homes.restore(id, place, signal)).rejects.toThrow("The files of the snapshot are not there.");
+  await homes.restore(id, place, signal).catch(() => {});
+  expect(readFileSync(inHome("run.sh"), "utf8")).toBe("changed");
+  folder.remove();
+  other.remove();
+  expect([folder.exists, other.exists]).toEqual([false, false]);
+};
+
+test("[SN-14][SN-2][SN-3] an archive has everything that a home can hold, and a damaged one harms nothing", () =>
+  story(directory.path, "archive"));
+
+testNeeding(
+  [need(places.btrfs, "mkfs.btrfs")],
+  "[SN-14] on btrfs homes are subvolumes, and copies snapshots of them",
+  () => story(places.btrfs ?? "", "btrfs"),
+);
+
+testNeeding([needs.root, need(places.reflink, "mkfs.xfs")], "[SN-14] where files can share their data, copies do", () =>
+  story(places.reflink ?? "", "reflink"),
+);

@@ -1,0 +1,17 @@
+// A program of a workspace that never stops writing: a row in a SQLite database with a rollback journal, then the same number in a file, and
+// once more. A copy that is not of one moment breaks the database, or the two disagree by more than one.
+import { Database } from "bun:sqlite";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const home = process.env.HOME ?? "";
+const folder = join(home, "work");
+mkdirSync(folder, { recursive: true });
+const database = new Database(join(folder, "rows.db"), { create: true });
+database.run("pragma synchronous = off");
+database.run("create table if not exists rows (number integer primary key, filling text)");
+const insert = database.prepare("insert into rows (filling) values (?) returning number");
+for (;;) {
+  const row = insert.get("x".repeat(2_000)) as { number: number };
+  writeFileSync(join(folder, "last"), String(row.number));
+}
