@@ -66,7 +66,7 @@ export const listWorkspacesAboveLevel = query(
     .leftJoin(port_shares, eq(port_shares.workspace_id, workspaces.id))
     .where(
       and(
-        or(isAbove, and(sql`${sql.placeholder("template_id")} is not null`, hasAppAbove)),
+        or(isAbove, and(sql`cast(${sql.placeholder("template_id")} as text) is not null`, hasAppAbove)),
         sql`${templates.id} = coalesce(${sql.placeholder("template_id")}, ${templates.id})`,
       ),
     )
