@@ -1,8 +1,8 @@
-// What listens in the workspace: TCP ports of this user's programs, with the names of the programs (facts/platform 5.7, rules PT-1 to
-// PT-3). Reads /proc; where there is none the list is empty.
+// What listens in the workspace: TCP ports of this user's programs, with the names of the programs and whether the workspace has started them
+// (facts/platform 5.7, rules PT-1 to PT-3). Reads /proc; where there is none the list is empty.
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
-import { AGENT_MARK } from "./environment.ts";
+import { findAgent, isBelow } from "./own-processes.ts";
 
 export type PortsOptions = {
   /** Ports that are never shown: those of the agent's own apps, and the server's when it is on this machine. */
@@ -11,6 +11,9 @@ export type PortsOptions = {
   agent_id: string;
   uid: number;
 };
+
+/** The program that holds a socket. */
+type Holder = { readonly name: string; readonly is_own: boolean };
 
 const FIRST = 9;
 // biome-ignore format: a table
@@ -21,8 +24,8 @@ const COMMON_SERVICES = new Set([
 /** Looks again each time it is asked; but who holds a socket is looked up only once, which is what costs. */
 export class ListeningPorts {
   readonly #options: PortsOptions;
-  /** Names of the programs by socket; undefined for sockets of nobody here. */
-  #names = new Map<string, string | undefined>();
+  /** By socket; undefined for sockets of no program here. */
+  #holders = new Map<string, Holder | undefined>();
 
   constructor(options: PortsOptions) {
     this.#options = options;
@@ -37,18 +40,24 @@ export class ListeningPorts {
         if (listener.uid === uid && this.#isShown(listener.port)) sockets.set(listener.inode, listener.port);
       }
     }
-    const known = new Map([...sockets.keys()].map((inode) => [inode, this.#names.get(inode)]));
-    const unknown = new Set([...sockets.keys()].filter((inode) => !this.#names.has(inode)));
+    const known = new Map([...sockets.keys()].map((inode) => [inode, this.#holders.get(inode)]));
+    const unknown = new Set([...sockets.keys()].filter((inode) => !this.#holders.has(inode)));
     for (const { pid, inode } of findOwners(unknown, uid)) {
-      if (!known.get(inode) && !isForeign(pid, agent_id)) known.set(inode, read(`/proc/${pid}/comm`).trim());
+      const agent = findAgent(pid);
+      // Programs of other agents are never shown.
+      if (known.get(inode)?.is_own || (agent !== undefined && agent !== agent_id)) continue;
+      const is_own = agent === agent_id || isBelow(pid, process.pid);
+      known.set(inode, { name: read(`/proc/${pid}/comm`).trim(), is_own });
     }
-    this.#names = known;
-    const ports = new Map<number, string>();
+    this.#holders = known;
+    const ports = new Map<number, Holder>();
     for (const [inode, port] of sockets) {
-      const name = known.get(inode);
-      if (name !== undefined && !ports.get(port)) ports.set(port, name);
+      const holder = known.get(inode);
+      if (holder && !ports.get(port)?.is_own) ports.set(port, holder);
     }
-    return [...ports].sort(([a], [b]) => a - b).map(([port, process_name]) => ({ network: "tcp", port, process_name }));
+    return [...ports]
+      .sort(([a], [b]) => a - b)
+      .map(([port, { name, is_own }]) => ({ network: "tcp", port, process_name: name, is_own }));
   }
 
   #isShown(port: number): boolean {
@@ -80,14 +89,6 @@ function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid
     }
   }
 }
-
-const MARK = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
-
-/** True when the process belongs to another agent on this machine. */
-const isForeign = (pid: number, agent_id: string): boolean => {
-  const found = MARK.exec(read(`/proc/${pid}/environ`));
-  return found !== null && found[1] !== agent_id;
-};
 
 // Processes come and go while we look.
 const quietly = <T>(look: () => T, otherwise: T): T => {

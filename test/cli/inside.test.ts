@@ -33,6 +33,26 @@ test("[CV-27] stat counts a container by its own limits, and says what is used o
     expect((await runHere(["stat", ...wrong])).code).toBe(2);
 }, 30_000);
 
+test("[CV-27] on a machine that the workspace shares, stat counts the agent's own processes and the home folder", async () => {
+  using place = tempDirectory();
+  writeFileSync(join(place.path, "large"), new Uint8Array(3 * 1024 * 1024).fill(1));
+  const env = { HOME: place.path, SLIPWAY_SHARES_MACHINE: "true", SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
+  const { PATH = "" } = process.env;
+  await using busy = Bun.spawn(["sh", "-c", "echo up; while :; do :; done"], { env: { ...env, PATH }, stdout: "pipe" });
+  await busy.stdout.getReader().read();
+  const { printed } = await runHere(["stat", "--json"], { env });
+  const { cpu, memory, disk } = JSON.parse(printed);
+  expect(cpu.used).toBeGreaterThan(0);
+  expect(memory.used).toBeGreaterThan(0);
+  // A shell, and not what the whole machine uses.
+  expect(memory.used).toBeLessThan(16 * 1024 * 1024);
+  expect(disk).toMatchObject({ total: null, unit: "bytes" });
+  expect(disk.used / 1024 ** 2).toBeWithin(3, 4);
+  const elsewhere = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
+  // Where its own cannot be seen, the figure says whose it is.
+  expect((await runHere(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
+}, 30_000);
+
 test("[CV-28] dotfiles are linked, what was there is kept, and a second run takes over what is new", async () => {
   using place = tempDirectory();
   const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];

@@ -10,12 +10,16 @@ export type Said = { code: number; printed: string; errors: string };
 /** `slipway name ...argv`; files that the verb reads are those in `files`, then those on disk. */
 export const runHere = async (
   [name = "", ...argv]: readonly string[],
-  { files = {}, clock = systemClock }: { files?: Readonly<Record<string, string>>; clock?: Clock } = {},
+  {
+    files = {},
+    clock = systemClock,
+    env = {},
+  }: { files?: Readonly<Record<string, string>>; clock?: Clock; env?: Readonly<Record<string, string>> } = {},
 ): Promise<Said> => {
   const said = { code: -1, printed: "", errors: "" };
   const input: VerbInput = {
     argv,
-    env: {},
+    env,
     clock,
     isTerminal: false,
     signal: new AbortController().signal,

@@ -224,17 +224,17 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "start_error"]);
   });
 
-  test("[DM-7] what goes to standard error is an error line, colours stay, and a log file gets everything", async () => {
+  test("[DM-7] what goes to standard error is a line like others, colours stay, and a log file gets everything", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       directory: "work",
-      scripts: [script("printf '\\033[32mgreen\\033[0m\\nno end'; echo wrong >&2", { logPath: "logs/start.log" })],
+      scripts: [script("printf '\\033[32mgreen\\033[0m\\nno end'; echo progress >&2", { logPath: "logs/start.log" })],
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until((one) => one.lines().length === 3);
-    expect(server.lines().sort()).toEqual(["error wrong", "info \u001b[32mgreen\u001b[0m", "info no end"]);
+    expect(server.lines().sort()).toEqual(["info \u001b[32mgreen\u001b[0m", "info no end", "info progress"]);
     const kept = readFileSync(join(daemon.home, "work/logs/start.log"), "utf8");
-    expect(kept.length).toBe("\u001b[32mgreen\u001b[0m\nno endwrong\n".length);
+    expect(kept.length).toBe("\u001b[32mgreen\u001b[0m\nno endprogress\n".length);
   });
 });
 

@@ -1,9 +1,12 @@
-// `slipway stat [cpu|memory|disk]`: how busy a workspace is, asked inside of it; a container's own limits count where it has some.
+// `slipway stat [cpu|memory|disk]`: how busy a workspace is, asked inside of it. In a container its own figures and limits count; on a machine that
+// it shares with others, its own processes and its home folder.
 // Needs no server. Made for the metadata of templates, and for people.
 import { statfsSync } from "node:fs";
 import { availableParallelism, cpus, freemem, totalmem } from "node:os";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
+import { AGENT_MARK } from "#src/daemon/environment.ts";
+import { readOwnUse } from "#src/daemon/own-processes.ts";
 import { noWords, readArguments } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
 import { asTable } from "../options.ts";
@@ -11,12 +14,20 @@ import { size } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { forPeople } from "./remote.ts";
 
-type Figure = { used: number; total: number | null; unit: "cores" | "bytes" };
+type Figure = {
+  used: number;
+  total: number | null;
+  unit: "cores" | "bytes";
+  /** Set where only the whole machine can be looked at, though the workspace shares it. */
+  of_machine?: true;
+};
 type Kind = "cpu" | "memory" | "disk";
 
 /** How long the processors are looked at. */
 const LOOK_MS = 1000;
 const CGROUP = "/sys/fs/cgroup";
+/** The daemon's environment says so where its workspace is some processes of a machine. */
+const SHARES_MACHINE = "SLIPWAY_SHARES_MACHINE";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["path", "prefix"], switches: ["host"] });
@@ -27,9 +38,14 @@ export const run: RunVerb = async (input) => {
   const unit = parseUnit(value.prefix);
   // The machine itself has no groups with limits.
   const place = has.host ? { ...input, readFile: noFile } : input;
+  const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
   return forPeople("stat", input, async () => {
     const figures: Partial<Record<Kind, Figure>> = {};
-    for (const kind of kinds) figures[kind] = await FIGURES[kind](place, value.path ?? input.env.HOME ?? "/");
+    for (const kind of kinds) {
+      const own = isShared && value.path === undefined ? await OWN_FIGURES[kind](input) : undefined;
+      const figure = own ?? (await FIGURES[kind](place, value.path ?? input.env.HOME ?? "/"));
+      figures[kind] = isShared && !own && value.path === undefined ? { ...figure, of_machine: true } : figure;
+    }
     if (has.json) input.print(JSON.stringify(figures));
     else if (word !== undefined) input.print(shown(figures[parseKind(word)] as Figure, unit));
     else
@@ -63,7 +79,7 @@ const noFile = (path: string): never => {
 };
 
 /** `1.2 of 4 cores (30 %)`. */
-const shown = ({ used, total, unit }: Figure, prefix: Prefix | undefined): string => {
+const shown = ({ used, total, unit, of_machine }: Figure, prefix: Prefix | undefined): string => {
   const bytes = (amount: number): string =>
     prefix === undefined
       ? size(amount)
@@ -71,8 +87,9 @@ const shown = ({ used, total, unit }: Figure, prefix: Prefix | undefined): strin
   const text = (amount: number): string => (unit === "bytes" ? bytes(amount) : amount.toFixed(1));
   const noun = unit === "cores" ? " cores" : "";
   if (total === null || total === 0) return `${text(used)}${noun}`;
+  const end = of_machine ? ", whole machine" : "";
   const whole = unit === "bytes" ? bytes(total) : String(Math.round(total * 100) / 100);
-  return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)`;
+  return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)${end}`;
 };
 
 const cpu = async (input: VerbInput): Promise<Figure> => {
@@ -112,6 +129,37 @@ const disk = async (_: VerbInput, path: string): Promise<Figure> => {
     throw new VerbFailure(`${path} cannot be looked at: ${(error as Error).message}`);
   }
 };
+
+type OwnFigure = (input: VerbInput) => Promise<Figure | undefined>;
+
+const ownCpu: OwnFigure = async ({ clock, env }) => {
+  const begun = clock.monotonic();
+  const before = readOwnUse(env[AGENT_MARK] ?? "");
+  if (!before) return undefined;
+  await pause(clock, LOOK_MS);
+  const passed = clock.monotonic() - begun;
+  let used = 0;
+  // One that has begun meanwhile has used all its time since.
+  for (const [pid, ms] of readOwnUse(env[AGENT_MARK] ?? "")?.cpu_ms ?? []) used += ms - (before.cpu_ms.get(pid) ?? 0);
+  return { used: used / passed, total: availableParallelism(), unit: "cores" };
+};
+
+const ownMemory: OwnFigure = async ({ env }) => {
+  const use = readOwnUse(env[AGENT_MARK] ?? "");
+  return use && { used: use.memory_bytes, total: totalmem(), unit: "bytes" };
+};
+
+/** What lies in the home folder. */
+const ownDisk: OwnFigure = async ({ env }) => {
+  if (!env.HOME) return undefined;
+  const child = Bun.spawn(["du", "-skx", env.HOME], { stdout: "pipe", stderr: "ignore" });
+  // It counts what it can read, and ends with 1 when a file has gone meanwhile.
+  const kibibytes = Number.parseInt(await child.stdout.text(), 10);
+  return Number.isNaN(kibibytes) ? undefined : { used: kibibytes * 1024, total: null, unit: "bytes" };
+};
+
+/** Of a workspace that is some processes of a machine. Undefined where they cannot be seen. */
+const OWN_FIGURES: Readonly<Record<Kind, OwnFigure>> = { cpu: ownCpu, memory: ownMemory, disk: ownDisk };
 
 const FIGURES: Readonly<Record<Kind, (input: VerbInput, path: string) => Promise<Figure>>> = { cpu, memory, disk };
 

@@ -68,6 +68,8 @@ export class ScriptRunner {
     const timeout_ms = durationMs(script.timeout) || limit_ms;
     const end = await this.#runIn(script, source, timeout_ms);
     const status = toStatus(end);
+    if (status === "exit_failure" && end.exit_code !== CANNOT_START)
+      this.#say(source, "error", `The script failed with exit code ${end.exit_code}.`);
     if (status === "timed_out")
       this.#say(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
     if (status === "pipes_left_open") {
@@ -92,8 +94,9 @@ export class ScriptRunner {
   async #runIn(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
     const { clock, env, bin, directory, groups } = this.#options;
     const splitters = { stdout: new LineSplitter(), stderr: new LineSplitter() };
-    const take = (from: "stdout" | "stderr", lines: readonly string[]): void => {
-      for (const line of lines) this.#say(source, from === "stdout" ? "info" : "error", line);
+    // Programs write progress to standard error, too: whether the script has failed, its exit code says.
+    const take = (lines: readonly string[]): void => {
+      for (const line of lines) this.#say(source, "info", line);
     };
     const file = this.#openFile(script.logPath, source);
     try {
@@ -105,14 +108,14 @@ export class ScriptRunner {
         timeout_ms,
         onOutput: (from, bytes) => {
           file?.write(bytes);
-          take(from, splitters[from].push(bytes));
+          take(splitters[from].push(bytes));
         },
       });
     } catch (error) {
       this.#say(source, "error", `The script cannot be started: ${(error as Error).message}`);
       return { exit_code: CANNOT_START, timed_out: false, pipes_left_open: false };
     } finally {
-      for (const from of ["stdout", "stderr"] as const) take(from, splitters[from].end());
+      for (const splitter of Object.values(splitters)) take(splitter.end());
       file?.close();
     }
   }

@@ -229,6 +229,8 @@ export class LocalProvisioner implements Provisioner {
       SLIPWAY_AGENT_URL: accessUrl().href,
       SLIPWAY_AGENT_TOKEN_FILE: folder.tokenFile,
       SLIPWAY_AGENT_FOLDER: folder.path,
+      // What `slipway stat` counts is its own processes and its home.
+      SLIPWAY_SHARES_MACHINE: "true",
       SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeout}ms`,
     };
   }

@@ -10,7 +10,7 @@ export const ChatStatus = named(
   "ChatStatus",
   oneOf(
     CHAT_STATUSES,
-    "waiting: idle. running: a turn is owed or going on. interrupting: it is being stopped. requires_action: results of the client's tools are awaited. error: the last turn failed.",
+    "waiting: idle, which pages call done. running: a turn is owed or going on. interrupting: it is being stopped. requires_action: results of the client's tools are awaited. error: the last turn failed.",
   ),
 );
 

@@ -6,6 +6,12 @@ export const ListeningPort = namedObject("ListeningPort", {
   network: t.String({ description: "Always `tcp`." }),
   port: t.Integer({ minimum: 0, maximum: 65_535 }),
   process_name: t.String({ description: "Empty when it is not known." }),
+  is_own: t.Optional(
+    t.Boolean({
+      description:
+        "Whether a program of the workspace listens. False: another program of the same user on the machine. Absent from daemons that do not know.",
+    }),
+  ),
 });
 export type ListeningPort = Static<typeof ListeningPort>;
 

@@ -78,22 +78,22 @@ resource "coder_agent" "main" {
     key          = "cpu"
     display_name = "Processor"
     script       = "slipway stat cpu"
-    interval     = 10
-    timeout      = 5
+    interval     = 15
+    timeout      = 10
   }
   metadata {
     key          = "memory"
     display_name = "Memory"
     script       = "slipway stat mem"
-    interval     = 10
-    timeout      = 5
+    interval     = 15
+    timeout      = 10
   }
   metadata {
     key          = "disk"
     display_name = "Disk"
-    script       = "slipway stat disk"
-    interval     = 60
-    timeout      = 5
+    script       = "slipway stat disk --path /"
+    interval     = 120
+    timeout      = 10
   }
 }
 

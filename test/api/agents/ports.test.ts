@@ -47,14 +47,15 @@ describe("listening ports", () => {
     const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     const numbers = ports.map(({ port }) => port);
     expect(ports.filter(({ port }) => port === 43_111 || port === 43_112)).toEqual([
-      { network: "tcp", port: 43_111, process_name: expect.stringMatching(/bun/) },
-      { network: "tcp", port: 43_112, process_name: expect.stringMatching(/bun/) },
+      { network: "tcp", port: 43_111, process_name: expect.stringMatching(/bun/), is_own: true },
+      { network: "tcp", port: 43_112, process_name: expect.stringMatching(/bun/), is_own: true },
     ]);
     expect(numbers).not.toContain(APP_PORT);
     expect(numbers).not.toContain(27_017);
     expect(numbers).not.toContain(Number(world.server.url.port));
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-    expect(foreign.port).toBeGreaterThan(0);
+    // Of the same user and on the same machine, but not started by the workspace.
+    expect(ports.find(({ port }) => port === foreign.port)).toMatchObject({ is_own: false });
     program.say({ data: "\x03" });
     await program.socket.closed;
     const after = await world.owner.get<ListeningPorts>(world.path("listening-ports"));

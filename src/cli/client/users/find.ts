@@ -41,11 +41,14 @@ export const userAsked = (input: VerbInput, words: readonly string[]): ((client:
 export const formatRoles = ({ roles }: Pick<User, "roles">): string =>
   roles.map(({ name }) => plain(name)).join(",") || "-";
 
+/** Somebody who was just added is no idle account. */
+const formatUserStatus = ({ status }: User): string => (status === "dormant" ? "never signed in" : status);
+
 /** What a list shows of a user. */
 export const userRow = (user: User, now: number): string[] => [
   user.username,
   plain(user.email) || "-",
-  user.is_service_account ? `${user.status}, service account` : user.status,
+  user.is_service_account ? `${formatUserStatus(user)}, service account` : formatUserStatus(user),
   formatRoles(user),
   user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now),
 ];

@@ -40,8 +40,9 @@ export const workspaceState = ({ status, dormant_at, agents = [] }: Known): Stat
   return dormant_at && status === "stopped" ? "dormant" : KINDS[status];
 };
 
+// The words of the API and the command line.
 const WORDS: Record<WorkspaceSummary["status"], string> = {
-  pending: "Waiting",
+  pending: "Pending",
   starting: "Starting",
   running: "Running",
   stopping: "Stopping",

@@ -71,7 +71,11 @@ const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
 
 /** What was done: the kind and the name of the thing, or nothing where the verb says it all. */
 export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
-  isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: entry.resource_target };
+  isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: formatName(entry) };
+
+/** A file has no name: its digest, as short as people can compare it. */
+const formatName = ({ resource_type, resource_target }: AuditLog): string =>
+  resource_type === "file" ? resource_target.slice(0, 12) : resource_target;
 
 export const formatSentence = (entry: AuditLog): string => {
   const { kind, name } = toTarget(entry);

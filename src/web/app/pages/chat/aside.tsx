@@ -75,13 +75,14 @@ const Ports = ({ agent }: { agent: string }) => {
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent } }),
   );
   const { data, error } = state.value;
+  const own = data?.ports.filter(({ is_own = true }) => is_own);
   if (error !== undefined && data === undefined)
     return <Failed what="The ports cannot be read" error={error} again={again} />;
   return (
     <>
       <div class="line pad">
         <span class="mut">
-          {data?.ports.length === 0 ? "Nothing listens in the workspace." : "What listens in the workspace"}
+          {own?.length === 0 ? "Nothing listens in the workspace." : "What listens in the workspace"}
         </span>
         <span class="push">
           <Button small onPress={again}>
@@ -90,7 +91,7 @@ const Ports = ({ agent }: { agent: string }) => {
         </span>
       </div>
       <ul class="list">
-        {data?.ports.map(({ port, process_name }) => (
+        {own?.map(({ port, process_name }) => (
           <li key={port} class="item">
             <span class="num">{port}</span>
             <span class="dim small">{process_name}</span>

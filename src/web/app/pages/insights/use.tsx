@@ -58,6 +58,12 @@ const peopleIn = ({ interval_reports = [] }: TemplateInsights): number[] =>
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length;
 
+/** The mean of whole numbers: what is not nothing is not shown as nothing. */
+const countMean = (values: readonly number[]): string => {
+  const value = mean(values);
+  return value > 0 && value < 0.1 ? "under 0.1" : count(value);
+};
+
 export const Use = (props: PartProps) => {
   const { dates, days, longDays } = useDays(props.range);
   return (
@@ -86,7 +92,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
     <>
       <Stats
         stats={[
-          { label: "People a day", value: count(mean(people)), note: change(mean(people), mean(peopleIn(before))) },
+          { label: "People a day", value: countMean(people), note: change(mean(people), mean(peopleIn(before))) },
           {
             label: "People in all",
             value: count(use.report?.active_users ?? 0),

@@ -1,5 +1,6 @@
 // What listens on a workspace's ports, and who may open it.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
@@ -44,15 +45,19 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
   const mine = shares.filter((one) => one.agent_name === agent.name);
   const open = state.value.data?.ports ?? [];
   const all = [
-    ...open.map(({ port, process_name }) => ({
+    ...open.map(({ port, process_name, is_own = true }) => ({
       port,
       name: process_name,
+      is_own,
       share: mine.find((one) => one.port === port),
     })),
     ...mine
       .filter(({ port }) => !open.some((one) => one.port === port))
-      .map((share) => ({ port: share.port, name: "nothing listens", share })),
+      .map((share) => ({ port: share.port, name: "nothing listens", is_own: true, share })),
   ].sort((a, b) => a.port - b.port);
+  // One of the machine's that was shared is as much the workspace's as its own.
+  const own = all.filter(({ is_own, share }) => is_own || share);
+  const others = all.filter((one) => !own.includes(one));
   const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
     const path = { workspace: workspace.id };
     const levelIn = (all: readonly PortShare[]): ShareLevel =>
@@ -75,44 +80,67 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
     await changed();
     say(share_level === "owner" ? `Port ${port} is yours alone` : `Port ${port} is open to ${LEVELS[share_level]}`);
   };
+  const item = (one: (typeof all)[number]): ComponentChildren => (
+    <PortItem
+      key={one.port}
+      port={one.port}
+      name={one.name}
+      level={one.share?.share_level ?? "owner"}
+      href={portAddress(place, one.port, one.share?.protocol === "https", host)}
+      setLevel={(level) => setLevel(one.port, level, one.share?.protocol ?? "http")}
+    />
+  );
   return (
     <>
-      {all.map(({ port, name, share }) => (
-        <li key={port} class="item">
-          <a
-            class="line"
-            href={portAddress(place, port, share?.protocol === "https", host)}
-            target="_blank"
-            rel="noreferrer"
-          >
-            <span class="dim">
-              <Icon name="globe" />
-            </span>
-            <span class="med num">:{port}</span>
-            <span class="dim clip small">{name}</span>
-          </a>
-          <Menu
-            label={`Who may open port ${port}`}
-            small
-            items={() =>
-              (Object.keys(LEVELS) as ShareLevel[]).map((level) => ({
-                label: level === "owner" ? "Only you" : LEVELS[level],
-                icon: (share?.share_level ?? "owner") === level ? ("check" as const) : undefined,
-                act: () => setLevel(port, level, share?.protocol ?? "http"),
-              }))
-            }
-          >
-            <span class="badge">{LEVELS[share?.share_level ?? "owner"]}</span>
-          </Menu>
-        </li>
-      ))}
+      {own.map(item)}
       <li class="item">
-        <span class="dim small">{open.length === 0 ? "No port listens yet." : ""}</span>
+        <span class="dim small">{own.length === 0 ? "No port listens yet." : ""}</span>
         <IconButton icon="restart" small label={`Look for ports of ${agent.name} again`} onPress={again} />
       </li>
+      {others.length > 0 && (
+        <li>
+          <details class="fold">
+            <summary>Other ports on this machine ({others.length})</summary>
+            <ul class="list">{others.map(item)}</ul>
+          </details>
+        </li>
+      )}
     </>
   );
 };
+
+type PortItemProps = {
+  readonly port: number;
+  readonly name: string;
+  readonly level: ShareLevel;
+  readonly href: string;
+  readonly setLevel: (level: ShareLevel) => Promise<void>;
+};
+
+const PortItem = ({ port, name, level, href, setLevel }: PortItemProps) => (
+  <li class="item">
+    <a class="line" href={href} target="_blank" rel="noreferrer">
+      <span class="dim">
+        <Icon name="globe" />
+      </span>
+      <span class="med num">:{port}</span>
+      <span class="dim clip small">{name}</span>
+    </a>
+    <Menu
+      label={`Who may open port ${port}`}
+      small
+      items={() =>
+        (Object.keys(LEVELS) as ShareLevel[]).map((one) => ({
+          label: one === "owner" ? "Only you" : LEVELS[one],
+          icon: level === one ? ("check" as const) : undefined,
+          act: () => setLevel(one),
+        }))
+      }
+    >
+      <span class="badge">{LEVELS[level]}</span>
+    </Menu>
+  </li>
+);
 
 type ShareProps = {
   workspace: Workspace;
