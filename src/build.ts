@@ -51,6 +51,8 @@ export interface BuildOptions {
   target?: string;
   /** What `packWeb` has made, where several are built. */
   web?: string;
+  /** The public keys of releases that the program trusts, as minisign prints them, with blanks between them. */
+  releaseKey?: string;
 }
 
 /** Compiles the program, and writes its bill of materials beside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
@@ -73,6 +75,7 @@ export const build = async (options: BuildOptions = {}): Promise<Built> => {
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,
     ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
     ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await commit())}`],
+    ...["--define", `SLIPWAY_BUILD_RELEASE_KEY=${JSON.stringify(options.releaseKey ?? "")}`],
     ...(options.target ? [`--target=${options.target}`] : []),
     ...["src/main.ts", ...workers, web],
   ];

@@ -27,6 +27,8 @@ class Slipway < Formula
   def install
     libexec.install Dir["slipway-*"].first => "slipway"
     chmod 0755, libexec/"slipway"
+    # `slipway upgrade` leaves the file to `brew upgrade`.
+    (libexec/"installed-by").write "brew\n"
     bin.install_symlink libexec/"slipway"
   end
 

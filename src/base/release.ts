@@ -14,3 +14,9 @@ export const releasedName = (system: string): string =>
 
 /** What the signature of a file says in its trusted comment, so that one file cannot pass for another, or for one of another version. */
 export const signedAs = (version: string, name: string): string => `slipway ${version} ${name}`;
+
+/** Reads a trusted comment; undefined for one that no release has. */
+export const readSignedAs = (comment: string): { version: string; name: string } | undefined => {
+  const [, version, name] = /^slipway (\d+\.\d+\.\d+\S*) (\S+)$/.exec(comment) ?? [];
+  return version === undefined || name === undefined ? undefined : { version, name };
+};

@@ -3,6 +3,7 @@ import { version as sourceVersion } from "../../package.json";
 
 declare const SLIPWAY_BUILD_VERSION: string | undefined;
 declare const SLIPWAY_BUILD_COMMIT: string | undefined;
+declare const SLIPWAY_BUILD_RELEASE_KEY: string | undefined;
 
 export const VERSION: string = typeof SLIPWAY_BUILD_VERSION === "string" ? SLIPWAY_BUILD_VERSION : sourceVersion;
 
@@ -14,3 +15,6 @@ export const WIRE_VERSION = `v0.0.0-devel+slipway.${VERSION}`;
 
 /** The Git commit the binary was built from, or an empty text. */
 export const COMMIT: string = typeof SLIPWAY_BUILD_COMMIT === "string" ? SLIPWAY_BUILD_COMMIT : "";
+
+/** The public keys whose releases the binary trusts, as minisign prints them, with blanks between them; an empty text when there is none. */
+export const RELEASE_KEY: string = typeof SLIPWAY_BUILD_RELEASE_KEY === "string" ? SLIPWAY_BUILD_RELEASE_KEY : "";

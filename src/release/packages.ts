@@ -81,7 +81,7 @@ const packageConfig = ({ root, folder, program, version, kind, arch, epoch, comp
     depends: [kind === "deb" ? "passwd" : "shadow-utils"],
     contents: [
       { src: program, dst: "/usr/lib/slipway/slipway", file_info: { mode: 0o755, mtime } },
-      // Which package manager looks after the program.
+      // `slipway upgrade` leaves the file to the package manager that this names.
       {
         src: join(folder, `installed-by-${kind}`),
         dst: "/usr/lib/slipway/installed-by",

@@ -1,11 +1,11 @@
-// `bun run release [-- --only PART,...] [--target SYSTEM]... [--key FILE | --unsigned] [--url URL] [--out FOLDER]`: everything that is published of a
+// `bun run release [-- --only PART,...] [--target SYSTEM]... [--key FILE | --unsigned] [--trust FILE]... [--url URL] [--out FOLDER]`: everything that is published of a
 // version, signed, under dist/release (docs/releasing.md).
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { digestOf, printPublicKey, type SigningKey, signDigest } from "#base/minisign.ts";
+import { digestOf, parsePublicKey, printPublicKey, type SigningKey, signDigest } from "#base/minisign.ts";
 import { RELEASE_FILE, type Release, releasedName, signedAs } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
 import { build, packWeb, programName, type System, TARGETS } from "#src/build.ts";
@@ -30,6 +30,8 @@ export type ReleaseOptions = {
   targets?: readonly System[] | undefined;
   /** Undefined: nothing is signed. */
   key: SigningKey | undefined;
+  /** Further keys that the programs trust, as minisign prints them. */
+  trust?: readonly string[] | undefined;
   url?: string | undefined;
   epoch: number;
   env: Readonly<Record<string, string | undefined>>;
@@ -53,7 +55,9 @@ export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => 
   };
   try {
     const about = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
-    const programs = options.programs ?? (await buildPrograms(options, join(out, ".."), missing));
+    const programs =
+      options.programs ??
+      (await buildPrograms(options, join(out, ".."), [publicKey, ...(options.trust ?? [])].join(" ").trim(), missing));
     const made: Made = { ...about, programs };
     for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
       try {
@@ -76,6 +80,7 @@ type Missing = (what: string, isAskedFor: boolean, error: unknown) => void;
 const buildPrograms = async (
   { targets, env }: ReleaseOptions,
   folder: string,
+  releaseKey: string,
   missing: Missing,
 ): Promise<Made["programs"]> => {
   const web = await packWeb(folder);
@@ -83,7 +88,7 @@ const buildPrograms = async (
   for (const system of targets ?? (Object.keys(TARGETS) as System[])) {
     const outfile = join(folder, programName(system));
     try {
-      await build({ outfile, target: TARGETS[system], web });
+      await build({ outfile, target: TARGETS[system], web, releaseKey });
       programs[system] = outfile;
     } catch (error) {
       // Without a runtime for another system the rest goes on; an error in the source is the same for all of them.
@@ -195,6 +200,12 @@ const systemsOf = (names: readonly string[]): System[] => {
   return names.filter(isSystem);
 };
 
+/** The line of a `.pub` file. Throws SignatureError for what is none. */
+const trustedKey = (text: string): string => {
+  parsePublicKey(text);
+  return text.trim().split("\n").at(-1)?.trim() ?? "";
+};
+
 /** The command itself. Returns the exit code. */
 const main = async (
   env: Readonly<Record<string, string | undefined>>,
@@ -206,6 +217,7 @@ const main = async (
       target: { type: "string", multiple: true },
       key: { type: "string" },
       unsigned: { type: "boolean" },
+      trust: { type: "string", multiple: true, default: [] },
       url: { type: "string" },
       out: { type: "string", default: join(ROOT, "dist/release") },
     },
@@ -214,7 +226,9 @@ const main = async (
   const targets = values.target === undefined ? undefined : systemsOf(values.target);
   const file = values.key ?? join(env.XDG_CONFIG_HOME ?? join(homedir(), ".config"), "slipway/release.key");
   const opened = values.unsigned ? undefined : openSigningKey(file, env.SLIPWAY_RELEASE_KEY_PASSWORD);
-  if (opened?.isNew) say(`Made the key ${file}. Keep it, and keep it secret.`);
+  if (opened?.isNew)
+    say(`Made the key ${file}. Keep it, and keep it secret: programs of this release trust no other one.`);
+  const trust = values.trust.map((path) => trustedKey(readFileSync(path, "utf8")));
   const epoch = env.SOURCE_DATE_EPOCH === undefined ? await commitTime() : Number(env.SOURCE_DATE_EPOCH);
   const out = resolve(values.out);
   const url = values.url?.replace(/\/+$/, "");
@@ -224,6 +238,7 @@ const main = async (
     only,
     targets,
     key: opened?.key,
+    trust,
     url,
     epoch,
     env,

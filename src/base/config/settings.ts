@@ -33,6 +33,7 @@ import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
+import { UPGRADE_SETTINGS } from "./upgrade-settings.ts";
 
 /** Where Ollama, LM Studio, vLLM and llama.cpp listen when nobody says otherwise. */
 const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);
@@ -180,6 +181,7 @@ export const SERVER_SETTINGS = {
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
   }),
   ...BACKUP_SETTINGS,
+  ...UPGRADE_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...STORAGE_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {

@@ -1,6 +1,6 @@
 // `slipway health [--url URL] [--json]`: asks a server for /readyz, the one on this machine or that of an address. For HEALTHCHECK in the
 // image and for scripts.
-import { accessUrl, loadClientConfig, loadConfig } from "#base/config.ts";
+import { accessUrl, type Config, loadClientConfig, loadConfig } from "#base/config.ts";
 import { failureWords } from "#base/network/failure-words.ts";
 import { usageError } from "#base/usage-error.ts";
 import { takeOptions } from "../options.ts";
@@ -40,16 +40,42 @@ export const run: RunVerb = async (input) => {
   }
 };
 
+/** Asks the server of these settings; undefined unless it answers with a success. What it says as JSON, or an empty object. */
+export const askOwnServer = async (
+  config: Config,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ version?: string } | undefined> => {
+  const { url, host } = addressOf(config, path);
+  try {
+    const response = await fetch(url, {
+      signal,
+      redirect: "manual",
+      tls: { rejectUnauthorized: false },
+      headers: host ? { host } : {},
+    });
+    const text = await response.text();
+    if (!response.ok) return undefined;
+    return text.startsWith("{") ? (JSON.parse(text) as { version?: string }) : {};
+  } catch {
+    return undefined;
+  }
+};
+
 type Target = { url: URL; host: string | undefined; isOwn: boolean };
 
 /** The server of the settings. Throws UsageError where they do not say on which port it is. */
 const ownServer = (input: VerbInput, argv: readonly string[]): Target => {
   const { config } = loadConfig({ ...input, argv });
+  return addressOf(config, "/readyz");
+};
+
+const addressOf = (config: Config, path: string): Target => {
   const { port } = config.address;
   if (port === 0)
     throw usageError("health", "cannot know the port of a server that chooses it; give --address or --url");
   // The bound address and not the access URL: the answer must not depend on a proxy.
-  const url = new URL("/readyz", accessUrl({ ...config, access_url: undefined }, port));
+  const url = new URL(path, accessUrl({ ...config, access_url: undefined }, port));
   // The server answers only to its own names; the setting is the way to know one.
   return { url, host: config.allowed_hosts?.[0], isOwn: true };
 };

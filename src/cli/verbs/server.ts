@@ -206,6 +206,26 @@ export const OPERATING: readonly Verb[] = [
     load: () => import("../server/support-bundle.ts"),
   },
   {
+    name: "upgrade",
+    area: "server",
+    help: "Replace this program by a newer release, and restart its service.",
+    usage:
+      "[--check | --back | --file FILE] [--allow-downgrade] [--no-backup] [--unit NAME] [--program PATH] [settings]",
+    details: () =>
+      [
+        "--check            only say whether there is a newer release; exit code 1 when there is",
+        "--file FILE        a program that was downloaded, slipway-<system>.gz, with its .minisig in the same folder",
+        "--back             put the program of before back, and the data when the newer one has changed it",
+        "--allow-downgrade  install an older version, too",
+        "--no-backup        do not back up the data before",
+        "--unit NAME        the service that runs the program (default: slipway.service)",
+        "--program PATH     the program to replace (default: this one)",
+        "Looks at the address in release_url and checks the signature. When the newer version does not come up, the program and the",
+        "data of before are put back. Takes the settings of `serve`; without any, those that the running service was started with.",
+      ].join("\n"),
+    load: () => import("../server/upgrade/upgrade.ts"),
+  },
+  {
     name: "systemd",
     area: "server",
     help: "Print a systemd unit.",

@@ -1,0 +1,120 @@
+// Puts the data directory back to where this program can use it, after a newer one has changed the database: the copy that the upgrade has made
+// takes the place of the database, which is kept beside it. May be killed at any step and done again.
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { join } from "node:path";
+import { inspectDatabase } from "./inspect.ts";
+import { lockDirectory } from "./lock.ts";
+import { versionProblem } from "./migration.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+/** The database of the newer program cannot be given up, because there is no copy that this program could use. */
+export class NoCopyError extends Error {
+  override readonly name = "NoCopyError";
+}
+
+export type WentBack = {
+  /** The copy that is the database now. */
+  copy: string;
+  /** Where the database of the newer program is kept. */
+  kept: string;
+};
+
+/**
+ * Puts the newest usable copy of `backups/before-*.db` in the place of a database that is too new for this program. Returns undefined where this
+ * program can use the database as it is. Throws LockedError while a server runs, NoCopyError without a copy.
+ */
+export const goBackToCopy = (directory: string): WentBack | undefined => {
+  const { exists, problem } = inspectDatabase(directory);
+  if (!exists || problem === undefined) return undefined;
+  const lock = lockDirectory(directory);
+  try {
+    const copy = usableCopy(directory);
+    if (copy === undefined) {
+      throw new NoCopyError(
+        `there is no copy of the database in ${join(directory, "backups")} that this program can use`,
+      );
+    }
+    return exchange(directory, copy);
+  } finally {
+    lock.close();
+  }
+};
+
+const usableCopy = (directory: string): string | undefined => {
+  const folder = join(directory, "backups");
+  if (!existsSync(folder)) return undefined;
+  const time = (name: string): string => name.slice(-"2026-01-01T00-00-00-000Z.db".length);
+  const names = readdirSync(folder).filter((name) => /^before-.+\.db$/.test(name));
+  return names
+    .sort((a, b) => (time(a) < time(b) ? 1 : -1))
+    .map((name) => join(folder, name))
+    .find((path) => versionProblem(MIGRATIONS, schemaOf(path)) === undefined);
+};
+
+const schemaOf = (path: string): number => {
+  const db = new Database(path, { readonly: true });
+  try {
+    return (db.query("select coalesce(max(version), 0) as v from migrations").get() as { v: number }).v;
+  } finally {
+    db.close();
+  }
+};
+
+const exchange = (directory: string, copy: string): WentBack => {
+  const file = join(directory, "slipway.db");
+  const part = `${file}.back`;
+  rmSync(part, { force: true });
+  copyFileSync(copy, part);
+  flush(part);
+  emptyLog(file);
+  const kept = keepAs(directory, file);
+  // A log belongs to its database: with the copy it would be damage.
+  for (const end of ["-wal", "-shm"]) if (existsSync(file + end)) renameSync(file + end, kept + end);
+  renameSync(part, file);
+  flush(directory);
+  return { copy, kept };
+};
+
+/** Writes the log into the database; a database that is damaged keeps it. */
+const emptyLog = (file: string): void => {
+  try {
+    const db = new Database(file, { readwrite: true, create: false });
+    try {
+      db.run("pragma wal_checkpoint(truncate)");
+    } finally {
+      db.close();
+    }
+  } catch {
+    // Whatever it is, the file is kept as it is.
+  }
+};
+
+/** Gives the database a second name, the first that is free. */
+const keepAs = (directory: string, file: string): string => {
+  for (let i = 1; ; i++) {
+    const kept = join(directory, `newer-${i}.db`);
+    if (existsSync(kept)) continue;
+    linkSync(file, kept);
+    return kept;
+  }
+};
+
+const flush = (path: string): void => {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};

@@ -1,0 +1,16 @@
+// Settings of `slipway upgrade`. The server itself never looks at that address.
+import { baseUrl, text } from "./kinds.ts";
+import { optional } from "./setting.ts";
+
+export const UPGRADE_SETTINGS = {
+  release_url: optional(baseUrl, {
+    group: "Upgrade",
+    help: "Where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else asks there.",
+    absent: "`slipway upgrade` needs --file",
+  }),
+  release_key: optional(text, {
+    group: "Upgrade",
+    help: "The public key that releases must be signed with, as minisign prints it (RW...); several with blanks between them. They count in addition to those that the program was built with.",
+    absent: "only the keys that the program was built with are trusted",
+  }),
+};

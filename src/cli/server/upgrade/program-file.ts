@@ -1,0 +1,123 @@
+// The file of the program, and the one of before beside it. At every moment the name of the program is that of a whole one.
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { failpoint } from "#base/failpoint.ts";
+import { readSystem } from "#src/provisioners/docker/program.ts";
+import { UpgradeError } from "./error.ts";
+
+/** What to do where something else looks after the file, by what `installed-by` beside it says. */
+const MANAGERS: Readonly<Record<string, string>> = {
+  deb: "apt install ./slipway_VERSION_ARCH.deb",
+  rpm: "dnf upgrade ./slipway-VERSION.rpm",
+  npm: "npm install --global slipway@latest",
+  brew: "brew upgrade slipway",
+  image: "start the container from the newer image",
+};
+
+export class ProgramFile {
+  readonly path: string;
+
+  /** Throws UpgradeError when the file is not ours to replace. */
+  constructor(path: string) {
+    if (!existsSync(path)) throw new UpgradeError(`there is no program ${path}`);
+    this.path = realpathSync(path);
+    const mark = join(dirname(this.path), "installed-by");
+    const manager = existsSync(mark) ? readFileSync(mark, "utf8").trim() : undefined;
+    if (manager !== undefined) {
+      throw new UpgradeError(`${this.path} belongs to a package; upgrade it with: ${MANAGERS[manager] ?? manager}`);
+    }
+    try {
+      accessSync(dirname(this.path), constants.W_OK);
+    } catch {
+      throw new UpgradeError(`${dirname(this.path)} cannot be written; run this as root`);
+    }
+  }
+
+  /** The program before the last upgrade. */
+  get former(): string {
+    return `${this.path}.before`;
+  }
+
+  /** Where the newer program is unpacked: on the same disk. */
+  get next(): string {
+    return join(dirname(this.path), `.${basename(this.path)}.next`);
+  }
+
+  get system(): string {
+    return readSystem(this.path) ?? `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  }
+
+  /** Runs the unpacked program. Throws UpgradeError unless it is of this system and of that version. */
+  async check(version: string): Promise<void> {
+    const system = readSystem(this.next);
+    // Of systems other than Linux the beginning of the file says nothing here; running it does.
+    if (system !== undefined && system !== this.system) {
+      throw new UpgradeError(`the program is for ${system}, this machine is ${this.system}`);
+    }
+    chmodSync(this.next, 0o755);
+    const said = await versionOf(this.next);
+    if (said !== version) {
+      throw new UpgradeError(
+        `the new program ${said === undefined ? "does not run on this machine" : `says it is ${said}`}`,
+      );
+    }
+  }
+
+  /** Puts the newer program in the place of this one, which is kept. */
+  replace(): void {
+    rmSync(this.former, { force: true });
+    linkSync(this.path, this.former);
+    failpoint("upgrade_kept");
+    flush(this.next);
+    renameSync(this.next, this.path);
+    flush(dirname(this.path));
+  }
+
+  /** Puts the program of before back; it stays under its own name, too. */
+  putBack(): void {
+    if (!existsSync(this.former)) throw new UpgradeError(`there is no ${this.former}`);
+    copyFileSync(this.former, this.next);
+    flush(this.next);
+    renameSync(this.next, this.path);
+    flush(dirname(this.path));
+  }
+
+  /** Removes what an upgrade has left that did not get far. */
+  clean(): void {
+    for (const path of [this.next, `${this.next}.gz`]) rmSync(path, { force: true });
+  }
+}
+
+/** The version that a program says it has; undefined when it does not run. */
+export const versionOf = async (program: string): Promise<string | undefined> => {
+  try {
+    const child = Bun.spawn([program, "version", "--json"], { stdio: ["ignore", "pipe", "ignore"] });
+    const text = await child.stdout.text();
+    return (await child.exited) === 0 ? (JSON.parse(text) as { slipway?: string }).slipway : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const flush = (path: string): void => {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};

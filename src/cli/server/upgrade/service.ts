@@ -1,0 +1,80 @@
+// The service that runs the program, where systemd does: how it is called, with which settings, and how it does.
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { toVariableName } from "#base/config/setting.ts";
+import { UpgradeError } from "./error.ts";
+
+const PROPERTIES = ["LoadState", "ActiveState", "MainPID", "NRestarts", "ExecStart"] as const;
+/** Variables of the running server that matter here. It has erased secrets from what the system shows, so all of them together need not be valid. */
+const READ: ReadonlySet<string> = new Set(
+  [
+    ...["config", "data_dir", "address", "allowed_hosts", "tls_cert_file", "tls_key_file", "database_url"],
+    ...["database_url_file", "backup_dir", "backup_rate_mb", "release_url", "release_key"],
+  ].map((key) => toVariableName(key)),
+);
+
+type State = Record<(typeof PROPERTIES)[number], string>;
+
+/** More starts than this in a row mean that it does not come up. */
+const MAX_STARTS = 3;
+
+export type Service = {
+  readonly unit: string;
+  readonly isRunning: boolean;
+  /** The arguments and variables of the running process, which name its settings. */
+  readonly settings: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | undefined;
+};
+
+/** Returns the unit that starts this program; undefined where there is none. */
+export const findService = async (unit: string, program: string): Promise<Service | undefined> => {
+  const state = await stateOf(unit);
+  if (state === undefined || state.LoadState !== "loaded") return undefined;
+  const [, path] = /path=(\S+)/.exec(state.ExecStart) ?? [];
+  if (path === undefined || !existsSync(path) || realpathSync(path) !== program) return undefined;
+  const pid = Number(state.MainPID);
+  const isRunning = state.ActiveState === "active" && pid > 0;
+  return { unit, isRunning, settings: isRunning ? settingsOf(pid) : undefined };
+};
+
+/** Does something with the unit. Throws UpgradeError when systemd refuses. */
+export const tellService = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
+  const child = Bun.spawn(["systemctl", what, unit], { stdio: ["ignore", "ignore", "pipe"] });
+  const said = (await child.stderr.text()).trim();
+  if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${said}`);
+};
+
+/** Whether systemd has given the unit up, or keeps starting it in vain. `before`: how often it had been started. */
+export const hasGivenUp = async (unit: string, before: number): Promise<boolean> => {
+  const state = await stateOf(unit);
+  return state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - before >= MAX_STARTS);
+};
+
+/** How often systemd has started the unit again by itself. */
+export const restartsOf = async (unit: string): Promise<number> => Number((await stateOf(unit))?.NRestarts ?? 0);
+
+const stateOf = async (unit: string): Promise<State | undefined> => {
+  if (Bun.which("systemctl") === null) return undefined;
+  const child = Bun.spawn(["systemctl", "show", unit, `--property=${PROPERTIES.join(",")}`], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const text = await child.stdout.text();
+  if ((await child.exited) !== 0) return undefined;
+  const entries = text.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]);
+  return Object.fromEntries([
+    ...PROPERTIES.map((name) => [name, ""]),
+    ...entries.filter(([name]) => name !== ""),
+  ]) as State;
+};
+
+const settingsOf = (pid: number): Service["settings"] => {
+  try {
+    const parts = (name: string): string[] => readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0").filter(Boolean);
+    const command = parts("cmdline");
+    const env = parts("environ").flatMap((one) => {
+      const [name = "", ...value] = one.split("=");
+      return READ.has(name) ? [[name, value.join("=")] as const] : [];
+    });
+    return { argv: command.slice(command.indexOf("serve") + 1), env: Object.fromEntries(env) };
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,163 @@
+// Where a newer program comes from: the address of releases, or a file. Nothing of it is used before its signature is verified.
+import { createReadStream, createWriteStream, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { digestOf, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
+import { failureWords } from "#base/network/failure-words.ts";
+import { RELEASE_FILE, type Release, readSignedAs, releasedName } from "#base/release.ts";
+import { RELEASE_KEY } from "#base/version.ts";
+import { UpgradeError } from "./error.ts";
+
+const MAX_TEXT_BYTES = 1024 * 1024;
+/** Of the program itself, unpacked. */
+const MAX_PROGRAM_BYTES = 1024 * 1024 * 1024;
+
+/** A program that may be installed. */
+export type Offer = {
+  readonly version: string;
+  /** Where it comes from, for people. */
+  readonly from: string;
+  /** Writes the unpacked program to `to`, verified. Throws UpgradeError, and leaves nothing then. */
+  unpack(to: string): Promise<void>;
+};
+
+/** Returns the keys that are trusted. Throws UpgradeError when there is none. */
+export const trustedKeys = (configured: string | undefined): PublicKey[] => {
+  const words = `${RELEASE_KEY} ${configured ?? ""}`.split(/\s+/).filter(Boolean);
+  if (words.length === 0) {
+    throw new UpgradeError("this program trusts no key; name the public key of releases in the setting release_key");
+  }
+  return words.map(parsePublicKey);
+};
+
+/** Returns what the file offers. Throws UpgradeError for a wrong signature or a program of another system. */
+export const offerOfFile = async (file: string, system: string, keys: readonly PublicKey[]): Promise<Offer> => {
+  if (!existsSync(file)) throw new UpgradeError(`there is no file ${file}`);
+  if (!existsSync(`${file}.minisig`)) throw new UpgradeError(`there is no signature ${file}.minisig`);
+  const { version, name } = signed(await digestOf(file), readFileSync(`${file}.minisig`, "utf8"), keys, basename(file));
+  if (name !== releasedName(system)) {
+    throw new UpgradeError(
+      `${basename(file)} is ${name} of Slipway ${version}; this machine needs ${releasedName(system)}`,
+    );
+  }
+  return { version, from: file, unpack: (to) => gunzip(file, to) };
+};
+
+/** Returns the newest release of the address. Throws UpgradeError when it cannot be fetched, or its signature is wrong. */
+export const offerOfAddress = async (
+  address: URL,
+  system: string,
+  keys: readonly PublicKey[],
+  signal: AbortSignal,
+): Promise<Offer> => {
+  const at = (name: string): URL => new URL(name, `${address.href.replace(/\/+$/, "")}/`);
+  const text = async (name: string): Promise<string> => fetchText(at(name), signal);
+  const list = await text(RELEASE_FILE);
+  const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();
+  const { version, name: listName } = signed(digest, await text(`${RELEASE_FILE}.minisig`), keys, RELEASE_FILE);
+  if (listName !== RELEASE_FILE) throw new UpgradeError(`${at(RELEASE_FILE)} is another file of the release`);
+  const release = JSON.parse(list) as Release;
+  const name = releasedName(system);
+  const file = release.files.find((one) => one.name === name);
+  if (release.version !== version || !file) {
+    throw new UpgradeError(`Slipway ${version} at ${address} has no program for ${system}`);
+  }
+  return {
+    version,
+    from: at(name).href,
+    async unpack(to) {
+      const packed = `${to}.gz`;
+      try {
+        await download(at(name), packed, file, signal);
+        const made = signed(await digestOf(packed), await text(`${name}.minisig`), keys, name);
+        if (made.version !== version || made.name !== name) {
+          throw new UpgradeError(`${at(name)} is ${made.name} of Slipway ${made.version}`);
+        }
+        await gunzip(packed, to);
+      } finally {
+        rmSync(packed, { force: true });
+      }
+    },
+  };
+};
+
+const signed = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
+  try {
+    const said = readSignedAs(verifyDigest(digest, signature, keys));
+    if (!said) throw new SignatureError("the signature does not say what it is of");
+    return said;
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error;
+    throw new UpgradeError(`${name} is refused: ${error.message}`);
+  }
+};
+
+const fetched = async (url: URL, signal: AbortSignal): Promise<Response> => {
+  let response: Response;
+  try {
+    response = await fetch(url, { signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new UpgradeError(`cannot fetch ${url}: ${failureWords(error)}`);
+  }
+  if (response.ok) return response;
+  await response.body?.cancel();
+  throw new UpgradeError(`cannot fetch ${url}: the server answered ${response.status}`);
+};
+
+const fetchText = async (url: URL, signal: AbortSignal): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (await fetched(url, signal)).body ?? []) {
+    size += chunk.length;
+    if (size > MAX_TEXT_BYTES) throw new UpgradeError(`${url} is too large`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+};
+
+/** Writes what the address sends to a file. Throws UpgradeError when it is not whole. */
+const download = async (url: URL, to: string, wanted: Release["files"][number], signal: AbortSignal): Promise<void> => {
+  const sha256 = new Bun.CryptoHasher("sha256");
+  let size = 0;
+  const counted = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      size += chunk.length;
+      sha256.update(chunk);
+      done(size > wanted.size ? new UpgradeError(`${url} is longer than the release says`) : undefined, chunk);
+    },
+  });
+  try {
+    const { body } = await fetched(url, signal);
+    await pipeline(body ?? new ReadableStream(), counted, createWriteStream(to, { mode: 0o600 }), { signal });
+  } catch (error) {
+    if (signal.aborted || error instanceof UpgradeError) throw error;
+    throw new UpgradeError(`${url} was not fetched whole: ${failureWords(error)}`);
+  }
+  if (size < wanted.size) throw new UpgradeError(`${url} was not fetched whole: ${size} of ${wanted.size} bytes`);
+  if (sha256.digest("hex") !== wanted.sha256) throw new UpgradeError(`${url} is not the file of the release`);
+};
+
+const gunzip = async (from: string, to: string): Promise<void> => {
+  let size = 0;
+  const limited = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      size += chunk.length;
+      done(size > MAX_PROGRAM_BYTES ? new UpgradeError("the program is larger than any is") : undefined, chunk);
+    },
+  });
+  try {
+    await pipeline(
+      createReadStream(from),
+      createGunzip(),
+      limited,
+      createWriteStream(to, { mode: 0o755, flush: true }),
+    );
+  } catch (error) {
+    rmSync(to, { force: true });
+    if (error instanceof UpgradeError || (error as { code?: string }).code?.startsWith("E")) throw error;
+    throw new UpgradeError(`${basename(from)} cannot be unpacked (${statSync(from).size} bytes)`);
+  }
+};

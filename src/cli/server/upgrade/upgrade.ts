@@ -1,0 +1,232 @@
+// `slipway upgrade [--check] [--file FILE] [--back] [settings]`: replaces this program by a newer one that is signed, after a backup; restarts the
+// service, and goes back to the program and the data of before when the newer one does not come up. Killed at any step it leaves a program that
+// runs (rule UP-5).
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "#base/config.ts";
+import { loadConfig } from "#base/config.ts";
+import { armFailpoint, failpoint } from "#base/failpoint.ts";
+import { SignatureError } from "#base/minisign.ts";
+import { ownBinary } from "#base/program.ts";
+import { usageError } from "#base/usage-error.ts";
+import { VERSION } from "#base/version.ts";
+import { makeBackup } from "#db/backup/backup.ts";
+import { BackupError, DATABASE } from "#db/backup/manifest.ts";
+import { backupFolder } from "#db/backup/schedule.ts";
+import { goBackToCopy, NoCopyError } from "#db/engine/go-back.ts";
+import { isInUse } from "#db/engine/inspect.ts";
+import { LockedError } from "#db/engine/lock.ts";
+import { takeOptions } from "../../options.ts";
+import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../../verb.ts";
+import { giveToOwner } from "../ownership.ts";
+import { comesUp } from "./comes-up.ts";
+import { UpgradeError } from "./error.ts";
+import { ProgramFile, versionOf } from "./program-file.ts";
+import { findService, restartsOf, type Service, tellService } from "./service.ts";
+import { type Offer, offerOfAddress, offerOfFile, trustedKeys } from "./source.ts";
+
+const SWITCHES = ["check", "back", "allow-downgrade", "no-backup"] as const;
+/** Exit code of --check when there is a newer release. */
+const NEWER = 1;
+
+type Call = {
+  readonly input: VerbInput;
+  readonly has: Readonly<Record<(typeof SWITCHES)[number], boolean>>;
+  readonly program: ProgramFile;
+  readonly service: Service | undefined;
+  readonly config: Config;
+  readonly file: string | undefined;
+  /** The settings as they were given. */
+  readonly settings: readonly string[];
+};
+
+export const run: RunVerb = async (input) => {
+  try {
+    if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
+    const call = await readCall(input);
+    return call.has.back ? await back(call) : await upgrade(call);
+  } catch (error) {
+    const isKnown = [UpgradeError, SignatureError, BackupError, LockedError, NoCopyError].some(
+      (one) => error instanceof one,
+    );
+    if (!isKnown) throw error;
+    input.printError(`slipway upgrade: ${(error as Error).message}\n`);
+    return EXIT.failed;
+  }
+};
+
+const readCall = async (input: VerbInput): Promise<Call> => {
+  let argv = input.argv;
+  const has = { check: false, back: false, "allow-downgrade": false, "no-backup": false };
+  for (const name of SWITCHES) {
+    const { given, rest } = takeSwitch(argv, `--${name}`);
+    has[name] = given;
+    argv = rest;
+  }
+  const { words, options, rest: settings } = takeOptions(argv, ["file", "unit", "program"]);
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  if (has.back && (has.check || options.file !== undefined)) throw usageError("--back", "not with --check or --file");
+  const path = options.program ?? ownBinary()?.replace(/\.before$/, "");
+  if (path === undefined)
+    throw new UpgradeError("this program runs from source; name the one to replace with --program");
+  const program = new ProgramFile(path);
+  const service = await findService(options.unit ?? "slipway.service", program.path);
+  // What the service was started with, unless settings are given here.
+  const running = settings.length === 0 ? service?.settings : undefined;
+  const { config } = loadConfig({
+    ...input,
+    argv: running?.argv ?? settings,
+    env: Object.assign({}, running?.env, input.env),
+  });
+  return { input, has, program, service, config, file: options.file, settings };
+};
+
+const upgrade = async (call: Call): Promise<number> => {
+  const { input, has, program } = call;
+  const offer = await findOffer(call);
+  const installed = (await versionOf(program.path)) ?? VERSION;
+  const order = Bun.semver.order(offer.version, installed);
+  if (has.check) {
+    input.print(
+      order > 0
+        ? `Slipway ${offer.version} is available; this is ${installed}.`
+        : `Slipway ${installed} is the newest release.`,
+    );
+    return order > 0 ? NEWER : EXIT.ok;
+  }
+  if (order === 0) {
+    input.print(`Slipway ${installed} is installed already.`);
+    return EXIT.ok;
+  }
+  if (order < 0 && !has["allow-downgrade"]) {
+    throw new UpgradeError(
+      `${offer.from} is Slipway ${offer.version}, older than ${installed}; --allow-downgrade installs it all the same`,
+    );
+  }
+  if (call.config.database_url !== undefined && !has["no-backup"]) {
+    throw new UpgradeError(
+      "the data is in PostgreSQL, which this command cannot back up or put back; back it up, then add --no-backup",
+    );
+  }
+  if (call.service?.isRunning && !hasData(call.config) && !has["no-backup"]) {
+    throw new UpgradeError(
+      `there is no database in ${call.config.data_dir}: give the settings of the server, or --no-backup when its data is elsewhere`,
+    );
+  }
+  program.clean();
+  try {
+    input.print(`Fetching Slipway ${offer.version} from ${offer.from}`);
+    await offer.unpack(program.next);
+    failpoint("upgrade_unpacked");
+    await program.check(offer.version);
+    await backUp(call);
+    failpoint("upgrade_backed_up");
+    program.replace();
+  } finally {
+    program.clean();
+  }
+  failpoint("upgrade_replaced");
+  input.print(`Installed Slipway ${offer.version} as ${program.path}; the one before is ${program.former}`);
+  return await restart(call, offer.version, installed);
+};
+
+const findOffer = async ({ input, program, config, file }: Call): Promise<Offer> => {
+  const keys = trustedKeys(config.release_key);
+  if (file !== undefined) return offerOfFile(file, program.system, keys);
+  if (config.release_url !== undefined) return offerOfAddress(config.release_url, program.system, keys, input.signal);
+  throw new UpgradeError("set release_url to the address of releases, or name a downloaded program with --file");
+};
+
+const hasData = ({ database_url, data_dir }: Config): boolean =>
+  database_url === undefined && existsSync(join(data_dir, DATABASE));
+
+/** A machine that is only a client has nothing to back up. */
+const backUp = async ({ input, has, config }: Call): Promise<void> => {
+  const { data_dir } = config;
+  if (has["no-backup"] || !hasData(config)) return;
+  try {
+    const { clock, signal } = input;
+    const made = await makeBackup({
+      data_dir,
+      target: backupFolder(config),
+      clock,
+      signal,
+      rateMb: config.backup_rate_mb,
+    });
+    input.print(`Backup: ${made.path}`);
+  } finally {
+    giveToOwner(data_dir);
+  }
+};
+
+const restart = async (call: Call, version: string, installed: string): Promise<number> => {
+  const { input, service, program, config } = call;
+  if (!service?.isRunning) {
+    if (service) input.print(`The service does not run: systemctl start ${service.unit}`);
+    else if (config.database_url === undefined && existsSync(config.data_dir) && isInUse(config.data_dir)) {
+      input.print("A server runs, and goes on with the former program: stop it and start it again.");
+      input.print(`If it does not come up: ${program.former} upgrade --back`);
+    }
+    return EXIT.ok;
+  }
+  const before = await restartsOf(service.unit);
+  let failure: string | undefined;
+  try {
+    await tellService(service.unit, "restart");
+    failpoint("upgrade_restarted");
+    failure = await comesUp({ input, config, version, unit: service.unit, before });
+  } catch (error) {
+    if (!(error instanceof UpgradeError)) throw error;
+    failure = error.message;
+  }
+  if (failure === undefined) {
+    input.print(`Slipway ${version} is ready.`);
+    return EXIT.ok;
+  }
+  if (input.signal.aborted) return EXIT.interrupted;
+  input.printError(`slipway upgrade: Slipway ${version} does not come up: ${failure}. Going back to ${installed}.\n`);
+  await goBack(call, installed);
+  return EXIT.failed;
+};
+
+/** `--back`: done by the program of before, which knows what data it can use. */
+const back = async (call: Call): Promise<number> => {
+  const { input, program, settings, service } = call;
+  const former = await versionOf(program.former);
+  if (former === undefined) throw new UpgradeError(`there is no program of before: ${program.former}`);
+  if (former === VERSION) {
+    await goBack(call, former);
+    return EXIT.ok;
+  }
+  const unit = service === undefined ? [] : ["--unit", service.unit];
+  const child = Bun.spawn([program.former, "upgrade", "--back", "--program", program.path, ...unit, ...settings], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: input.env,
+  });
+  const [said, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (said !== "") input.print(said.trimEnd());
+  if (errors !== "") input.printError(errors);
+  return code;
+};
+
+/** Each step may have been done before: one that was killed is done again. */
+const goBack = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
+  if (service) await tellService(service.unit, "stop");
+  failpoint("upgrade_stopped");
+  if (config.database_url === undefined && existsSync(config.data_dir)) {
+    const went = goBackToCopy(config.data_dir);
+    giveToOwner(config.data_dir);
+    if (went)
+      input.print(`The database is the copy ${went.copy}; the one of the newer program is kept as ${went.kept}`);
+  }
+  failpoint("upgrade_data_back");
+  program.putBack();
+  failpoint("upgrade_program_back");
+  input.print(`Slipway ${version} is ${program.path} again.`);
+  if (!service) return;
+  const before = await restartsOf(service.unit);
+  await tellService(service.unit, "start");
+  const failure = await comesUp({ input, config, version, unit: service.unit, before });
+  if (failure !== undefined) throw new UpgradeError(`Slipway ${version} does not come up either: ${failure}`);
+  input.print(`Slipway ${version} is ready.`);
+};

@@ -1,0 +1,148 @@
+// A machine with an installed server, a service manager and an address of releases, all on this one: `systemctl` is a script that starts
+// and ends a real server.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { printPublicKey } from "#base/minisign.ts";
+import { Client } from "#src/client.ts";
+import type { ReleaseOptions } from "#src/release/release.ts";
+import { newSigningKey } from "#src/release/signing-key.ts";
+import { programCommand } from "#test/support/program.ts";
+import { testRelease } from "#test/support/release.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+const NEXT = join(import.meta.dir, "next-version.ts");
+export const NEXT_VERSION = "9.9.9";
+
+const script = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
+const next = [process.execPath, "--no-env-file", NEXT];
+
+/** Programs that a release may have, as scripts. */
+export const PROGRAMS = {
+  good: script(next),
+  /** Changes the database, and never gets ready. */
+  bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${next.join(" ")} "$@"; fi\nshift\n${next.join(" ")} migrate "$@"\nexit 1\n`,
+  /** Of this very version. */
+  same: script(programCommand()),
+} as const;
+
+const systemctl = (folder: string, program: string, command: string): string => `#!/bin/sh
+running() { [ -s ${folder}/pid ] && kill -0 "$(cat ${folder}/pid)" 2>/dev/null; }
+start() { setsid ${command} >>${folder}/log 2>&1 </dev/null & echo $! >${folder}/pid; }
+stop() { if running; then kill "$(cat ${folder}/pid)"; while running; do sleep 0.05; done; fi; }
+case $1 in
+show)
+  if running; then state=active; else state=failed; fi
+  printf 'LoadState=loaded\\nActiveState=%s\\nMainPID=%s\\nNRestarts=0\\nExecStart={ path=%s ; argv[]=x ; }\\n' $state "$(cat ${folder}/pid)" ${program}
+  ;;
+start) start ;;
+stop) stop ;;
+restart) stop; start ;;
+esac
+`;
+
+const freePort = (): number => {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = server;
+  server.stop(true);
+  return port;
+};
+
+/** Opens the machine, with the server running and its first user there. */
+export const openUpgradeWorld = async () => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-upgrade-"));
+  const [bin, place, data] = [join(folder, "bin"), join(folder, "place"), join(folder, "data")];
+  for (const path of [bin, place]) mkdirSync(path);
+  const program = join(place, "slipway");
+  writeFileSync(program, PROGRAMS.same, { mode: 0o755 });
+  const key = newSigningKey();
+  const port = freePort();
+  const url = new URL(`http://127.0.0.1:${port}`);
+  let answered: (name: string) => Response | undefined = () => undefined;
+  let out = "";
+  const asked: string[] = [];
+  const releases = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const name = new URL(request.url).pathname.slice(1);
+      asked.push(name);
+      const own = answered(name);
+      if (own) return own;
+      const path = join(out, name);
+      return existsSync(path) ? new Response(Bun.file(path)) : new Response("no", { status: 404 });
+    },
+  });
+  const service: Record<string, string> = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: folder,
+    TEST_RUN_MARK: process.env.TEST_RUN_MARK ?? "",
+    SLIPWAY_RELEASE_URL: releases.url.href,
+    SLIPWAY_RELEASE_KEY: printPublicKey(key),
+    SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+    SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+    SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+    SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+  };
+  const command = `${program} serve --data-dir=${data} --address=127.0.0.1:${port}`;
+  const variables = Object.entries(service).map(([name, value]) => `${name}='${value}'`);
+  writeFileSync(join(bin, "systemctl"), systemctl(folder, program, `env ${variables.join(" ")} ${command}`), {
+    mode: 0o755,
+  });
+  const tell = (what: string): void =>
+    void Bun.spawnSync([join(bin, "systemctl"), what, "slipway.service"], { env: service });
+  const made: Disposable[] = [];
+  return {
+    folder,
+    place,
+    data,
+    program,
+    /** What the machine trusts. */
+    publicKey: printPublicKey(key),
+    asked,
+    tell,
+    url,
+    /** Puts a release at the address. */
+    async release(options: Partial<ReleaseOptions> & { program?: string } = {}) {
+      const one = await testRelease(
+        Object.assign({ version: NEXT_VERSION, key, only: ["programs"] as const }, options),
+      );
+      made.push(one);
+      out = one.out;
+      return one;
+    },
+    /** What the address answers in place of a file. */
+    answer(by: (name: string) => Response | undefined) {
+      answered = by;
+    },
+    /** `slipway upgrade` as root would call it: with no settings. */
+    async upgrade(
+      args: readonly string[] = [],
+      env: Readonly<Record<string, string>> = {},
+      by: readonly string[] = programCommand(),
+    ) {
+      const { PATH = "", HOME = "", TEST_RUN_MARK = "" } = service;
+      const child = Bun.spawn([...by, "upgrade", "--program", program, ...args], {
+        cwd: folder,
+        env: Object.assign({ PATH, HOME, TEST_RUN_MARK }, env),
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      return { code: child.signalCode ?? code, text: output + errors };
+    },
+    version: (): string => Bun.spawnSync([program, "version", "--json"], { env: service }).stdout.toString(),
+    /** Signs in at the server, which shows that its data is there. */
+    async signIn(): Promise<string> {
+      const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+      return (await client.get<{ version: string }>("/api/v2/buildinfo")).version;
+    },
+    there: (): string[] => readdirSync(place).sort(),
+    log: (): string => readFileSync(join(folder, "log"), "utf8"),
+    async [Symbol.asyncDispose]() {
+      if (existsSync(join(bin, "systemctl"))) tell("stop");
+      await releases.stop(true);
+      for (const one of made) one[Symbol.dispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

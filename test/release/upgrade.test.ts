@@ -1,0 +1,190 @@
+// `slipway upgrade` on a machine of its own: what it refuses, an upgrade with data, a version that does not come up, and a kill at each step.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { UPGRADE_FAILPOINTS } from "#base/failpoint.ts";
+import { releasedName } from "#base/release.ts";
+import { VERSION } from "#base/version.ts";
+import { newSigningKey } from "#src/release/signing-key.ts";
+import { programCommand } from "#test/support/program.ts";
+import { until } from "#test/support/until.ts";
+import { NEXT_VERSION, openUpgradeWorld, PROGRAMS } from "./upgrade-world.ts";
+
+type World = Awaited<ReturnType<typeof openUpgradeWorld>>;
+
+const SYSTEM = `linux-${process.arch === "x64" ? "amd64" : process.arch}`;
+const FILE = releasedName(SYSTEM);
+
+let world: World;
+
+const started = async (): Promise<World> => {
+  const one = await openUpgradeWorld();
+  one.tell("start");
+  await until(async () => (await fetch(new URL("/readyz", one.url)).catch(() => undefined))?.ok, {
+    what: "the server",
+  });
+  return one;
+};
+
+describe("what is refused", () => {
+  beforeAll(async () => {
+    world = await started();
+  }, 60_000);
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  const refused = async (words: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
+    expect(await world.upgrade(args, env)).toEqual({ code: 1, text: expect.stringContaining(words) });
+    expect(readFileSync(world.program, "utf8")).toBe(PROGRAMS.same);
+    expect(world.there()).toEqual(["slipway"]);
+  };
+
+  test("[UP-1] --check names the newer release and changes nothing; without one it says so", async () => {
+    await world.release({ program: PROGRAMS.good });
+    const asked = world.asked.length;
+    const newer = await world.upgrade(["--check"]);
+    expect(newer).toEqual({ code: 1, text: `Slipway ${NEXT_VERSION} is available; this is ${VERSION}.\n` });
+    expect(world.asked.slice(asked)).toEqual(["release.json", "release.json.minisig"]);
+    await world.release({ program: PROGRAMS.same, version: VERSION });
+    expect(await world.upgrade(["--check"])).toEqual({ code: 0, text: `Slipway ${VERSION} is the newest release.\n` });
+    expect(await world.upgrade()).toEqual({ code: 0, text: `Slipway ${VERSION} is installed already.\n` });
+    expect(world.there()).toEqual(["slipway"]);
+  });
+
+  test("[UP-2] an older release, unless it is asked for; a program that is of another version than it is signed as", async () => {
+    await world.release({ version: "0.1.0" });
+    await refused("older than");
+    await refused("the new program does not run on this machine", ["--allow-downgrade"]);
+    await world.release({ program: PROGRAMS.good, version: "9.9.8" });
+    await refused("the new program says it is 9.9.9");
+  });
+
+  test("[UP-2] a key that is not trusted, a changed list, a missing signature, another file in its place", async () => {
+    await world.release({ program: PROGRAMS.good, key: newSigningKey() });
+    await refused("which is not trusted here");
+    const { out } = await world.release({ program: PROGRAMS.good });
+    world.answer((name) =>
+      name === "release.json" ? new Response(`${readFileSync(join(out, name), "utf8")} `) : undefined,
+    );
+    await refused("the signature does not match the file");
+    world.answer((name) => (name === "release.json.minisig" ? new Response("no", { status: 404 }) : undefined));
+    await refused("answered 404");
+    world.answer((name) =>
+      name === `${FILE}.minisig` ? new Response(Bun.file(join(out, "release.json.minisig"))) : undefined,
+    );
+    await refused("the signature does not match the file");
+    world.answer(() => undefined);
+  });
+
+  test("[UP-2] half a download, a changed one, a server that is away", async () => {
+    const { out } = await world.release({ program: PROGRAMS.good });
+    const whole = readFileSync(join(out, FILE));
+    const sending = (bytes: Uint8Array) =>
+      world.answer((name) => (name === FILE ? new Response(new Uint8Array(bytes)) : undefined));
+    sending(whole.subarray(0, whole.length / 2));
+    await refused("was not fetched whole");
+    sending(Buffer.concat([whole, whole]));
+    await refused("longer than the release says");
+    sending(whole.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
+    await refused("is not the file of the release");
+    world.answer(() => undefined);
+    await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
+  });
+
+  test("[UP-2] a file without its signature, and one for another system", async () => {
+    const { out } = await world.release({ program: PROGRAMS.good });
+    await refused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
+    rmSync(join(out, `${FILE}.minisig`));
+    await refused("there is no signature", ["--file", join(out, FILE)]);
+    await refused("there is no file", ["--file", join(out, "nothing.gz")]);
+  });
+
+  test("[UP-6] a program of a package is left to the package manager", async () => {
+    const mark = join(world.place, "installed-by");
+    writeFileSync(mark, "deb\n");
+    expect(await world.upgrade()).toEqual({
+      code: 1,
+      text: expect.stringContaining("upgrade it with: apt install ./slipway_"),
+    });
+    rmSync(mark);
+  });
+});
+
+test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, and goes back when asked; once more from a file", async () => {
+  await using one = await started();
+  expect(await one.signIn()).toContain(VERSION);
+  const { out } = await one.release({ program: PROGRAMS.good });
+  const done = await one.upgrade();
+  expect(done).toEqual({ code: 0, text: expect.stringContaining(`Slipway ${NEXT_VERSION} is ready.\n`) });
+  expect(one.there()).toEqual(["slipway", "slipway.before"]);
+  expect(await one.signIn()).toContain(NEXT_VERSION);
+  const backups = readdirSync(join(one.data, "backups"));
+  expect(backups.filter((name) => name.startsWith("slipway-"))).toHaveLength(1);
+
+  const returned = await one.upgrade(["--back"], {}, [one.program]);
+  expect(returned).toEqual({ code: 0, text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`) });
+  expect(await one.signIn()).toContain(VERSION);
+  expect(existsSync(join(one.data, "newer-1.db"))).toBe(true);
+
+  const again = await one.upgrade(["--file", join(out, FILE)]);
+  expect(again).toEqual({ code: 0, text: expect.stringContaining(`Slipway ${NEXT_VERSION} is ready.\n`) });
+  expect(await one.signIn()).toContain(NEXT_VERSION);
+}, 120_000);
+
+test("[UP-3] without a service it says how to restart, and replaces a client without data", async () => {
+  await using one = await openUpgradeWorld();
+  rmSync(join(one.folder, "bin", "systemctl"));
+  const { out } = await one.release({ program: PROGRAMS.good });
+  const { publicKey } = one;
+  expect(await one.upgrade(["--file", join(out, FILE), "--release-key", publicKey])).toEqual({
+    code: 0,
+    text: expect.stringContaining(`Installed Slipway ${NEXT_VERSION}`),
+  });
+  expect(one.version()).toContain(NEXT_VERSION);
+});
+
+test("[UP-4] a version that changes the data and does not come up: program and data of before are back, and the server runs", async () => {
+  await using one = await started();
+  await one.release({ program: PROGRAMS.bad });
+  const failed = await one.upgrade();
+  expect(failed.text).toContain(`Slipway ${NEXT_VERSION} does not come up: its service has failed`);
+  expect(failed).toEqual({ code: 1, text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`) });
+  expect(failed.text).toContain("kept as");
+  expect(await one.signIn()).toContain(VERSION);
+  expect(existsSync(join(one.data, "newer-1.db"))).toBe(true);
+}, 120_000);
+
+const FORWARD = [
+  "upgrade_unpacked",
+  "upgrade_backed_up",
+  "upgrade_kept",
+  "upgrade_replaced",
+  "upgrade_restarted",
+] as const;
+const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
+
+test("[UP-5] killed at each step forward: the program is whole, the server has its data, and the same command finishes it", async () => {
+  expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
+  await using one = await started();
+  await one.release({ program: PROGRAMS.good });
+  for (const point of FORWARD) {
+    expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
+    const isNew = point === "upgrade_replaced" || point === "upgrade_restarted";
+    expect(one.version()).toContain(isNew ? NEXT_VERSION : VERSION);
+    if (point === "upgrade_replaced") renameSync(`${one.program}.before`, one.program);
+  }
+  await until(async () => (await one.signIn().catch(() => "")).includes(NEXT_VERSION), { what: "the new server" });
+  expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is installed already.\n` });
+}, 180_000);
+
+test("[UP-5] killed at each step back: --back finishes it", async () => {
+  await using one = await started();
+  await one.release({ program: PROGRAMS.bad });
+  for (const point of BACKWARD) {
+    expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
+    expect(await one.upgrade(["--back"], {}, programCommand())).toEqual({
+      code: 0,
+      text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`),
+    });
+    expect(await one.signIn()).toContain(VERSION);
+  }
+}, 240_000);
