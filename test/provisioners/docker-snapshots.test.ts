@@ -83,7 +83,7 @@ afterAll(async () => {
 
 testNeeding(
   [needs.docker],
-  "[SN-10][SN-11] volumes are copied while the containers are paused; a restore changes over at once, another workspace can have the files, and all goes with the workspace",
+  "[SN-10][SN-11][SN-15] volumes are copied while the containers are paused; a restore changes over at once, another workspace can have the files, and all goes with the workspace",
   async () => {
     await engine.connect();
     const [id, fork] = [uuid(), uuid()];
@@ -136,6 +136,11 @@ testNeeding(
     await run({ ...quiet, workspace: { id: fork, name: "fork" } });
     expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
 
+    // In the trash both stay.
+    const kept = await run(request(id, "delete", { keeps_files: true }));
+    expect(kept.kept_bytes).toBeGreaterThan(0);
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
+    expect(await named("containers/json", `slipway.workspace_id=${id}`)).toBe(0);
     await run(request(id, "delete"));
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(0);
     expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
