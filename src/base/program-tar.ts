@@ -13,7 +13,11 @@ export const tarWith = (file: string, path: string): ReadableStream<Uint8Array> 
     // Up to a whole block, then two empty ones.
     yield new Uint8Array(((512 - (size % 512)) % 512) + 1024);
   })();
-  return new ReadableStream<Uint8Array>({
+  return toStream(parts);
+};
+
+const toStream = (parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { value, done } = await parts.next();
       if (done) controller.close();
@@ -23,24 +27,47 @@ export const tarWith = (file: string, path: string): ReadableStream<Uint8Array> 
       await parts.return(undefined);
     },
   });
-};
 
 /** A tar with nothing in it. */
-export const emptyTar = (): ReadableStream<Uint8Array> => new Blob([new Uint8Array(1024)]).stream();
+export const emptyTar = (): ReadableStream<Uint8Array> => new Blob([tarEnd()]).stream();
 
-const header = (name: string, size: number): Uint8Array => {
+/** A file of a tar that is put together of parts. */
+export const tarEntry = (name: string, bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([header(name, bytes.length), bytes, new Uint8Array((512 - (bytes.length % 512)) % 512)]);
+
+/** A folder of such a tar, and whose it is. */
+export const tarFolder = (name: string, owner: Owner): Uint8Array =>
+  header(`${name.replace(/^\/|\/$/g, "")}/`, 0, owner);
+
+/** The end of such a tar. */
+export const tarEnd = (): Uint8Array => new Uint8Array(1024);
+
+/** One stream of several parts. */
+export const joinStreams = (parts: readonly (Uint8Array | ReadableStream<Uint8Array>)[]): ReadableStream<Uint8Array> =>
+  toStream(
+    (async function* (): AsyncGenerator<Uint8Array> {
+      for (const part of parts) {
+        if (part instanceof Uint8Array) yield part;
+        else for await (const chunk of part) yield chunk;
+      }
+    })(),
+  );
+
+type Owner = { readonly uid: number; readonly gid: number };
+
+const header = (name: string, size: number, owner?: Owner): Uint8Array => {
   const block = new Uint8Array(512);
   const put = (at: number, text: string): void => void block.set(new TextEncoder().encode(text), at);
   const octal = (at: number, width: number, value: number): void =>
     put(at, `${value.toString(8).padStart(width - 1, "0")}\0`);
   put(0, name);
   octal(100, 8, 0o755);
-  octal(108, 8, 0);
-  octal(116, 8, 0);
+  octal(108, 8, owner?.uid ?? 0);
+  octal(116, 8, owner?.gid ?? 0);
   octal(124, 12, size);
   octal(136, 12, 0);
   put(148, "        ");
-  put(156, "0");
+  put(156, owner ? "5" : "0");
   put(257, "ustar\0" + "00");
   octal(
     148,

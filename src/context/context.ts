@@ -53,12 +53,14 @@ import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
 import type { Membership } from "#src/cluster/membership.ts";
+import { MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { toProvider } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Mailer } from "#src/notify/mail.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
 import { answerOthers } from "./answer-others.ts";
 import type { Base } from "./base.ts";
@@ -238,7 +240,11 @@ export class Context implements ApiContext, AsyncDisposable {
     this.otherJobs =
       far && farJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
-    this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
+    const repositories: RepositorySources = {
+      open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
+      feature: (id, signal) => this.repositories.feature(id, signal),
+    };
+    this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers, jobs, provisioners, blobs } = this;
     this.health = new Health({ ...base, tailnet, workers, environment, prebuilds: () => this.prebuilds });
@@ -272,7 +278,7 @@ export class Context implements ApiContext, AsyncDisposable {
       elsewhere: far && farRefreshes(far, clock),
     });
     // People name them, as they name MCP servers.
-    const repositoryOutbound = new Outbound({ clock, allowed, reaches_private });
+    const repositoryOutbound = new Outbound({ clock, allowed, reaches_private, max_bytes: MAX_FEATURE_BYTES });
     this.repositories = new Repositories({
       clock,
       outbound: repositoryOutbound,

@@ -10,18 +10,21 @@ import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 
 type Options = {
   readonly config: Config;
   readonly provisioners?: Provisioners | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Files of images of repositories. */
+  readonly repositories?: RepositorySources | undefined;
   readonly daemon?: readonly string[] | undefined;
 };
 
 /** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
 export const makeProvisioners = (
-  { config, provisioners, environment, daemon }: Options,
+  { config, provisioners, environment, daemon, repositories }: Options,
   clock: Clock,
   accessUrl: () => URL,
   workers: Workers,
@@ -33,6 +36,8 @@ export const makeProvisioners = (
     accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
     cutOff: containersCutOff(config),
+    repositories,
+    repositoryImages: config.repository_images_mb * 1024 * 1024,
   });
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({

@@ -70,6 +70,13 @@ export class BoundedGit {
     throw new GitFailure(words.text.trim());
   }
 
+  /** What git prints, as it comes. */
+  stream(args: readonly string[]): ReadableStream<Uint8Array> {
+    const child = this.#start(args);
+    void new Response(child.stderr).text().catch(() => {});
+    return child.stdout;
+  }
+
   #start(args: readonly string[]) {
     const { git, folder, max_bytes, signal } = this.#options;
     signal.throwIfAborted();

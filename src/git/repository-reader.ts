@@ -1,6 +1,6 @@
 // Reads a repository on its host without cloning it: one commit, its tree, and the few files that somebody asks for. Every request goes to an
 // address that was checked (rules RW-10 to RW-12): git is pinned to it and follows no redirect. Time and size are bounded.
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { RefToTry } from "#base/links/repository-address.ts";
@@ -242,6 +242,15 @@ export class OpenRepository implements Disposable {
       const words = `${new URL(this.url).host} did not send the file ${path}: ${lastLine(error.message)}`;
       throw new RepositoryError("unreachable", words, { cause: error });
     }
+  }
+
+  /** A tar of a folder, by Git's id of it. Only where all contents were fetched. */
+  archive(tree: string): ReadableStream<Uint8Array> {
+    // What a repository leaves out of its releases belongs to it here.
+    const { folder } = this.#place;
+    mkdirSync(join(folder, "info"), { recursive: true });
+    writeFileSync(join(folder, "info", "attributes"), "* -export-ignore -export-subst\n");
+    return this.#git.stream(["archive", "--format=tar", tree]);
   }
 
   /** Git's id of a file or folder; undefined when it is not there. */

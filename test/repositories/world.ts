@@ -15,16 +15,17 @@ export type GitWorld = Disposable & {
   readonly bare: (name: string) => string;
 };
 
-/** `counts` says which tokens may read; by default nobody needs one. */
-export const openGitWorld = (counts: (token: string) => boolean = () => true): GitWorld => {
+/** `counts` says which tokens may read; by default nobody needs one. `address` is where containers reach this machine. */
+export const openGitWorld = (counts: (token: string) => boolean = () => true, address?: string): GitWorld => {
   const place = tempDirectory();
   const hosted = join(place.path, "hosted");
-  const web = httpGitHost(needs.git.file, hosted, counts);
+  const web = httpGitHost(needs.git.file, hosted, counts, address && "0.0.0.0");
+  const host = address === undefined ? web.url.host : `${address}:${web.url.port}`;
   const bare = (name: string): string => join(hosted, `${name}.git`);
   return {
-    host: web.url.host,
+    host,
     bare,
-    link: (name) => `${web.url.origin}/${name}`,
+    link: (name) => `http://${host}/${name}`,
     async publish(name, files) {
       await bareRepository(needs.git.file, bare(name));
       for (const key of ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"]) {

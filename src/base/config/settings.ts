@@ -128,6 +128,10 @@ export const SERVER_SETTINGS = {
     help: "How many builds run at the same time; further ones wait in the queue. In a cluster: on each active node, of its own workspaces and templates; workers of their own have slots of their own.",
   }),
   ...DOCKER_SETTINGS,
+  repository_images_mb: setting(whole(0, 16_777_216), 20_480, {
+    group: "Workspaces",
+    help: "How much the images may take that the Docker Engine has built for repositories, in MiB. Those used longest ago are removed first; one that runs stays.",
+  }),
   ...TERRAFORM_SETTINGS,
   ...TERRAFORM_SERVER_SETTINGS,
   ...IDENTITY_SETTINGS,

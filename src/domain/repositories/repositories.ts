@@ -1,13 +1,16 @@
 // Reads repositories for people, with their linked accounts: what is found there becomes the plan of a workspace (rules RW-10 to RW-14).
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { parseRepositoryAddress, type RepositoryAddress, refsToTry } from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
 import { type GitCredential, RepositoryError } from "#src/git/bounded-git.ts";
+import { FeatureRegistry } from "#src/git/feature-registry.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
 import { RepositoryReader } from "#src/git/repository-reader.ts";
 import { planRepository } from "#src/provisioners/repository/plan.ts";
+import type { RepositorySource, RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { Links } from "../external-auth/links.ts";
 
 type Deps = {
@@ -23,18 +26,27 @@ type Deps = {
 /** Repositories that are read at the same time; each runs git and holds a copy. */
 const MAX_READS = 4;
 
+/** Milliseconds and bytes for the files of an image: of one commit, without its history. */
+const CONTEXT_TIMEOUT_MS = 10 * 60_000;
+const MAX_CONTEXT = 1024 * 1024 * 1024;
+
 /** What a caller asks for, and where in a request it stands. */
 type Request = { readonly asked: RepositoryAsked; readonly field: string };
 
-export class Repositories {
+export class Repositories implements RepositorySources {
   readonly #deps: Deps;
   readonly #reader: RepositoryReader;
+  readonly #images: RepositoryReader;
+  readonly #features: FeatureRegistry;
   #reads = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
     const { outbound, clock, root, env } = deps;
-    this.#reader = new RepositoryReader({ outbound, clock, root, env });
+    this.#reader = new RepositoryReader({ outbound, clock, env, root: join(root, "read") });
+    const limits = { timeout_ms: CONTEXT_TIMEOUT_MS, max_bytes: MAX_CONTEXT };
+    this.#images = new RepositoryReader({ outbound, clock, env, root: join(root, "images"), ...limits });
+    this.#features = new FeatureRegistry(outbound);
   }
 
   /** The provider whose account reads repositories at this URL, if there is one. */
@@ -75,6 +87,17 @@ export class Repositories {
     };
     // Its files are there as long as it is open.
     return await planRepository(repository, where, asked.configuration);
+  }
+
+  /** The files of a plan's commit, for an image. Rejects with RepositoryError, or the signal's reason. */
+  async open({ url, commit }: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource> {
+    const credential = await this.#credentialFor(owner_id, url);
+    return await this.#images.open({ url, refs: [{ ref: commit, kind: "commit" }], credential, signal, isWhole: true });
+  }
+
+  /** The tar of a feature. */
+  feature(id: string, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#features.fetch(id, signal);
   }
 
   async #credentialFor(user_id: string, url: string): Promise<GitCredential | undefined> {

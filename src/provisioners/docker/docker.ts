@@ -5,7 +5,7 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import { pause } from "#base/retry.ts";
-import { reportRepositories } from "../repository/report.ts";
+import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import type { SnapshotPlace } from "../homes.ts";
 import {
   ProvisionError,
@@ -14,6 +14,9 @@ import {
   type ProvisionRequest,
   type Report,
 } from "../provisioner.ts";
+import { isOfRepository } from "../repository/place.ts";
+import { reportRepositories } from "../repository/report.ts";
+import type { RepositorySources } from "../repository/sources.ts";
 import {
   containerBody,
   containerName,
@@ -26,8 +29,10 @@ import {
 import { Engine, EngineError } from "./engine.ts";
 import { DockerHomes } from "./homes.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
+import { ownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
+import { type BuiltImage, needsBuild, repositoryImage } from "./repository-image.ts";
 import {
   createVolume,
   findVolumes,
@@ -46,6 +51,10 @@ export type DockerOptions = {
   readonly accessUrl: () => URL;
   /** As in the setting `agent_binary`. */
   readonly program?: string | undefined;
+  /** Files of images of repositories; a worker has none. */
+  readonly repositories?: RepositorySources | undefined;
+  /** Bytes that all images of repositories may have. */
+  readonly repositoryImages?: number | undefined;
   /** Why containers cannot reach the server, in words for the log of a build. */
   readonly cutOff?: string | undefined;
 };
@@ -171,11 +180,9 @@ export class DockerProvisioner implements Provisioner {
     const { docker, resource, agent } = wanted;
     const step = <T>(action: string, run: () => Promise<T>): Promise<T> => this.#step(work, action, resource.name, run);
     const program = agent ? findProgram(this.#options.program) : undefined;
-    const pull = { engine, clock: this.#options.clock, report, stage, signal };
-    const { architecture, user } = await step("image", () =>
-      provideImage(pull, docker.image, docker.pull ?? "missing"),
-    );
-    if (program) checkArchitecture(program, architecture, docker.image);
+    const plan = resource.agents?.flatMap(({ repository }) => (repository && parsePlan(repository)) || [])[0];
+    const { image, architecture, user } = await step("image", () => this.#image(work, wanted, plan));
+    if (program) checkArchitecture(program, architecture, image);
     const { current } = await listVolumes(engine, request.workspace.id, signal);
     const volumeFor = (volume: string): string => current.get(volume)?.name ?? volumeName(request.workspace.id, volume);
     for (const { name } of docker.volumes ?? []) {
@@ -183,15 +190,23 @@ export class DockerProvisioner implements Provisioner {
       const volume = { name: volumeFor(name), labels: makeLabels(request) };
       await step("volume", () => createVolume(engine, volume, signal));
     }
-    const body = containerBody(request, wanted, {
-      access_url: this.#options.accessUrl().href,
-      run: work.run,
-      network,
-      user,
-      volumeFor,
-    });
-    report.log("info", stage, `Creating the container ${resource.name} from ${docker.image}.`);
+    const body = containerBody(
+      request,
+      { ...wanted, docker: { ...docker, image } },
+      {
+        access_url: this.#options.accessUrl().href,
+        run: work.run,
+        network,
+        user,
+        volumeFor,
+      },
+    );
+    report.log("info", stage, `Creating the container ${resource.name} from ${image}.`);
     const id = await step("create", () => this.#create(work, wanted.resource.name, body));
+    if (plan) {
+      const paths = (docker.volumes ?? []).filter(isOfRepository).map(({ path }) => path);
+      await step("owner", () => ownFolders(engine, { id, user: docker.user || user, paths, signal }));
+    }
     if (program) {
       report.log("info", stage, "Putting the workspace's daemon into the container.");
       await step("upload", () => upload(work, id, program));
@@ -201,6 +216,23 @@ export class DockerProvisioner implements Provisioner {
     );
     report.log("info", stage, `The container ${resource.name} runs.`);
     return id;
+  }
+
+  /** The image of the container: that of its repository where it has one. */
+  async #image(work: Work, { docker }: Wanted, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
+    const { engine, request, report, signal, stage } = work;
+    const pull = { engine, clock: this.#options.clock, report, stage, signal };
+    if (!plan || !needsBuild(plan)) {
+      return { image: docker.image, ...(await provideImage(pull, docker.image, docker.pull ?? "missing")) };
+    }
+    return repositoryImage({
+      ...pull,
+      plan,
+      docker,
+      sources: this.#options.repositories,
+      owner_id: request.owner.id,
+      max_bytes: this.#options.repositoryImages ?? 0,
+    });
   }
 
   async #create(work: Work, resource: string, body: Record<string, unknown>): Promise<string> {

@@ -61,6 +61,15 @@ export class Engine {
     });
   }
 
+  /** The answer as bytes, at most `max` of them. */
+  bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
+    return this.#call("GET", this.#prefix + path, call, doing, async (response) => {
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      if (bytes.length > max) throw new EngineError(0, `The Docker Engine could not ${doing}: it is too large.`);
+      return bytes;
+    });
+  }
+
   /** Calls back with each line of a long answer as JSON. */
   lines(doing: string, method: string, path: string, call: Call, each: (line: unknown) => void): Promise<void> {
     return this.#call(method, this.#prefix + path, call, doing, async (response, alive) => {

@@ -26,7 +26,15 @@ export type Pull = {
 };
 
 /** What is known of an image: its architecture, and who it is made for (empty: root, or nobody says). */
-export type Image = { readonly architecture: string; readonly user: string };
+export type Image = {
+  readonly id: string;
+  readonly architecture: string;
+  readonly user: string;
+  /** The user that the image itself names; empty: root. */
+  readonly config_user: string;
+  /** Milliseconds since 1970. */
+  readonly created_at: number;
+};
 
 /** The image as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
 export const provideImage = async (
@@ -50,7 +58,13 @@ export const findImage = async ({ engine, signal }: Pull, image: string): Promis
   try {
     const path = `/images/${image}/json`;
     const found = await engine.json<InspectedImage>("look for the image", "GET", path, { signal });
-    return { architecture: found?.Architecture ?? "", user: found?.Config?.User || devcontainerUser(found) };
+    return {
+      id: found?.Id ?? "",
+      architecture: found?.Architecture ?? "",
+      user: found?.Config?.User || devcontainerUser(found),
+      config_user: found?.Config?.User ?? "",
+      created_at: Date.parse(found?.Created ?? "") || 0,
+    };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
     throw error;
@@ -62,6 +76,8 @@ const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
 type InspectedImage = {
+  readonly Id?: string;
+  readonly Created?: string;
   readonly Architecture?: string;
   readonly Config?: { readonly User?: string; readonly Labels?: Readonly<Record<string, string>> | null };
 };

@@ -23,6 +23,9 @@ const IMAGES = {
   typescript: "mcr.microsoft.com/devcontainers/typescript-node:22",
 } as const;
 
+/** Whether an image is one that Slipway has chosen, not the repository. */
+export const isDefaultImage = (image: string): boolean => Object.values<string>(IMAGES).includes(image);
+
 /** Files that say which language a project is written in; the first that is there decides. */
 const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
   [/^go\.mod$/, "go"],

@@ -3,6 +3,7 @@ import { posix } from "node:path";
 import type { ManifestAgent, ManifestApp, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, type RepositoryNote, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { FOLDER_VARIABLE } from "./configuration.ts";
+import { isDefaultImage } from "./detect.ts";
 import { quoted, repositoryScripts } from "./script.ts";
 
 /** Where clones are kept in containers that name no place. */
@@ -33,7 +34,7 @@ const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): Manifes
   const written = isContainer ? root : `\${HOME}${root.slice(1)}`;
   const fill = (variables: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER, () => written)]);
-  const state = isContainer ? "/var/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
+  const state = isContainer ? "/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
   return {
     ...agent,
     directory: folder,
@@ -68,14 +69,20 @@ const appsOf = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): Manif
     }))
     .filter(({ slug }) => !there.some((one) => one.slug === slug));
 
+/** Volumes of a repository begin with this. */
+const VOLUME = "repository";
+
+/** Whether a volume is one that a repository has brought. */
+export const isOfRepository = ({ name }: { readonly name: string }): boolean => name.startsWith(VOLUME);
+
 type Container = NonNullable<ManifestResource["docker"]>;
 
 const containerFor = (docker: Container, plan: RepositoryPlan, root: string): Container => {
   const isBelowClones = root.startsWith(`${CLONES}/`);
-  const clone = { name: "repository", path: isBelowClones ? CLONES : root };
+  const clone = { name: VOLUME, path: isBelowClones ? CLONES : root };
   const there = [...(docker.volumes ?? []), clone];
   const more = plan.volumes
-    .map(({ name, path }) => ({ name: `repository-${name}`.slice(0, 64), path: path.replace(FOLDER, () => root) }))
+    .map(({ name, path }) => ({ name: `${VOLUME}-${name}`.slice(0, 64), path: path.replace(FOLDER, () => root) }))
     .filter(({ path }) => path.startsWith("/") && !there.some((one) => one.path === path));
   const env = Object.entries(plan.container_env).map(([name, value]) => [name, value.replace(FOLDER, () => root)]);
   return {
@@ -91,24 +98,13 @@ const containerFor = (docker: Container, plan: RepositoryPlan, root: string): Co
 export const notesOf = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
   const needs = "Needs a container: choose a template of the provisioner docker.";
   const missing: [string, boolean][] = [
-    ["image", plan.source !== "language" && plan.image !== undefined],
+    ["image", plan.image !== undefined && !isDefaultImage(plan.image)],
     ["build", plan.build !== undefined],
     ["features", plan.features.length > 0],
     ["remoteUser", plan.user !== undefined],
     ["mounts", plan.volumes.length > 0],
     ["hostRequirements", Object.keys(plan.wanted).length > 0],
   ];
-  const notes = isContainer
-    ? unbuilt(plan)
-    : missing.flatMap(([property, is]) => (is ? [{ property, reason: needs }] : []));
+  const notes = isContainer ? [] : missing.flatMap(([property, is]) => (is ? [{ property, reason: needs }] : []));
   return [...notes, ...plan.dropped];
-};
-
-/** What would need an image to be built. */
-const unbuilt = ({ build, features }: RepositoryPlan): RepositoryNote[] => {
-  const reason = "Images are not built; the container has the template's image.";
-  return [
-    ...(build ? [{ property: "build", reason }] : []),
-    ...(features.length > 0 ? [{ property: "features", reason: "Features are not installed." }] : []),
-  ];
 };

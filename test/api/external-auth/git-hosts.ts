@@ -22,9 +22,9 @@ export const bareRepository = async (git: string, path: string): Promise<string>
 };
 
 /** Serves the repositories below `root` to whoever has a token that `counts`, as the user name or the password; without one the empty text does. */
-export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean) => {
+export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean, hostname = "127.0.0.1") => {
   const server = Bun.serve({
-    hostname: "127.0.0.1",
+    hostname,
     port: 0,
     async fetch(request) {
       const basic = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";

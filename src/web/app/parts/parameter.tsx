@@ -18,6 +18,36 @@ type ParameterProps = {
 
 const FEW = 6;
 
+/** What a plan says of where it is from; undefined for a link. */
+const planned = (value: string): { url: string; commit: string } | undefined => {
+  try {
+    const { url, commit } = JSON.parse(value) as Record<string, unknown>;
+    return typeof url === "string" && typeof commit === "string" ? { url, commit } : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+type RepositoryProps = Pick<ParameterProps, "parameter" | "onValue"> & Parameters<typeof Field>[0] & { value: string };
+
+/** A link to a repository. One that was read is named, and stays until another link is typed. */
+const Repository = ({ parameter, onValue, hint, value, ...input }: RepositoryProps) => {
+  const kept = planned(parameter.value.value);
+  const plan = planned(value);
+  return (
+    <Field
+      {...input}
+      value={plan ? "" : value}
+      placeholder={kept?.url ?? "https://github.com/acme/app"}
+      required={kept ? false : (input.required ?? false)}
+      hint={
+        kept ? `Set up as of commit ${kept.commit.slice(0, 10)}. Paste a link to read the configuration again.` : hint
+      }
+      onInput={(event) => onValue(event.currentTarget.value || (kept ? parameter.value.value : ""))}
+    />
+  );
+};
+
 const parseList = (value: string): string[] => {
   try {
     const list: unknown = JSON.parse(value);
@@ -105,6 +135,9 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
     );
   }
   const input = { label, hint, error, disabled, required, value, spellcheck: false, autocomplete: "off" as const };
+  if (form_type === "repository") {
+    return <Repository {...input} parameter={parameter} onValue={onValue} />;
+  }
   if (form_type === "textarea") {
     return <Area {...input} onInput={(event) => onValue(event.currentTarget.value)} />;
   }

@@ -22,6 +22,7 @@ import { listenForKeys, onKeys } from "./keys.ts";
 import { Nav, TabBar } from "./nav.tsx";
 import { openPalette, Palette } from "./palette.tsx";
 import { MORE_PLACES, PLACES } from "./places.ts";
+import { onRepositoryPaste } from "./repository-link.ts";
 import { doors, routes } from "./routes.ts";
 import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
 import { failed, Toasts } from "./toasts.tsx";
@@ -59,6 +60,7 @@ const Inside = () => {
       watchSession(),
       followAppearance(),
       onNoticeClick(route),
+      onRepositoryPaste(route),
       onKeys("mod+k", openPalette),
       onKeys("?", openShortcuts),
       onKeys("n", () => route("/new")),

@@ -26,6 +26,7 @@ const command = (icon: IconName, label: string, what: Pick<Entry, "href" | "act"
 
 export const COMMANDS: readonly Entry[] = [
   command("plus", "New workspace", { href: "/new" }),
+  command("branch", "Open a repository", { href: "/new?repo=" }),
   command("chat", "New chat", { href: "/chats" }),
   command("sun", "Light theme", { act: () => chooseTheme("light") }),
   command("moon", "Dark theme", { act: () => chooseTheme("dark") }),

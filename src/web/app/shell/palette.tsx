@@ -10,6 +10,7 @@ import { focusAgain } from "../parts/dialog.tsx";
 import { sets } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
+import { repositoryEntries } from "./repository-link.ts";
 import { failed } from "./toasts.tsx";
 
 const open = signal(false);
@@ -35,6 +36,7 @@ const found = computed((): readonly Entry[] => {
     return hits;
   };
   return [
+    ...repositoryEntries(words.value),
     ...some(
       workspacesByUse.value.map((one) => ({
         group: "Workspaces",

@@ -2,6 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -15,11 +16,18 @@ import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { NoTemplateYet } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
-import { readLink } from "./link.ts";
+import { readLink, readRepository } from "./link.ts";
+import { OpenRepository } from "./repository.tsx";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
 export default function CreatePage() {
+  const { url } = useLocation();
+  const asked = useMemo(() => readRepository(location.search), [url]);
+  return asked ? <OpenRepository asked={asked} name={readLink(location.search).name} /> : <FromTemplate />;
+}
+
+const FromTemplate = () => {
   const filled = useMemo(() => readLink(location.search), []);
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
@@ -48,6 +56,9 @@ export default function CreatePage() {
   }
   return (
     <CreateForm key={chosen.value ?? ""} template={template} filled={filled} typed={typed} crumbs={CRUMBS}>
+      <p class="small">
+        <a href="/new?repo=">Open a repository</a> instead, without a template.
+      </p>
       <fieldset class="stack">
         <legend class="lg">Template</legend>
         {filled.template !== undefined && !named && (
@@ -64,7 +75,7 @@ export default function CreatePage() {
       </fieldset>
     </CreateForm>
   );
-}
+};
 
 const Card = ({ template, checked, pick }: { template: Template; checked: boolean; pick: () => void }) => {
   const usual = template.build_time_stats.start.P50;

@@ -1,4 +1,6 @@
-// A link that opens the form filled in: /new?template=node&preset=Full&name=web&param.region=eu. Pure.
+// Links that open the form filled in: /new?template=node&preset=Full&name=web&param.region=eu, and /new?repo=URL&branch=main for a repository.
+// Pure.
+import type { RepositoryAsked } from "#schema/templates/repository.ts";
 
 export type Filled = {
   readonly template?: string;
@@ -25,4 +27,36 @@ export const linkTo = ({ template, preset, parameters }: Filled): string => {
   if (preset) query.set("preset", preset);
   for (const [name, value] of Object.entries(parameters)) query.set(`${PARAMETER}${name}`, value);
   return `/new${query.size > 0 ? `?${query}` : ""}`;
+};
+
+/** The members of a repository and their names in a link. */
+const NAMES = [
+  ["branch", "branch"],
+  ["commit", "commit"],
+  ["path", "path"],
+  ["configuration", "configuration"],
+] as const;
+
+/** The repository that the query names; undefined when it names none. */
+export const readRepository = (query: string): RepositoryAsked | undefined => {
+  const asked = new URLSearchParams(query);
+  const url = asked.get("repo");
+  if (url === null) return undefined;
+  const given = NAMES.flatMap(([member, name]) => (asked.get(name) ? [[member, asked.get(name)]] : []));
+  const pull = Number(asked.get("pull_request"));
+  return {
+    url: url.trim(),
+    ...Object.fromEntries(given),
+    ...(Number.isInteger(pull) && pull > 0 ? { pull_request: pull } : {}),
+    ...(asked.get("full_history") === "true" ? { full_history: true } : {}),
+  };
+};
+
+/** The page that opens it. */
+export const repositoryLink = (asked: RepositoryAsked): string => {
+  const query = new URLSearchParams({ repo: asked.url });
+  for (const [member, name] of NAMES) if (asked[member]) query.set(name, asked[member]);
+  if (asked.pull_request !== undefined) query.set("pull_request", String(asked.pull_request));
+  if (asked.full_history) query.set("full_history", "true");
+  return `/new?${query}`;
 };

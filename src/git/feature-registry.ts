@@ -1,0 +1,115 @@
+// Features in registries (the distribution specification of OCI): a tag's manifest, and the one layer in it, with an anonymous token where the
+// registry wants one. Every request goes through the guard for URLs that people name.
+import { isIP } from "node:net";
+import { type Outbound, OutboundError } from "#base/outbound.ts";
+
+const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const MAX_MANIFEST = 256 * 1024;
+/** Bytes of the largest feature. */
+export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
+const MAX_REDIRECTS = 3;
+
+type Asked = { readonly token: string | undefined; readonly signal: AbortSignal };
+
+export class FeatureRegistry {
+  readonly #outbound: Outbound;
+
+  /** `outbound` must let answers of MAX_FEATURE_BYTES through. */
+  constructor(outbound: Outbound) {
+    this.#outbound = outbound;
+  }
+
+  /** The tar of a feature such as `ghcr.io/devcontainers/features/node:1`. Rejects with an Error in words for people. */
+  async fetch(id: string, signal: AbortSignal): Promise<Uint8Array> {
+    const { base, path, version } = placeOf(id);
+    try {
+      const url = new URL(`${base}/v2/${path}/manifests/${version}`);
+      const first = await this.#get(url, { token: undefined, signal });
+      const token = first.status === 401 ? await this.#token(first, signal) : undefined;
+      const answer = token === undefined ? first : await this.#get(url, { token, signal });
+      if (!answer.ok) throw new Error(`${url.host} answered with status ${answer.status}`);
+      const digest = digestIn(await textOf(answer, MAX_MANIFEST));
+      const blob = await this.#get(new URL(`${base}/v2/${path}/blobs/${digest}`), { token, signal });
+      if (!blob.ok) throw new Error(`${url.host} answered with status ${blob.status}`);
+      const bytes = await bytesOf(blob, MAX_FEATURE_BYTES);
+      const found = `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
+      if (found !== digest) throw new Error(`${url.host} sent other bytes than it has announced`);
+      return bytes;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const reason = (error as Error).message.replace(/\.$/, "");
+      throw new Error(`The feature ${id} cannot be fetched: ${reason}.`, { cause: error });
+    }
+  }
+
+  /** Follows redirects by itself: a token is for its own host only. */
+  async #get(url: URL, { token, signal }: Asked): Promise<Response> {
+    let at = url;
+    for (let left = MAX_REDIRECTS; ; left--) {
+      const isOwn = at.host === url.host;
+      const headers = {
+        accept: `${MANIFEST}, */*`,
+        ...(token !== undefined && isOwn ? { authorization: `Bearer ${token}` } : {}),
+      };
+      const answer = await this.#outbound.open(at, { headers, signal });
+      const location = answer.headers.get("location");
+      if (answer.status < 301 || answer.status > 308 || location === null) return answer;
+      void answer.body?.cancel().catch(() => {});
+      if (left === 0 || !URL.canParse(location, at.href))
+        throw new OutboundError("failed", `${url.host} redirects too often`);
+      at = new URL(location, at.href);
+    }
+  }
+
+  async #token(refused: Response, signal: AbortSignal): Promise<string> {
+    void refused.body?.cancel().catch(() => {});
+    const header = refused.headers.get("www-authenticate") ?? "";
+    const parts = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+    const { realm, service, scope } = parts;
+    if (!/^bearer /i.test(header) || realm === undefined || !URL.canParse(realm))
+      throw new Error("the registry wants a sign-in");
+    const url = new URL(realm);
+    if (service) url.searchParams.set("service", service);
+    if (scope) url.searchParams.set("scope", scope);
+    const answer = await this.#outbound.open(url, { signal });
+    if (!answer.ok) throw new Error(`${url.host} gives no anonymous token (status ${answer.status})`);
+    const { token, access_token } = JSON.parse(await textOf(answer, MAX_MANIFEST)) as Record<string, unknown>;
+    const given = token ?? access_token;
+    if (typeof given !== "string") throw new Error(`${url.host} gives no anonymous token`);
+    return given;
+  }
+}
+
+/** `host/path:tag` or `host/path@digest`; registries of this machine are asked without TLS, as engines do. */
+const placeOf = (id: string): { base: string; path: string; version: string } => {
+  const [, host = "", path = "", tag, digest] =
+    /^([\w.-]+(?::\d+)?)\/([\w./-]+?)(?::([\w][\w.-]{0,127})|@(sha256:[a-f0-9]{64}))?$/.exec(id) ?? [];
+  if (host === "" || path.split("/").some((part) => part === "" || part === "." || part === "..")) {
+    throw new Error(`The feature ${id} has no name that a registry knows.`);
+  }
+  const name = host.replace(/:\d+$/, "");
+  const isHere = name === "localhost" || (isIP(name) === 4 && name.startsWith("127."));
+  return { base: `${isHere ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
+};
+
+const digestIn = (manifest: string): string => {
+  const { layers } = JSON.parse(manifest) as { layers?: { digest?: unknown }[] };
+  const digest = Array.isArray(layers) ? layers[0]?.digest : undefined;
+  if (typeof digest !== "string" || !/^sha256:[a-f0-9]{64}$/.test(digest))
+    throw new Error("its manifest names no layer");
+  return digest;
+};
+
+const bytesOf = async (answer: Response, max: number): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of answer.body ?? []) {
+    size += chunk.byteLength;
+    if (size > max) throw new Error(`it is larger than ${max} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+const textOf = async (answer: Response, max: number): Promise<string> =>
+  Buffer.from(await bytesOf(answer, max)).toString("utf8");

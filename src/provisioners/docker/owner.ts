@@ -1,0 +1,52 @@
+// Volumes of a new container that belong to the one who works in it: an engine makes the folders of empty volumes as root.
+import { joinStreams, tarEnd, tarFolder } from "#base/program-tar.ts";
+import { readTar } from "../archive-tar.ts";
+import type { Engine } from "./engine.ts";
+
+const MAX_PASSWD = 1024 * 1024;
+
+type Folders = {
+  /** The container, which is made and not started. */
+  readonly id: string;
+  /** As in the container's `User`; empty: root. */
+  readonly user: string;
+  readonly paths: readonly string[];
+  readonly signal: AbortSignal;
+};
+
+/** Gives the folders to the user. Nothing to do for root, or for a user that the image does not know. */
+export const ownFolders = async (engine: Engine, { id, user, paths, signal }: Folders): Promise<void> => {
+  const name = user.split(":")[0] ?? "";
+  if (name === "" || name === "root" || name === "0" || paths.length === 0) return;
+  const owner = /^\d+$/.test(name)
+    ? { uid: Number(name), gid: Number(name) }
+    : await ownerNamed(engine, id, name, signal);
+  if (!owner) return;
+  const tar = joinStreams([...paths.map((path) => tarFolder(path, owner)), tarEnd()]);
+  await engine.json("take the folders of the workspace", "PUT", `/containers/${id}/archive`, {
+    query: { path: "/" },
+    tar,
+    signal,
+  });
+};
+
+const ownerNamed = async (
+  engine: Engine,
+  id: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ uid: number; gid: number } | undefined> => {
+  const call = { query: { path: "/etc/passwd" }, signal, fine: [404] };
+  const bytes = await engine.bytes("read the users of the image", `/containers/${id}/archive`, call, MAX_PASSWD);
+  const entries = await readTar({
+    size: bytes.length,
+    read: async (at, length) => bytes.subarray(at, at + length),
+  }).catch(() => []);
+  const text = new TextDecoder().decode((await entries[0]?.read(MAX_PASSWD)) ?? new Uint8Array());
+  const [, , uid, gid] =
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${name}:`))
+      ?.split(":") ?? [];
+  return uid !== undefined && gid !== undefined ? { uid: Number(uid), gid: Number(gid) } : undefined;
+};

@@ -1,0 +1,282 @@
+// The image of a repository: built once for each configuration by the engine, found again by its key, and removed when all of them are
+// too large and it was used longest ago (rules RW-13 to RW-16).
+import { sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import type { ManifestContainer } from "#schema/templates/manifest.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { readTar } from "../archive-tar.ts";
+import { ProvisionError } from "../provisioner.ts";
+import {
+  type Feature,
+  featureFile,
+  featuresDockerfile,
+  inOrder,
+  readFeature,
+  type WantedFeature,
+  withoutVersion,
+} from "../repository/features.ts";
+import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
+import { parseBytes } from "./container.ts";
+import { type Engine, EngineError } from "./engine.ts";
+import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
+
+/** The form of keys: what is built in another way has another one. */
+const VERSION = 1;
+const NAME = "slipway-repository";
+const LABEL = "slipway.repository_image";
+/** Milliseconds after which an image is built again at the next start, for what its base and its features have become. */
+const MAX_AGE_MS = 30 * 86_400_000;
+/** Milliseconds without any sign of progress after which a build is given up. */
+const SILENCE_MS = 15 * 60_000;
+const MAX_LINES = 5_000;
+const MAX_FEATURES = 32;
+const MAX_METADATA = 256 * 1024;
+
+export type ImageBuild = Pull & {
+  readonly sources: RepositorySources | undefined;
+  readonly owner_id: string;
+  readonly plan: RepositoryPlan;
+  readonly docker: ManifestContainer;
+  /** Bytes that all images of repositories may have. */
+  readonly max_bytes: number;
+};
+
+export type BuiltImage = Image & { readonly image: string };
+
+/** One build of a key at a time: whoever asks meanwhile finds its image. */
+const building = new Map<string, Promise<unknown>>();
+
+/** Whether the image of the plan has to be built. */
+export const needsBuild = ({ build, features }: RepositoryPlan): boolean => build !== undefined || features.length > 0;
+
+/** The image for the plan of a container, built unless it is there. Rejects with ProvisionError, or the signal's reason. */
+export const repositoryImage = async (build: ImageBuild): Promise<BuiltImage> => {
+  const { plan, docker } = build;
+  const base = plan.build ? await dockerfileImage(build, plan.build) : await pulledImage(build);
+  if (plan.features.length === 0) return base;
+  const key = keyOf(["features", base.id, plan.features, plan.user ?? base.user]);
+  return kept(build, key, docker.pull === "always", async (name) => {
+    using source = plan.features.some(({ tree }) => tree !== undefined) ? await opened(build) : undefined;
+    const found = await withNeeds(build, source);
+    const features = found.map(({ feature }) => feature);
+    const dockerfile = featuresDockerfile(base.image, features, {
+      user: plan.user ?? base.user,
+      image_user: base.config_user,
+    });
+    const files = found.map(({ archive }, at) => tarEntry(featureFile(at), archive));
+    const tar = joinStreams([tarEntry("Dockerfile", new TextEncoder().encode(dockerfile)), ...files, tarEnd()]);
+    await buildImage(build, name, tar, { dockerfile: "Dockerfile" });
+  });
+};
+
+const keyOf = (parts: readonly unknown[]): string => sha256(JSON.stringify([VERSION, ...parts])).slice(0, 40);
+
+const pulledImage = async (build: ImageBuild): Promise<BuiltImage> => {
+  const image = build.plan.image ?? build.docker.image;
+  return { image, ...(await provideImage(build, image, build.docker.pull ?? "missing")) };
+};
+
+/** The image of a Dockerfile of the repository: its context is one tree of Git, so the tree's id stands for every file in it. */
+const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["build"]>): Promise<BuiltImage> => {
+  const { plan, docker } = build;
+  const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
+  const key = keyOf(["dockerfile", wanted, isInside]);
+  return kept(build, key, docker.pull === "always", async (name) => {
+    using source = await opened(build);
+    const inContext = wanted.context === "" ? wanted.dockerfile : wanted.dockerfile.slice(wanted.context.length + 1);
+    const query = {
+      dockerfile: isInside ? inContext : OUTSIDE,
+      buildargs: JSON.stringify(wanted.args),
+      ...(wanted.target === undefined ? {} : { target: wanted.target }),
+    };
+    // The copy is there until the engine has read it.
+    if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
+    const text = await source.read(wanted.dockerfile);
+    if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
+    const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
+    await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
+  });
+};
+
+/** What a Dockerfile beside its context is called in it. */
+const OUTSIDE = ".slipway.Dockerfile";
+
+/** The image with this key, made by `make` unless it is there and new enough. */
+const kept = async (
+  build: ImageBuild,
+  key: string,
+  isFresh: boolean,
+  make: (name: string) => Promise<void>,
+): Promise<BuiltImage> => {
+  const { report, stage, signal } = build;
+  const image = `${NAME}:${key}`;
+  // In turn: the second one finds what the first one has built.
+  while (building.has(key)) await building.get(key)?.catch(() => {});
+  signal.throwIfAborted();
+  const known = await findImage(build, image);
+  const isOld = known !== undefined && build.clock.now() - known.created_at > MAX_AGE_MS;
+  if (known && !isOld && !isFresh) {
+    report.log("info", stage, `The image of the repository is there: ${image}.`);
+    await touch(build.engine, key, signal);
+    return { image, ...known };
+  }
+  report.log(
+    "info",
+    stage,
+    known ? "Building the image of the repository again." : "Building the image of the repository.",
+  );
+  const work = make(image);
+  building.set(key, work);
+  try {
+    await work;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!known) throw error;
+    report.log("warn", stage, `The image cannot be built again, so the last one is used: ${(error as Error).message}`);
+    return { image, ...known };
+  } finally {
+    building.delete(key);
+  }
+  const made = await findImage(build, image);
+  if (!made) throw new ProvisionError("The image of the repository was built, but the Docker Engine does not have it.");
+  await pruneImages(build, image).catch((error) => {
+    log("docker").warn("old images of repositories stay until the next build: {error}", { error });
+  });
+  return { image, ...made };
+};
+
+/** Notes that the image is in use: the engine keeps when it was tagged last. */
+const touch = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
+  const query = { repo: NAME, tag: key };
+  await engine.json("tag an image", "POST", `/images/${NAME}:${key}/tag`, { query, signal, fine: [404] });
+};
+
+const opened = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {
+  if (!sources)
+    throw new ProvisionError("This worker builds no images of repositories. Let the server itself run the template.");
+  try {
+    return await sources.open(plan, owner_id, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
+  }
+};
+
+type BuildLine = { readonly stream?: string; readonly status?: string; readonly error?: string };
+
+const buildImage = async (
+  { engine, report, stage, signal, docker, plan }: ImageBuild,
+  name: string,
+  tar: ReadableStream<Uint8Array>,
+  query: Readonly<Record<string, string>>,
+): Promise<void> => {
+  let lines = 0;
+  const say = (text: string): void => {
+    for (const line of text.split(/\r?\n/)) {
+      if (line.trim() === "" || lines > MAX_LINES) continue;
+      lines++;
+      report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is left out." : line);
+    }
+  };
+  const each = (line: unknown): void => {
+    const { stream, error } = line as BuildLine;
+    if (error !== undefined) throw new EngineError(0, `The image of the repository cannot be built: ${error}`);
+    if (stream !== undefined) say(stream);
+  };
+  const labels = { [LABEL]: "1", "slipway.repository": plan.url };
+  const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
+  const all = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
+  await engine.lines("build the image", "POST", "/build", { query: all, tar, signal, timeout: SILENCE_MS }, each);
+};
+
+type Fetched = { readonly feature: Feature; readonly archive: Uint8Array };
+
+/** The features of the plan and those that they need, fetched, in the order in which they are installed. */
+const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined): Promise<Fetched[]> => {
+  const { plan, report, stage } = build;
+  const found = new Map<string, Fetched>();
+  const queue: (WantedFeature & { readonly tree?: string | undefined })[] = [...plan.features];
+  for (let wanted = queue.shift(); wanted; wanted = queue.shift()) {
+    const id = withoutVersion(wanted.id);
+    if (found.has(id)) continue;
+    if (found.size >= MAX_FEATURES)
+      throw new ProvisionError(`The repository asks for more than ${MAX_FEATURES} features.`);
+    report.log("info", stage, `Fetching the feature ${wanted.id}.`);
+    const archive = await archiveOf(build, source, wanted);
+    const feature = { id: wanted.id, options: wanted.options, metadata: await metadataIn(wanted.id, archive) };
+    for (const property of feature.metadata.dropped) {
+      report.log("warn", stage, `Not taken from the feature ${wanted.id}: ${property}.`);
+    }
+    found.set(id, { feature, archive });
+    queue.push(...feature.metadata.needs);
+  }
+  const all = [...found.values()];
+  try {
+    return inOrder(all.map(({ feature }) => feature)).flatMap((feature) =>
+      all.filter((one) => one.feature === feature),
+    );
+  } catch (error) {
+    throw new ProvisionError((error as Error).message);
+  }
+};
+
+const archiveOf = async (
+  { sources, signal }: ImageBuild,
+  source: RepositorySource | undefined,
+  { id, tree }: { readonly id: string; readonly tree?: string | undefined },
+): Promise<Uint8Array> => {
+  if (tree !== undefined && source) return new Uint8Array(await new Response(source.archive(tree)).arrayBuffer());
+  if (!sources) throw new ProvisionError("This worker fetches no features. Let the server itself run the template.");
+  try {
+    return await sources.feature(id, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
+  }
+};
+
+const metadataIn = async (id: string, archive: Uint8Array): Promise<Feature["metadata"]> => {
+  const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? Bun.gunzipSync(new Uint8Array(archive)) : archive;
+  try {
+    const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
+    const file = entries.find(({ name }) => name === "devcontainer-feature.json");
+    if (!file) throw new Error(`The feature ${id} has no devcontainer-feature.json.`);
+    return readFeature(id, new TextDecoder().decode(await file.read(MAX_METADATA)));
+  } catch (error) {
+    throw new ProvisionError((error as Error).message);
+  }
+};
+
+type Listed = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
+
+/** Removes those that were used longest ago until all of them are small enough. One that a container has stays. */
+const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBuild, newest: string): Promise<void> => {
+  const query = { filters: JSON.stringify({ label: [LABEL] }) };
+  const all = (await engine.json<Listed[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
+  let size = all.reduce((sum, one) => sum + one.Size, 0);
+  if (size <= max_bytes) return;
+  const used = new Map<string, number>();
+  for (const { Id } of all) used.set(Id, await lastUse(engine, Id, signal));
+  const oldest = all
+    .filter(({ RepoTags }) => !RepoTags?.includes(newest))
+    .sort((a, b) => (used.get(a.Id) ?? 0) - (used.get(b.Id) ?? 0));
+  for (const { Id, Size, RepoTags } of oldest) {
+    if (size <= max_bytes) return;
+    // 409: a container has it, or another image is made of it.
+    const removed = await engine.json<unknown[]>("remove an image", "DELETE", `/images/${Id}`, {
+      signal,
+      fine: [404, 409],
+    });
+    if (removed === undefined) continue;
+    size -= Size;
+    report.log("info", stage, `Removed the image ${RepoTags?.[0] ?? Id}, which was used longest ago.`);
+  }
+};
+
+const lastUse = async (engine: Engine, id: string, signal: AbortSignal): Promise<number> => {
+  type Inspected = { readonly Created?: string; readonly Metadata?: { readonly LastTagTime?: string } };
+  const found = await engine.json<Inspected>("look at an image", "GET", `/images/${id}/json`, { signal, fine: [404] });
+  const [tagged, created] = [found?.Metadata?.LastTagTime, found?.Created].map((text) => Date.parse(text ?? ""));
+  return Math.max(tagged || 0, created || 0);
+};

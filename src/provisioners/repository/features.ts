@@ -1,0 +1,144 @@
+// Features of development containers (containers.dev): what one says of itself, in which order several are installed, and the Dockerfile
+// that installs them. Pure.
+import {
+  type Configuration,
+  emptyConfiguration,
+  isMapping,
+  listOf,
+  textOf,
+  type Values,
+  variablesOf,
+} from "./configuration.ts";
+import { quoted } from "./script.ts";
+
+/** A feature as its devcontainer-feature.json describes it. */
+export type FeatureMetadata = {
+  readonly name: string;
+  /** Values of the options that nobody has chosen. */
+  readonly defaults: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** Installed before this one where they are wanted anyway, by id without version. */
+  readonly after: readonly string[];
+  /** Installed before this one in any case: id with version, and options. */
+  readonly needs: readonly WantedFeature[];
+  /** What it asks for and does not get. */
+  readonly dropped: readonly string[];
+};
+
+export type WantedFeature = { readonly id: string; readonly options: Readonly<Record<string, string>> };
+
+export type Feature = WantedFeature & { readonly metadata: FeatureMetadata };
+
+/** Reads a devcontainer-feature.json. Throws an Error that says what is wrong with it. */
+export const readFeature = (id: string, text: string): FeatureMetadata => {
+  let value: unknown;
+  try {
+    value = Bun.JSONC.parse(text);
+  } catch (error) {
+    throw new Error(
+      `The feature ${id} has a devcontainer-feature.json that is not valid JSON: ${(error as Error).message}`,
+    );
+  }
+  if (!isMapping(value)) throw new Error(`The feature ${id} has a devcontainer-feature.json that is not an object.`);
+  const notes: Configuration = emptyConfiguration();
+  const options = isMapping(value.options) ? Object.entries(value.options) : [];
+  const defaults = options.flatMap(([name, about]) => {
+    const given = isMapping(about) ? about.default : undefined;
+    return OPTION.test(name) && given !== undefined && typeof given !== "object"
+      ? [[name, String(given)] as const]
+      : [];
+  });
+  return {
+    name: textOf(value.name, 256) ?? id,
+    defaults: Object.fromEntries(defaults),
+    env: variablesOf(notes, "containerEnv", value.containerEnv),
+    after: listOf(value.installsAfter)
+      .flatMap((one) => textOf(one, 512) ?? [])
+      .map(withoutVersion),
+    needs: needsOf(value.dependsOn),
+    dropped: DROPPED.filter((property) => value[property] !== undefined && value[property] !== false),
+  };
+};
+
+const OPTION = /^[A-Za-z_][\w-]*$/;
+
+/** What would give a container more rights, or run beside Slipway's own program. */
+const DROPPED = [
+  ...["privileged", "capAdd", "securityOpt", "mounts", "entrypoint"],
+  ...["onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"],
+];
+
+const needsOf = (value: unknown): WantedFeature[] =>
+  isMapping(value) ? Object.entries(value).map(([id, given]) => ({ id, options: optionsOf(given) })) : [];
+
+const optionsOf = (given: unknown): Record<string, string> => {
+  const options: Values = isMapping(given) ? given : typeof given === "string" ? { version: given } : {};
+  const plain = Object.entries(options).filter(([name, value]) => OPTION.test(name) && typeof value !== "object");
+  return Object.fromEntries(plain.map(([name, value]) => [name, String(value)]));
+};
+
+/** `ghcr.io/devcontainers/features/node:1` without `:1`. */
+export const withoutVersion = (id: string): string => id.replace(/(?:@[\w:]+|:[\w.-]+)$/, "");
+
+/** The features in the order in which they are installed. Throws an Error when they wait for each other. */
+export const inOrder = (features: readonly Feature[]): Feature[] => {
+  const left = [...features];
+  const placed: Feature[] = [];
+  const present = new Set(features.map(({ id }) => withoutVersion(id)));
+  const isPlaced = (id: string): boolean => placed.some((one) => withoutVersion(one.id) === id);
+  while (left.length > 0) {
+    const at = left.findIndex(({ metadata }) =>
+      [...metadata.after, ...metadata.needs.map(({ id }) => withoutVersion(id))].every(
+        (id) => !present.has(id) || isPlaced(id),
+      ),
+    );
+    const [next] = at < 0 ? [] : left.splice(at, 1);
+    if (!next) throw new Error(`These features wait for each other: ${left.map(({ id }) => id).join(", ")}.`);
+    placed.push(next);
+  }
+  return placed;
+};
+
+/** Where the files of the feature at this place are in the context of the build. */
+export const featureFile = (at: number): string => `features/${at}.tar`;
+
+/** Installs features as root. `user` is whom the container is for, `image_user` whom the base image names. */
+export const featuresDockerfile = (
+  base: string,
+  features: readonly Feature[],
+  { user, image_user }: { readonly user: string; readonly image_user: string },
+): string => {
+  const lines = features.flatMap((feature, at) => {
+    const folder = `/tmp/slipway-features/${at}`;
+    const env = Object.entries(feature.metadata.env);
+    return [
+      `ADD ${featureFile(at)} ${folder}/`,
+      `RUN ${JSON.stringify(["/bin/sh", "-c", installing(feature, folder, user || "root")])}`,
+      // Docker fills ${PATH} in by itself.
+      ...env.map(([name, value]) => `ENV ${name}=${JSON.stringify(value.replaceAll("\n", " "))}`),
+    ];
+  });
+  return [`FROM ${base}`, "USER root", ...lines, ...(image_user ? [`USER ${image_user}`] : []), ""].join("\n");
+};
+
+const installing = ({ id, options, metadata }: Feature, folder: string, user: string): string => {
+  const chosen = Object.entries(Object.assign({}, metadata.defaults, options));
+  const home = `"$(getent passwd ${quoted(user)} 2>/dev/null | cut -d: -f6 || true)"`;
+  const exported = chosen.map(([name, value]) => `export ${variableOf(name)}=${quoted(value)}`);
+  return [
+    ...exported,
+    `export _REMOTE_USER=${quoted(user)} _CONTAINER_USER=${quoted(user)}`,
+    `_REMOTE_USER_HOME=${home}`,
+    `[ -n "$_REMOTE_USER_HOME" ] || _REMOTE_USER_HOME=$(sed -n ${quoted(`s#^${user}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*#\\1#p`)} /etc/passwd)`,
+    "export _REMOTE_USER_HOME _CONTAINER_USER_HOME=$_REMOTE_USER_HOME",
+    `cd ${folder} && chmod +x install.sh && ./install.sh || { echo ${quoted(`The feature ${id} could not be installed.`)} >&2; exit 1; }`,
+    `rm -rf ${folder}`,
+  ].join("\n");
+};
+
+/** An option's name as a variable, as the specification writes it. */
+const variableOf = (name: string): string =>
+  name
+    .replace(/[^\w]/g, "_")
+    .replace(/^[\d_]+/, "_")
+    .toUpperCase();

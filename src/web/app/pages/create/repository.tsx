@@ -1,0 +1,324 @@
+// Making a workspace from the link to a repository: what the server finds there, the few choices that are left, and one press.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { parseRepositoryAddress, workspaceNameFor } from "#base/links/repository-address.ts";
+import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { me } from "../../data/session.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field, NameField, Select, Switch } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { LinkAccount } from "../../parts/link-account.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { onKeys } from "../../shell/keys.ts";
+import { repositoryLink } from "./link.ts";
+
+const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
+
+type RepositoryProps = { readonly asked: RepositoryAsked; readonly name?: string | undefined };
+
+export const OpenRepository = ({ asked, name }: RepositoryProps) => {
+  const address = parseRepositoryAddress(asked.url);
+  if (!address) {
+    return (
+      <Frame title="Open a repository" crumbs={CRUMBS}>
+        <div class="page narrow stack loose">
+          <RepositoryField
+            value={asked.url}
+            error={
+              asked.url === ""
+                ? undefined
+                : "This is not a link to a Git repository, such as https://github.com/acme/app."
+            }
+          />
+        </div>
+      </Frame>
+    );
+  }
+  return <Found key={JSON.stringify(asked)} asked={asked} name={name ?? freeName(workspaceNameFor(address.name))} />;
+};
+
+const freeName = (base: string): string => {
+  const taken = new Set<string>();
+  for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
+  let name = base;
+  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${base}-${at}`;
+  return name;
+};
+
+/** A field for a link, which leads to the page of that repository. */
+export const RepositoryField = ({ value = "", error }: { value?: string; error?: string | undefined }) => {
+  const { route } = useLocation();
+  const link = useSignal(value);
+  return (
+    <form
+      class="line wrap"
+      aria-label="Open a repository"
+      onSubmit={submits(() => {
+        if (link.value.trim() !== "") route(repositoryLink({ url: link.value.trim() }));
+      })}
+    >
+      <div class="grow">
+        <Field
+          label="Link to a repository"
+          placeholder="https://github.com/acme/app"
+          autocomplete="off"
+          spellcheck={false}
+          value={link.value}
+          hint="Also of a branch, a pull request or a folder, on GitHub, GitLab, Gitea or Bitbucket."
+          {...(error === undefined ? {} : { error })}
+          onInput={(event) => {
+            link.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      <Button type="submit">Open repository</Button>
+    </form>
+  );
+};
+
+const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string }) => {
+  const { route } = useLocation();
+  const name = useSignal(first);
+  const full_history = useSignal(asked.full_history ?? false);
+  const problem = useSignal("");
+  const nameProblem = useSignal("");
+  const { state, again } = useResource(`repository ${JSON.stringify(asked)}`, () =>
+    call("POST /repositories/read", { body: { repository: asked } }),
+  );
+  const { data: found, error, loading } = state.value;
+  const mayCreate = found?.plan !== undefined && found.provisioner !== undefined;
+  const isCreating = useRef(false);
+  const create = async (): Promise<void> => {
+    if (!mayCreate || isCreating.current) return;
+    isCreating.current = true;
+    problem.value = "";
+    nameProblem.value = "";
+    try {
+      const repository = { ...asked, full_history: full_history.value };
+      const body = { name: name.value.trim(), repository };
+      const made = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
+      route(`/workspaces/${made.id}`);
+    } catch (failure) {
+      if (failure instanceof Problem && failure.names("name")) nameProblem.value = formatError(failure);
+      else problem.value = formatError(failure);
+    } finally {
+      isCreating.current = false;
+    }
+  };
+  useEffect(() => onKeys("mod+enter", () => void create()), [mayCreate]);
+  return (
+    <Frame
+      title="Open a repository"
+      crumbs={CRUMBS}
+      actions={
+        <Button look="primary" disabled={!mayCreate} keys="Ctrl ⏎" onPress={create}>
+          Create workspace
+        </Button>
+      }
+    >
+      <div class="page narrow stack loose">
+        <RepositoryField value={asked.url} />
+        {error !== undefined && !found && <Failed what="The repository cannot be read" error={error} again={again} />}
+        {loading && !found && <Skeleton lines={5} />}
+        {found && found.problem !== "" && <Refused found={found} again={again} />}
+        {found?.plan && (
+          <form class="split" onSubmit={submits(create)}>
+            <div class="stack loose">
+              {problem.value && <Warning text={problem.value} />}
+              {!found.provisioner && (
+                <Warning text="This server has nothing to open a repository with: no Docker Engine answers, and workspaces on its own machine are off." />
+              )}
+              <NameField
+                label="Name"
+                maxLength={32}
+                value={name.value}
+                error={nameProblem.value}
+                hint="Letters and digits, in groups joined by single hyphens."
+                onInput={(event) => {
+                  name.value = event.currentTarget.value;
+                  nameProblem.value = "";
+                }}
+              />
+              {found.plan.choices.length > 1 && (
+                <Select
+                  label="Configuration"
+                  value={found.plan.configuration ?? ""}
+                  choices={found.plan.choices.map((path) => ({ value: path, label: path }))}
+                  hint="The repository has several."
+                  onPick={(configuration) => route(repositoryLink({ ...asked, configuration }))}
+                />
+              )}
+              <Switch
+                label="Whole history"
+                note="Clone every commit, not only the newest one."
+                checked={full_history.value}
+                onSwitch={(on) => {
+                  full_history.value = on;
+                }}
+              />
+              <Missing found={found} />
+              <NotTaken found={found} />
+            </div>
+            <Facts plan={found.plan} provisioner={found.provisioner} />
+          </form>
+        )}
+      </div>
+    </Frame>
+  );
+};
+
+const Warning = ({ text }: { text: string }) => (
+  <p class="banner box bad" role="alert">
+    <Icon name="warn" />
+    <span>{text}</span>
+  </p>
+);
+
+const Refused = ({ found, again }: { found: RepositoryFound; again: () => Promise<void> }) => (
+  <div class="stack">
+    <Warning text={found.problem} />
+    {found.account && !found.account.linked && (
+      <div class="line">
+        <LinkAccount id={found.account.id} name={found.account.display_name} linked={again}>
+          Link {found.account.display_name}
+        </LinkAccount>
+      </div>
+    )}
+  </div>
+);
+
+const Missing = ({ found }: { found: RepositoryFound }) =>
+  found.missing_secrets.length === 0 ? null : (
+    <p class="banner box attn" role="status">
+      <Icon name="key" />
+      <span>
+        The repository asks for secrets that you do not keep: {found.missing_secrets.join(", ")}. Add them under{" "}
+        <a href="/account/secrets">Secrets</a>, or later.
+      </span>
+    </p>
+  );
+
+const NotTaken = ({ found }: { found: RepositoryFound }) =>
+  found.notes.length === 0 ? null : (
+    <section class="panel">
+      <header>
+        <h2>Not taken from the repository</h2>
+      </header>
+      <div class="body">
+        <dl class="kv small">
+          {found.notes.map(({ property, reason }) => [
+            <dt key={`${property} ${reason}`} class="mono">
+              {property}
+            </dt>,
+            <dd key={`${property} ${reason} why`}>{reason}</dd>,
+          ])}
+        </dl>
+      </div>
+    </section>
+  );
+
+const SOURCES: Readonly<Record<RepositoryPlan["source"], string>> = {
+  devcontainer: "devcontainer.json",
+  dockerfile: "Dockerfile",
+  gitpod: ".gitpod.yml",
+  devfile: "devfile.yaml",
+  language: "The language of its files",
+};
+
+const REF_WORDS: Readonly<Record<RepositoryPlan["ref_kind"], string>> = {
+  default: "Default branch",
+  branch: "Branch",
+  tag: "Tag",
+  commit: "Commit",
+  pull_request: "Pull request",
+};
+
+const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: RepositoryFound["provisioner"] }) => {
+  const { lifecycle, ports, features, hints, wanted } = plan;
+  const commands = Object.values(lifecycle).flat(2);
+  const shown = plan.ref
+    .replace(/^refs\/(?:heads|tags|pull|merge-requests|pull-requests)\//, "")
+    .replace(/\/(?:head|from)$/, "");
+  return (
+    <aside class="stack loose" aria-label="What was found">
+      <section class="panel">
+        <header>
+          <h2>What was found</h2>
+        </header>
+        <div class="body">
+          <dl class="kv small">
+            <dt>Repository</dt>
+            <dd class="clip">{plan.url}</dd>
+            <dt>{REF_WORDS[plan.ref_kind]}</dt>
+            <dd>
+              {plan.ref_kind === "default" ? "" : `${shown.slice(0, 40)} `}
+              <span class="mono">{plan.commit.slice(0, 10)}</span>
+            </dd>
+            {plan.path && (
+              <>
+                <dt>Folder</dt>
+                <dd class="mono">{plan.path}</dd>
+              </>
+            )}
+            <dt>Set up by</dt>
+            <dd>{plan.configuration ?? SOURCES[plan.source]}</dd>
+            <dt>Runs as</dt>
+            <dd>{provisioner === "docker" ? "a container" : "a process on the server's machine"}</dd>
+            {provisioner === "docker" && (
+              <>
+                <dt>Image</dt>
+                <dd class="mono">{plan.build ? `built from ${plan.build.dockerfile}` : plan.image}</dd>
+              </>
+            )}
+            {features.length > 0 && (
+              <>
+                <dt>Features</dt>
+                <dd class="mono">{features.map(({ id }) => id).join(", ")}</dd>
+              </>
+            )}
+            {ports.length > 0 && (
+              <>
+                <dt>Ports</dt>
+                <dd>{ports.map(({ port, label }) => `${label} (${port})`).join(", ")}</dd>
+              </>
+            )}
+            {(wanted.cpus !== undefined || wanted.memory !== undefined) && (
+              <>
+                <dt>Asks for</dt>
+                <dd>{[wanted.cpus && `${wanted.cpus} CPUs`, wanted.memory].filter(Boolean).join(", ")}</dd>
+              </>
+            )}
+            {commands.length > 0 && (
+              <>
+                <dt>Commands</dt>
+                <dd>
+                  {commands.slice(0, 8).map(({ run }) => {
+                    const line = typeof run === "string" ? run : run.join(" ");
+                    return (
+                      <div key={line} class="mono clip" title={line}>
+                        {line}
+                      </div>
+                    );
+                  })}
+                </dd>
+              </>
+            )}
+          </dl>
+          {hints.map((hint) => (
+            <p key={hint} class="small dim">
+              {hint}
+            </p>
+          ))}
+        </div>
+      </section>
+    </aside>
+  );
+};

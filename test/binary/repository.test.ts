@@ -1,0 +1,152 @@
+// A repository becomes a container of a real Docker Engine: its image is built once, its features are installed, its clone is kept.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { FeatureHost } from "#test/repositories/feature-host.ts";
+import { openGitWorld } from "#test/repositories/world.ts";
+import { awaitAgent, BINARY, deleteAll, IMAGE, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
+
+/** The image of the tests with this machine's git in it. */
+const GIT_IMAGE = "slipway-test-git:1";
+
+/** Git, what fetches over http, and their libraries, as a tar. */
+const GIT_FILES = `
+core=$(git --exec-path)
+programs="$(command -v git) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
+libraries=$(ldd $core/git $core/git-remote-http | grep -o '/[^ ]*' | grep -v ':$' | sort -u)
+tar -chPf - $programs $libraries 2>/dev/null || true
+`;
+
+const makeGitImage = async (engine: Engine): Promise<void> => {
+  const files = new Uint8Array(Bun.spawnSync(["sh", "-c", GIT_FILES]).stdout);
+  const text = (words: string): Uint8Array => new TextEncoder().encode(words);
+  const dockerfile = `FROM ${IMAGE}\nUSER root\nADD git.tar /\nUSER dev\n`;
+  const tar = joinStreams([tarEntry("Dockerfile", text(dockerfile)), tarEntry("git.tar", files), tarEnd()]);
+  await engine.lines("build", "POST", "/build", { query: { t: GIT_IMAGE }, tar, timeout: 120_000 }, (line) => {
+    const { error } = line as { error?: string };
+    if (error) throw new Error(error);
+  });
+};
+
+/** Where containers reach this machine: the gateway of the engine's own network. */
+const gatewayOf = async (engine: Engine): Promise<string> => {
+  type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
+  const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");
+  const [config] = bridge?.IPAM?.Config ?? [];
+  return config?.Gateway ?? config?.Subnet?.replace(/\.0\/\d+$/, ".1") ?? "";
+};
+
+testNeeding(
+  [
+    needs.docker,
+    needs.git,
+    one("engine"),
+    { found: BINARY !== "", reason: "needs the compiled program", file: BINARY },
+  ],
+  "[RW-13] [RW-14] [RW-15] [RW-16] a repository's image is built once with its features, for its own user, and removed when images are too large",
+  async () => {
+    const engine = new Engine(needs.docker.file, systemClock);
+    await engine.connect();
+    await makeGitImage(engine);
+    const address = await gatewayOf(engine);
+    using git = openGitWorld(undefined, address);
+    using features = new FeatureHost();
+    const base = await features.publish(
+      "acme/base",
+      { id: "base", version: "1.0.0", name: "Base" },
+      "#!/bin/sh\nset -e\necho base >>/features\n",
+    );
+    const tool = await features.publish(
+      "acme/tool",
+      {
+        id: "tool",
+        options: { color: { type: "string", default: "red" }, size: { default: 1 } },
+        dependsOn: { [base]: {} },
+        containerEnv: { TOOL: "yes" },
+        privileged: true,
+      },
+      '#!/bin/sh\nset -e\necho "tool $COLOR $SIZE $_REMOTE_USER $_REMOTE_USER_HOME" >>/features\n',
+    );
+    const devcontainer = {
+      build: { dockerfile: "Dockerfile", context: "..", args: { WORD: "it's" } },
+      features: { [tool]: { color: "blue" }, "./own": {} },
+      remoteEnv: { BOTH: `\${containerEnv:TOOL}-\${containerWorkspaceFolder}` },
+      mounts: ["source=cache,target=/cache,type=volume"],
+      postCreateCommand: "echo created >>/cache/log && touch created",
+      waitFor: "postCreateCommand",
+    };
+    const unique = crypto.randomUUID();
+    const files = {
+      ".devcontainer/devcontainer.json": JSON.stringify(devcontainer),
+      ".devcontainer/Dockerfile": `FROM ${GIT_IMAGE}\nARG WORD\nUSER root\nRUN echo "$WORD" >/word\nCOPY docs /docs\nUSER dev\n`,
+      ".devcontainer/own/devcontainer-feature.json": JSON.stringify({
+        id: "own",
+        installsAfter: ["nothing.example.com/x"],
+      }),
+      ".devcontainer/own/install.sh": "#!/bin/sh\necho own >>/features\n",
+      ".gitattributes": "docs export-ignore\n",
+      "docs/a.txt": unique,
+    };
+    const app = await git.publish("app", files);
+    const env = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8" };
+    await using world = await openDockerWorld(env);
+    const { admin } = world;
+    const body = { name: "app", repository: { url: git.link("app") } };
+    const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+    expect(template_name).toBe("repository");
+    const { agent_id, workspace } = await awaitAgent(admin, id);
+    const look = (command: string): Promise<string> => shell(admin, agent_id, command);
+    expect(await look("id -un; pwd; cat /word /docs/a.txt; echo; cat created; cat /features; echo $BOTH")).toBe(
+      [
+        "dev",
+        "/workspaces/app",
+        "it's",
+        unique,
+        "own",
+        "base",
+        "tool blue 1 dev /home/dev",
+        "yes-/workspaces/app",
+      ].join("\r\n"),
+    );
+    const logOf = async (build: string): Promise<string> => {
+      const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${build}/logs`);
+      return lines.map(({ output }) => output).join("\n");
+    };
+    const first = await logOf(workspace.latest_build.id);
+    expect(first).toContain("Building the image of the repository.");
+    expect(first).toContain(`Not taken from the feature ${tool}: privileged.`);
+    expect(features.asked).not.toContain("a token");
+    const asked = features.asked.length;
+
+    await look("echo mine >mine; echo mine >>/cache/log");
+    await createBuild(admin, id, "stop");
+    await awaitBuild(admin, id);
+    const started = performance.now();
+    await createBuild(admin, id, "start");
+    const again = await awaitAgent(admin, id);
+    process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
+    expect(await logOf(again.workspace.latest_build.id)).toContain("The image of the repository is there");
+    expect(features.asked.length).toBe(asked);
+    expect(await shell(admin, again.agent_id, "cat mine /cache/log")).toBe("mine\r\ncreated\r\nmine\r\ncreated");
+
+    // Two with the same files share the image; one more with others makes it too much, and the old ones go.
+    app.write("docs/a.txt", `${unique} 2`);
+    app.git("commit", "-q", "-a", "-m", "second");
+    app.git("push", "-q", "hosted", "main");
+    await createBuild(admin, id, "stop");
+    await awaitBuild(admin, id);
+    await using small = await openDockerWorld({ ...env, SLIPWAY_REPOSITORY_IMAGES_MB: "0" });
+    const other = await small.admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+    const { workspace: made } = await awaitAgent(small.admin, other.id);
+    const lines = await small.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
+    expect(lines.map(({ output }) => output).join("\n")).toContain("which was used longest ago.");
+    await deleteAll(small, other.id);
+    await deleteAll(world, id);
+  },
+  300_000,
+);

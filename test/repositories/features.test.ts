@@ -1,0 +1,83 @@
+// Features without a Docker Engine: what they say of themselves, their order, and how they come from a registry.
+import { afterAll, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { Outbound } from "#base/outbound.ts";
+import { FeatureRegistry, MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
+import { type Feature, featuresDockerfile, inOrder, readFeature } from "#src/provisioners/repository/features.ts";
+import { FeatureHost } from "./feature-host.ts";
+
+const host = new FeatureHost();
+afterAll(() => host[Symbol.dispose]());
+
+const here = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8", "::1/128"], max_bytes: MAX_FEATURE_BYTES });
+const never = new AbortController().signal;
+
+const feature = (id: string, metadata: object, options: Record<string, string> = {}): Feature => ({
+  id,
+  options,
+  metadata: readFeature(id, JSON.stringify(metadata)),
+});
+
+test("[RW-14] features are installed behind those that they need or want first, and never wait for each other", () => {
+  const all = [
+    feature("r.example.com/a/last:2", {
+      installsAfter: ["r.example.com/a/middle"],
+      dependsOn: { "r.example.com/a/first:1": {} },
+    }),
+    feature("r.example.com/a/middle@sha256:abc", {
+      installsAfter: ["r.example.com/a/first", "r.example.com/not/here"],
+    }),
+    feature("r.example.com/a/first:1", {}),
+  ];
+  expect(inOrder(all).map(({ id }) => id)).toEqual([all[2]?.id ?? "", all[1]?.id ?? "", all[0]?.id ?? ""]);
+  const round = [feature("a/x/y", { installsAfter: ["a/x/z"] }), feature("a/x/z", { installsAfter: ["a/x/y"] })];
+  expect(() => inOrder(round)).toThrow("These features wait for each other: a/x/y, a/x/z.");
+});
+
+test("[RW-14] options reach the install script as variables, quoted, and what would give more rights is left out", () => {
+  const metadata = {
+    options: { version: { default: "latest" }, "2fast": { default: true }, "with-it's": { default: "a" } },
+    containerEnv: { PATH: `/opt/bin:\${PATH}` },
+    privileged: true,
+    mounts: [{}],
+    entrypoint: "/x",
+  };
+  const one = feature("r.example.com/a/b:1", metadata, { version: "1'; id; '" });
+  expect(one.metadata.dropped).toEqual(["privileged", "mounts", "entrypoint"]);
+  const text = featuresDockerfile("base:1", [one], { user: "dev", image_user: "dev" });
+  expect(text.split("\n").map((line) => line.split(" ")[0])).toEqual(["FROM", "USER", "ADD", "RUN", "ENV", "USER", ""]);
+  const [, , script] = JSON.parse(text.split("\n")[3]?.slice("RUN ".length) ?? "[]") as string[];
+  const seen = Bun.spawnSync(["sh", "-c", `${script?.split("\ncd ")[0]}\necho "$VERSION $_REMOTE_USER"`], { env: {} });
+  expect(seen.stdout.toString()).toBe("1'; id; ' dev\n");
+  expect(text).toContain(`ENV PATH="/opt/bin:\${PATH}"`);
+  expect(() => readFeature("x", "[")).toThrow("not valid JSON");
+});
+
+test("[RW-17] a feature comes from a registry with an anonymous token, which no other host is shown", async () => {
+  const id = await host.publish("acme/tool", { id: "tool" }, "#!/bin/sh\n");
+  const registry = new FeatureRegistry(here);
+  const bytes = await registry.fetch(id, never);
+  expect(new TextDecoder().decode(bytes)).toContain("devcontainer-feature.json");
+  expect(host.asked).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
+});
+
+test("[RW-17] what a registry refuses, does not have or sends otherwise is said by the feature's name", async () => {
+  const registry = new FeatureRegistry(here);
+  const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
+  using liar = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) =>
+      url.includes("/manifests/")
+        ? Response.json({ layers: [{ digest: `sha256:${"0".repeat(64)}` }] })
+        : new Response("something else"),
+  });
+  const wrong: [FeatureRegistry, string, string][] = [
+    [registry, `${host.name}/acme/none:1`, "answered with status 404"],
+    [registry, `127.0.0.1:${liar.port}/a/b:1`, "sent other bytes than it has announced"],
+    [registry, "nothing", "has no name that a registry knows"],
+    [registry, `${host.name}/../x:1`, "has no name that a registry knows"],
+    [closed, `${host.name}/acme/tool:1`, "is not a public address"],
+  ];
+  for (const [from, id, words] of wrong) await expect(from.fetch(id, never)).rejects.toThrow(words);
+});
