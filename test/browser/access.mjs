@@ -50,16 +50,16 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.before = await tabs.getByRole("link").allTextContents();
 
   await page.goto(at(`/templates/${template}/access`));
-  await page.getByRole("button", { name: /^Take access from Everybody in/ }).click();
-  await page.getByText("Only those who look after templates see it.").waitFor();
+  await page.getByRole("button", { name: /^Remove access for Everybody in/ }).click();
+  await page.getByText("Only template administrators can see this template.").waitFor();
   await other.reload();
-  await other.getByText("There is no such template").waitFor();
+  await other.getByText("Template not found").waitFor();
   result.hidden = await other.evaluate((id) => fetch(`/api/v2/templates/${id}`).then(({ status }) => status), template);
-  await page.getByLabel("Person or group").selectOption({ label: "The Crew" });
-  await page.getByText("Also change it").click();
+  await page.getByLabel("User or group").selectOption({ label: "The Crew" });
+  await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Give access" }).click();
   await page.getByLabel("What The Crew may do").waitFor();
-  result.chosen = await page.getByLabel("Person or group").inputValue();
+  result.chosen = await page.getByLabel("User or group").inputValue();
   await look("template-access");
 
   await other.reload();

@@ -17,14 +17,14 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByLabel("New password").fill("password1234");
   await page.getByText("first that others would try").waitFor();
   await look("account-password");
-  await page.getByLabel("Password you have").fill("not this one");
+  await page.getByLabel("Current password").fill("not this one");
   await page.getByLabel("New password").fill("four quiet harbours at night");
-  await page.getByText("This one will do.").waitFor();
+  await page.getByText("Strong enough.").waitFor();
   await page.getByRole("button", { name: "Change password" }).click();
   result.refused = await page.locator("form").getByRole("alert").textContent();
-  await page.getByLabel("Password you have").fill(password);
+  await page.getByLabel("Current password").fill(password);
   await page.getByRole("button", { name: "Change password" }).click();
-  await page.getByText("Your password is changed").waitFor();
+  await page.getByText("Password changed").waitFor();
 
   // Signed in elsewhere, too: once to be ended there.
   const other = await fetch(at("/api/v2/users/login"), {
@@ -48,7 +48,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.tokensAt = new URL(page.url()).pathname;
   await page.getByRole("button", { name: "New token" }).click();
   await dialog.getByLabel("Name").fill("readme-bot");
-  await dialog.getByText("Only what you choose").click();
+  await dialog.getByText("Selected scopes").click();
   await dialog.getByLabel("Find scopes").fill("workspace:read");
   await dialog.getByRole("checkbox", { name: "workspace:read", exact: true }).check();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8\nnowhere");
@@ -69,15 +69,15 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await sections.getByRole("link", { name: "Git and accounts" }).click();
   const before = await page.getByLabel("Public key").textContent();
   await look("account-accounts");
-  await page.getByRole("button", { name: "Make a new key" }).click();
-  await page.getByRole("button", { name: "Make new key" }).click();
-  await page.getByText("You have a new git key").waitFor();
+  await page.getByRole("button", { name: "Regenerate key" }).click();
+  await page.getByRole("button", { name: "Regenerate key" }).click();
+  await page.getByText("SSH key regenerated").waitFor();
   result.keys = [before, await page.getByLabel("Public key").textContent()];
 
   await sections.getByRole("link", { name: "Skills" }).click();
   await page.getByRole("button", { name: "Write skill" }).click();
   await dialog.getByLabel("Name").fill("Write Commits");
-  await dialog.getByLabel("When it is read").fill("Before a commit is written.");
+  await dialog.getByLabel("When to use it").fill("Before writing a commit message.");
   await dialog.getByLabel("Text").fill("Say why, not what.");
   await dialog.getByRole("button", { name: "Write skill" }).click();
   result.skillRefused = await dialog.getByRole("alert").textContent();
@@ -87,19 +87,19 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await look("account-skills");
 
   await sections.getByRole("link", { name: "Quiet hours" }).click();
-  await page.getByText("it is midnight in UTC").waitFor();
+  await page.getByText("Not set: midnight UTC").waitFor();
   await page.getByLabel("Time", { exact: true }).fill("21:30");
   await page.getByLabel("Time zone").selectOption("Europe/Paris");
   await page.getByRole("button", { name: "Save quiet hours" }).click();
-  await page.getByRole("button", { name: "Midnight in UTC instead" }).waitFor();
+  await page.getByRole("button", { name: "Reset to midnight UTC" }).waitFor();
   await look("account-quiet-hours");
 
   await sections.getByRole("link", { name: "Permissions" }).click();
   await page.getByLabel("Permission mode of new chats").selectOption("ask");
   await page.getByRole("button", { name: "Add rule" }).click();
-  await page.getByLabel("Command begins with").fill("git status");
+  await page.getByLabel("Command starts with").fill("git status");
   await page.getByRole("button", { name: "Save permissions" }).click();
-  await page.getByText("New chats begin with these permissions").waitFor();
+  await page.getByText("Permissions saved").waitFor();
   await look("account-permissions");
 
   // Two tabs: what is done in one is in the other when one comes back to it; a session that ends is over in all of them.
@@ -112,7 +112,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("No tokens yet").waitFor();
   await tab.getByRole("button", { name: "Delete readme-bot" }).click();
   await tab.getByRole("button", { name: "Delete token" }).click();
-  await tab.getByRole("status").filter({ hasText: "is gone: somebody else has deleted it" }).waitFor();
+  await tab.getByRole("status").filter({ hasText: "no longer exists" }).waitFor();
   await tab.getByRole("dialog").waitFor({ state: "detached" });
   await tab.getByText("No tokens yet").waitFor();
   await page.evaluate(async () => {

@@ -14,14 +14,14 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor();
   await page.getByText("qwen3-coder:30b").waitFor();
   await look("admin-first-model");
-  await press("Add it and say hello");
+  await press("Add and test");
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor({ state: "detached" });
 
   await page.getByRole("button", { name: "More for qwen3-coder:30b" }).click();
   await page.getByRole("button", { name: "Price…" }).click();
-  await dialog.getByLabel("A million tokens in", { exact: true }).fill("0.25");
-  await dialog.getByLabel("A million tokens out", { exact: true }).fill("1.5");
+  await dialog.getByLabel("Input, per million tokens", { exact: true }).fill("0.25");
+  await dialog.getByLabel("Output, per million tokens", { exact: true }).fill("1.5");
   await look("admin-price");
   await confirm("Save price");
   await page.getByText("0.25 / 1.50").waitFor();
@@ -56,16 +56,16 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await press("Add MCP server");
   await dialog.getByLabel("Short name").fill("sums");
   await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
-  await dialog.getByLabel("It asks for").selectOption("api_key");
+  await dialog.getByLabel("Scopes").selectOption("api_key");
   await dialog.getByLabel("Key").fill("Bearer canary-of-the-server");
-  await dialog.getByLabel("Tools that chats do not get").fill("fail");
+  await dialog.getByLabel("Disabled tools").fill("fail");
   await look("admin-mcp-form");
   await confirm("Add and try");
   await dialog.getByText("sums answers").waitFor();
   result.tools = await dialog.getByRole("list", { name: "Tools" }).getByRole("listitem").count();
   await look("admin-mcp-tried");
   await confirm("Close");
-  await page.getByRole("button", { name: "Show what this page did as a command" }).click();
+  await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   await dialog.getByRole("button", { name: "curl" }).click();
   result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
   await look("admin-commands");
@@ -73,7 +73,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-mcp");
 
   await page.goto(at("/admin/workers"));
-  await page.getByText("No workers of their own").waitFor();
+  await page.getByText("No external workers").waitFor();
   await press("Create key");
   await dialog.getByLabel("Name").fill("builders");
   await dialog.getByLabel("Tags").fill("region=eu, gpu=yes");
@@ -84,7 +84,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-workers");
   await page.getByRole("button", { name: "Revoke builders" }).click();
   await confirm("Revoke key");
-  await page.getByText("There are none. A worker signs in").waitFor();
+  await page.getByText("No keys. A worker authenticates").waitFor();
 
   await page.goto(at("/admin/external-accounts"));
   await page.getByText("No providers").waitFor();
@@ -95,7 +95,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await press("Add rule");
   await look("admin-permissions");
   await press("Save permissions");
-  await page.getByText("New chats begin with these permissions").waitFor();
+  await page.getByText("Permissions saved").waitFor();
 
   await page.goto(at("/admin/budgets"));
   await page.getByLabel("US dollars for each person").fill("25");
@@ -114,8 +114,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await page.goto(at("/admin/health"));
   await page.getByText("data directory", { exact: true }).waitFor();
-  await page.getByRole("switch", { name: /^Keep as many ready/ }).click();
-  await page.getByText("Paused: none is made").waitFor();
+  await page.getByRole("switch", { name: /^Maintain prebuilt workspaces/ }).click();
+  await page.getByText("Paused: none are created").waitFor();
   await look("admin-health");
 
   await page.goto(at("/admin/settings"));
@@ -130,7 +130,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   const backup = page.getByRole("listitem").filter({ hasText: "Slipway" });
   await backup.waitFor();
   await backup.getByRole("button", { name: /^Check/ }).click();
-  await page.getByText("read whole and good").waitFor();
+  await page.getByText(", verified").waitFor();
   await look("admin-backups");
 
   // Warnings alone, and the newest: of many lines only those on the screen are in the page.

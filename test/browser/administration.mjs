@@ -42,7 +42,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByLabel("Name").fill("Ollama");
   await dialog.getByLabel("Address").fill(`${models}/v1`);
   await dialog.getByRole("button", { name: "Add provider" }).click();
-  await dialog.getByText("Add a model of Ollama").waitFor();
+  await dialog.getByText("Add a model from Ollama").waitFor();
   await dialog.getByLabel("Model").fill("qwen3-coder:30b");
   await dialog.getByRole("button", { name: "Add and try model" }).click();
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();

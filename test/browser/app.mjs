@@ -44,7 +44,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("combobox", { name: "Filter workspaces" }).fill("stat");
   await page.keyboard.press("Tab");
   await page.getByRole("option", { name: "stopped" }).click();
-  await page.getByText("No workspace fits").waitFor();
+  await page.getByText("No matching workspaces").waitFor();
   await page.getByRole("button", { name: "Remove status filter" }).click();
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor();
 
@@ -75,8 +75,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("palette");
   await page.keyboard.press("Escape");
 
-  // The same as a command.
-  await page.getByRole("button", { name: "Show what this page did as a command" }).click();
+  // Show as command.
+  await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   result.command = await page.locator("dialog pre").first().textContent();
   await page.getByRole("button", { name: "curl" }).click();
   result.curl = await page.locator("dialog pre").first().textContent();
@@ -91,9 +91,9 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const sockets = [];
   page.on("websocket", (socket) => sockets.push(socket.url()));
   await page.goto(at(`/workspaces/${none}`));
-  await page.getByText("There is no such workspace").waitFor();
+  await page.getByText("Workspace not found").waitFor();
   await page.goto(at(`/chats/${none}`));
-  await page.getByText("There is no such chat").waitFor();
+  await page.getByText("Chat not found").waitFor();
   result.tried = sockets.filter((address) => address.includes(none));
   result.writable = await page.getByRole("textbox", { name: "Message" }).count();
 
@@ -119,6 +119,6 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     const headers = { "content-type": "application/json" };
     await fetch(`/api/v2/workspaces/${id}/builds`, { method: "POST", headers, body: '{"transition":"delete"}' });
   }, beta);
-  await page.getByText("beta was deleted meanwhile").waitFor();
+  await page.getByText("beta was deleted in the meantime").waitFor();
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });

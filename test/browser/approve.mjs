@@ -95,7 +95,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // The system's notification carries the answer, while the page is elsewhere.
   await page.goto(at("/account/notifications"));
-  const toggle = page.getByRole("switch", { name: /Show notifications of the system/ });
+  const toggle = page.getByRole("switch", { name: /Show system notifications/ });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
   await Promise.all([page.waitForResponse((one) => one.url().endsWith("/webpush/subscription")), toggle.click()]);
   await askTest("asked");

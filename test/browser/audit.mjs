@@ -38,7 +38,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.setViewportSize({ width: 1440, height: 900 });
 
   await page.goto(at("/audit?q=username:nobody-of-this-name"));
-  await page.getByText("No entry fits").waitFor();
+  await page.getByText("No matching entries").waitFor();
   await look("audit-empty");
 
   await page.goto(at("/connections"));

@@ -84,15 +84,15 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
 
   // A form that is sent by two presses is sent once.
   await page.goto(at(`/templates/${template}/settings`));
-  await page.getByLabel("Name for people").fill("Other");
+  await page.getByLabel("Display name").fill("Other");
   const saving = await hold("PATCH", "**/api/v2/templates/*");
   await page.getByRole("button", { name: "Save template" }).click();
-  await page.getByLabel("Name for people").press("Enter");
+  await page.getByLabel("Display name").press("Enter");
   const saved = await one(saving);
   result.busy = await page.locator("form[aria-busy=true]").count();
   result.saves = saving.held.length;
   await saved.continue();
-  await page.getByText("The template is saved").waitFor();
+  await page.getByText("Template saved").waitFor();
   await saving.end();
 
   // The code of a page that cannot be had at the first try.
@@ -100,5 +100,5 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await page.route(/audit-[a-z0-9]+\.js/, (route) => (++tries <= 2 ? route.abort() : route.continue()));
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).click();
   await page.getByRole("heading", { name: "Audit" }).first().waitFor();
-  result.notLoaded = await page.getByText("This page could not be loaded").count();
+  result.notLoaded = await page.getByText("Can't load this page").count();
 });

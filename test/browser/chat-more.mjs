@@ -105,7 +105,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText(/1 2 3 4 5/).waitFor();
   const counting = page.url();
   await begin("Hello", false);
-  await page.getByText("Waiting for a slot: other chats are being answered").waitFor();
+  await page.getByText("Waiting for a slot: other chats are running").waitFor();
   await look("chat-slot");
   await page.goto(counting);
   await page.getByText(/1 2 3 4 5/).waitFor();
@@ -144,7 +144,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.locator(".said", { hasText: "Send two" }).waitFor();
   result.forked = await page.locator(".said").count();
   await menu("Archive");
-  await page.getByText("The chat is archived.").waitFor();
+  await page.getByText("This chat is archived.").waitFor();
   await page.getByRole("button", { name: "Which chats" }).click();
   await page.getByRole("button", { name: "Archived" }).click();
   await group("Archived").getByRole("link").first().waitFor();
@@ -154,7 +154,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("button", { name: "By state" }).click();
   await page.getByRole("button", { name: "Search chats" }).click();
   await page.getByRole("searchbox", { name: "Search in all chats" }).fill("shelf colour");
-  await page.locator(".side .chats").getByText("No chat fits.").waitFor();
+  await page.locator(".side .chats").getByText("No matching chats.").waitFor();
   await page.getByRole("searchbox", { name: "Search in all chats" }).fill("Look at these");
   await page.locator(".side .chats").getByText("The shelf").first().waitFor();
   await look("chat-search");
@@ -184,8 +184,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.typed = [await message.inputValue(), await other.inputValue()];
   await menu("Delete");
   await page.getByRole("button", { name: "Delete chat" }).click();
-  await tab.getByText("There is no such chat").waitFor();
-  await tab.getByRole("button", { name: "New chat with what you wrote" }).click();
+  await tab.getByText("Chat not found").waitFor();
+  await tab.getByRole("button", { name: "New chat from this draft" }).click();
   await tab.waitForURL("**/chats");
   await tab.waitForFunction(() => document.querySelector("textarea")?.value === "Typed in the other");
 });

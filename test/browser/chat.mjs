@@ -103,7 +103,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await message.press("Enter");
   await page.getByText(/1 2 3 4 5/).waitFor();
   line.cut();
-  await page.getByText("The server does not answer").waitFor();
+  await page.getByText("The server is not responding").waitFor();
   result.still = /1 2 3 4 5/.test(await flow(page));
   // One banner, one scrollbar, and a status that is true.
   await page.locator(".dock .status").getByText("Not connected").waitFor();
@@ -147,7 +147,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByRole("option", { name: "/clear" }).waitFor();
   await message.press("Tab");
   await message.press("Enter");
-  await page.getByText("The model began anew here").waitFor();
+  await page.getByText("Context cleared.").waitFor();
 
   // The first message is written anew, and the files come back.
   const first = page.locator(".said-box").first();

@@ -30,6 +30,6 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.waitForURL("**/docs/quickstart");
   result.title = await page.getByRole("heading", { level: 1 }).textContent();
   await page.goto(at("/docs/nothing-of-this-name"));
-  await page.getByText("There is no such page").waitFor();
+  await page.getByText("Page not found").waitFor();
   await look("docs-nothing");
 });

@@ -21,7 +21,7 @@ testNeeding(
       service: new URL("/device", provider.url).href,
       kept: "Linked",
       unlinked: "Not linked",
-      saidNo: "You said no at Git of web.",
+      saidNo: "You declined at Git of web.",
       leftInAddress: "",
     });
     expect(told.key).toMatch(/^ssh-ed25519 /);

@@ -16,13 +16,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const told = page.getByRole("note", { name: "Announcement" });
 
   await signIn(page, at("/admin/appearance"), email, password);
-  await page.getByText("Nothing is announced").waitFor();
+  await page.getByText("No announcements").waitFor();
   await page.getByRole("button", { name: "Change", exact: true }).click();
   await dialog.getByLabel("Name").fill("Harbour & <Sons>");
-  await dialog.getByLabel("Address of the picture").fill("javascript:alert(1)");
+  await dialog.getByLabel("Logo URL").fill("javascript:alert(1)");
   await dialog.getByRole("button", { name: "Save" }).click();
   result.refused = await dialog.locator(".error").textContent();
-  await dialog.getByLabel("Address of the picture").fill(LOGO);
+  await dialog.getByLabel("Logo URL").fill(LOGO);
   await dialog.getByRole("button", { name: "Save" }).click();
   await page.locator(".brand img").waitFor();
   for (const [message, colour] of [
@@ -30,7 +30,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     ["The docks are open.", ""],
   ]) {
     await page.getByRole("button", { name: "Add announcement" }).click();
-    await dialog.getByLabel("What is announced").fill(message);
+    await dialog.getByLabel("Message").fill(message);
     await dialog.getByLabel("Colour").fill(colour);
     await dialog.getByRole("button", { name: "Announce" }).click();
     await told.getByText(message).waitFor();

@@ -52,7 +52,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   // Whoever must have a second factor is led to the page and nowhere else.
   await page.goto(new URL("/login?redirect=/settings/tokens", server).href);
   await withPassword();
-  await page.getByText("You need a second factor here.").waitFor();
+  await page.getByText("This server requires a second factor.").waitFor();
   result.ledTo = new URL(page.url()).pathname;
   await picture("security-required");
 
@@ -115,6 +115,6 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByText("The app is disabled").waitFor();
   await page.getByRole("button", { name: "Delete laptop" }).click();
   await page.getByRole("button", { name: "Delete passkey" }).click();
-  await page.getByText("You need a second factor here.").waitFor();
+  await page.getByText("This server requires a second factor.").waitFor();
   return result;
 });

@@ -15,7 +15,7 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await page.getByLabel("Username").fill(username);
   await page.getByLabel("Password").fill(password);
   await press(button("Create user and sign in"));
-  await press(button("Add it and say hello"));
+  await press(button("Add and test"));
   await page.getByText(/qwen3-coder:30b answers/).waitFor();
   await press(page.locator(".page").getByRole("link", { name: "Create workspace" }).first());
   await press(page.getByRole("button", { name: "Create" }));
@@ -27,6 +27,6 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await message.fill("Hello");
   await message.press("Enter");
   // In the chat: a toast says so, too, of the model that was tried.
-  await page.getByRole("region", { name: "Messages of this chat" }).getByText("I will remember that.").waitFor();
+  await page.getByRole("region", { name: "Chat messages" }).getByText("I will remember that.").waitFor();
   return { presses, seconds: (Date.now() - began) / 1000, workspace };
 };

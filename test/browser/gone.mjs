@@ -39,7 +39,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     await dialog.getByRole("button", { name: press }).click();
     await page
       .getByRole("status")
-      .filter({ hasText: /is gone: somebody else has deleted it/ })
+      .filter({ hasText: /no longer exists/ })
       .waitFor();
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: `More for ${name}` }).waitFor({ state: "detached" });
@@ -82,8 +82,8 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     const made = await model(name);
     const fill = async () => {
       if (item !== "Price…") return;
-      await dialog.getByLabel("A million tokens in", { exact: true }).fill("1");
-      await dialog.getByLabel("A million tokens out", { exact: true }).fill("2");
+      await dialog.getByLabel("Input, per million tokens", { exact: true }).fill("1");
+      await dialog.getByLabel("Output, per million tokens", { exact: true }).fill("2");
     };
     const remove = () => api("DELETE", `/chats/model-configs/${made.id}`);
     await meet({ where: "/admin/models", name, item, fill, press, remove });

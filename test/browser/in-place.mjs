@@ -25,7 +25,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Add MCP server" }).click();
   await dialog.getByLabel("Short name").fill("sums");
   await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
-  await dialog.getByLabel("It asks for").selectOption("custom_headers");
+  await dialog.getByLabel("Scopes").selectOption("custom_headers");
   await dialog.getByLabel("Name", { exact: true }).fill("X-Tide");
   await dialog.getByLabel("Value").fill("canary-high");
   await dialog.getByRole("button", { name: "Add header" }).click();
@@ -35,7 +35,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Add and try" }).click();
   await dialog.getByText("sums answers").waitFor();
   await dialog.getByRole("button", { name: "Close", exact: true }).click();
-  await page.getByRole("button", { name: "Show what this page did as a command" }).click();
+  await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   await dialog.getByRole("button", { name: "curl" }).click();
   result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
   await page.keyboard.press("Escape");
@@ -71,8 +71,8 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(at("/admin/mcp-servers"));
   await page.getByRole("button", { name: "Add MCP server" }).waitFor();
   await askTest("demote");
-  await page.getByText("Your roles are others now").waitFor();
-  await page.getByText("Not for this account").waitFor();
+  await page.getByText("Your roles have changed").waitFor();
+  await page.getByText("No access").waitFor();
   return result;
 });
 process.exit(0);

@@ -54,6 +54,6 @@ await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async 
   await look("insights-days");
   await page.getByText("UTC", { exact: true }).click();
   await page.getByRole("button", { name: "Show days" }).click();
-  await page.getByText("Nobody was connected to a workspace in these days.").waitFor();
+  await page.getByText("No workspace connections in this period.").waitFor();
   await look("insights-empty");
 });

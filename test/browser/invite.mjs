@@ -57,7 +57,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await look(phone, "door");
   await phone.getByLabel("Password").fill("a-long-enough-secret");
   await phone.getByRole("button", { name: "Create account" }).click();
-  await phone.getByText("No template is available to you yet").waitFor();
+  await phone.getByText("No templates available").waitFor();
   result.whom = await phone.getByText("Ask admin").textContent();
   await look(phone, "nothing");
   await askTest("template");

@@ -12,10 +12,10 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const panel = page.getByRole("dialog", { name: "Notifications" });
   await panel.getByText("Nothing yet").waitFor();
   await look("notifications-empty");
-  await panel.getByRole("link", { name: "Choose what to hear of" }).click();
+  await panel.getByRole("link", { name: "Notification settings" }).click();
   await page.getByRole("heading", { name: "Workspace events" }).waitFor();
   await look("notifications-choose");
-  await page.getByRole("button", { name: "Send me a test" }).click();
+  await page.getByRole("button", { name: "Send test notification" }).click();
   // Told without being asked for.
   await bell.getByText("1").waitFor();
   await bell.click();

@@ -13,7 +13,7 @@ type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>
 /** Where it is opened, by what presses, and what it is called. */
 const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
   ["Found", "/", "keys:Control+k", "type:a"],
-  ["The same as a command", "/", "Show what this page did as a command"],
+  ["Show as command", "/", "Show this page's requests as commands"],
   ["Account", "/", "admin"],
   ["More for story", "/workspaces", "More for story"],
   ["Delete story?", "/workspaces", "More for story", "Delete…"],
@@ -47,7 +47,7 @@ const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly
   ["Price of coder", "/admin/models", "More for coder", "Price…"],
   ["Requests to coder", "/admin/models", "More for coder", "Requests…"],
   ["Remove coder", "/admin/models", "More for coder", "Remove…"],
-  ["Add a model of Coder", "/admin/models", "Add model"],
+  ["Add a model from Coder", "/admin/models", "Add model"],
   ["Add MCP server", "/admin/mcp-servers", "Add MCP server"],
   ["Create a key for workers", "/admin/workers", "Create key"],
   ["Add application", "/admin/applications", "Add application"],
@@ -57,7 +57,7 @@ const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly
   ["New token", "/account/tokens", "New token"],
   ["Add secret", "/account/secrets", "Add secret"],
   ["Write skill", "/account/skills", "Write skill"],
-  ["Make a new git key", "/account/accounts", "Make a new key"],
+  ["Regenerate SSH key", "/account/accounts", "Regenerate key"],
 ];
 
 testNeeding(

@@ -22,7 +22,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   };
 
   await page.goto(base);
-  await page.getByText("This server has no user yet").waitFor();
+  await page.getByText("This server has no users yet").waitFor();
   await picture("home-empty");
   await measure();
 
@@ -44,7 +44,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await measure();
 
   await page.goto(link);
-  await page.getByText("has been set up already").waitFor();
+  await page.getByText("is already set up").waitFor();
 
   await page.goto(base);
   await page.getByRole("button", { name: "Ann" }).click();

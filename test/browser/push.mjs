@@ -17,7 +17,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.addInitScript(playSubscribing, JSON.parse(subscription));
   const result = { wrong };
   await signIn(page, at("/account/notifications"), email, password);
-  const toggle = page.getByRole("switch", { name: /Show notifications of the system/ });
+  const toggle = page.getByRole("switch", { name: /Show system notifications/ });
   /** Until the server knows of it. */
   const toggled = () =>
     Promise.all([page.waitForResponse((answer) => answer.url().endsWith("/webpush/subscription")), toggle.click()]);
@@ -36,7 +36,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.asked = await page.evaluate(() => window.asked);
   result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
   wrong.push(...(await lookAt(page, "account-push", folder)));
-  await page.getByRole("button", { name: "Send me a test" }).click();
+  await page.getByRole("button", { name: "Send test notification" }).click();
   await askTest("delivered");
 
   // What the service could open is given to the app's own worker, as the browser would.

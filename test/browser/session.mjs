@@ -91,13 +91,13 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   const audit = nav.getByRole("link", { name: "Audit" });
   result.before = await audit.count();
   await took("promote", () => audit.waitFor());
-  await page.getByText("Your roles are others now").waitFor();
+  await page.getByText("Your roles have changed").waitFor();
   await took("demote", () => audit.waitFor({ state: "detached" }));
-  await took("join", () => page.getByText("Your organizations are others now").waitFor());
+  await took("join", () => page.getByText("Your organizations have changed").waitFor());
   await page.goto(at("/admin/organizations"));
-  await page.getByText("Not for this account").waitFor();
-  await took("lead", () => page.getByText("Not for this account").waitFor({ state: "detached" }));
-  await took("leave", () => page.getByText("Not for this account").waitFor());
+  await page.getByText("No access").waitFor();
+  await took("lead", () => page.getByText("No access").waitFor({ state: "detached" }));
+  await took("leave", () => page.getByText("No access").waitFor());
   // Whoever was away meanwhile learns it when the line is back.
   await page.addInitScript(() => {
     const all = [];
@@ -116,7 +116,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await nav.getByRole("link", { name: "Workspaces" }).waitFor();
   await page.evaluate(() => window.cut(true));
   await askTest("promote");
-  await page.getByText("The server does not answer").waitFor();
+  await page.getByText("The server is not responding").waitFor();
   result.whileCut = await audit.count();
   await page.evaluate(() => window.cut(false));
   await audit.waitFor();

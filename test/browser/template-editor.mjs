@@ -17,7 +17,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByText("1 file changed since").waitFor();
   await page.getByRole("button", { name: "Add a file" }).click();
   await dialog.getByLabel("Path").fill("../out");
-  result.badPath = await dialog.getByText("Name a file below").count();
+  result.badPath = await dialog.getByText("Enter a path inside").count();
   await dialog.getByLabel("Path").fill("scripts/start.sh");
   await dialog.getByRole("button", { name: "Add file" }).click();
   await page.getByRole("textbox", { name: "scripts/start.sh" }).click();
@@ -45,10 +45,10 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await look("template-save");
   await dialog.getByRole("button", { name: "Save and import" }).click();
   await dialog.getByRole("button", { name: "Dry run" }).click();
-  await dialog.getByText("It would work.").waitFor();
+  await dialog.getByText("Dry run succeeded.").waitFor();
   await look("template-trial");
-  await dialog.getByRole("button", { name: "Make it the active one" }).click();
-  await page.getByText(/New workspaces are made from/).waitFor();
+  await dialog.getByRole("button", { name: "Promote" }).click();
+  await page.getByText(/New workspaces use/).waitFor();
   await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
   // The draft ends once the new version is read.
   await page.getByText("changed since").waitFor({ state: "detached" });
@@ -74,7 +74,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByLabel("region").fill("south");
   await look("template-variables");
   await page.getByRole("button", { name: "Save as new version" }).click();
-  await dialog.getByRole("button", { name: "Make it the active one" }).click({ timeout: 20_000 });
+  await dialog.getByRole("button", { name: "Promote" }).click({ timeout: 20_000 });
   await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
   const shown = await page.evaluate(
     (id) =>

@@ -30,11 +30,11 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.keyboard.type("# Typed here.\n");
   await page.getByText("1 file changed since two").waitFor();
   await promote(first);
-  await page.getByText(/one was made the active version\. What you change goes on from two/).waitFor();
+  await page.getByText(/one is now the active version\. Your changes are based on two/).waitFor();
   await page.keyboard.type("# And after.\n");
   result.kept = await page.getByText("# Typed here.").count();
   await look("template-other-active");
-  await page.getByRole("button", { name: "Put my changes on one" }).click();
+  await page.getByRole("button", { name: "Apply my changes one" }).click();
   await page.getByText("1 file changed since one").waitFor();
   await page.getByText("# And after.").waitFor();
   // Nothing typed: the newest is shown.
@@ -44,7 +44,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   // Settings that nobody has touched follow; what is typed stays.
   await page.goto(at(`/templates/${template}/settings`));
-  const shown = page.getByLabel("Name for people");
+  const shown = page.getByLabel("Display name");
   await shown.waitFor();
   await other("PATCH", `/templates/${template}`, { display_name: "Theirs" });
   await page.waitForFunction(() => document.querySelector("input[name=display_name]")?.value === "Theirs");
@@ -55,10 +55,10 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.waitForFunction(() => performance.getEntriesByType("resource").length > 0);
   result.typed = await shown.inputValue();
   await page.getByRole("button", { name: "Save template" }).click();
-  await page.getByText("The template is saved").waitFor();
+  await page.getByText("Template saved").waitFor();
 
   await other("DELETE", `/templates/${template}`);
-  await page.getByText("There is no such template").waitFor();
+  await page.getByText("Template not found").waitFor();
   await page.getByRole("link", { name: "All templates" }).waitFor();
   await look("template-gone");
 });

@@ -37,7 +37,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("template-versions");
 
   await tabs.getByRole("link", { name: "Settings" }).click();
-  await page.getByLabel("Name for people").fill("Sandbox");
+  await page.getByLabel("Display name").fill("Sandbox");
   await page.getByLabel("Runs for, hours").fill("8");
   await page.getByLabel("Deprecated because").fill("There is a better one.");
   // Somebody else changes another field meanwhile, and one of these.
@@ -54,7 +54,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByRole("alert").filter({ hasText: 'display name is "Sandpit" now' }).waitFor();
   await page.getByRole("button", { name: "Save template" }).click();
-  await page.getByText("The template is saved").waitFor();
+  await page.getByText("Template saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();
   await look("template-settings");
   const all = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));

@@ -78,7 +78,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // Search goes up through what has scrolled away.
   await page.keyboard.press("Control+Shift+F");
-  const search = page.getByRole("searchbox", { name: "Search in the terminal" });
+  const search = page.getByRole("searchbox", { name: "Search terminal" });
   await search.fill("line-77");
   await shows(3, "line-77");
   await look("terminal-search");
@@ -158,7 +158,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await shows(1, "second of two");
   result.panes = await page.locator(".column > section").count();
   await askTest("restart");
-  await page.getByText("The line is cut").first().waitFor({ state: "detached" });
+  await page.getByText("Connection lost.").first().waitFor({ state: "detached" });
   await pane(1).locator(".xterm-screen").click();
   // What is typed before the page has seen that the line was cut is lost with that line.
   for (let tries = 1; ; tries++) {
@@ -198,6 +198,6 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.left = await page.locator(".column > section:visible").count();
 
   await page.goto(at("/terminals/00000000-0000-4000-8000-000000000000"));
-  await page.getByText("There is nothing to connect to").waitFor();
+  await page.getByText("Can't connect").waitFor();
 });
 process.exit(0);

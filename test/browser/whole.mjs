@@ -64,7 +64,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await button("Add rule").click();
   await page.getByLabel("Then").selectOption("ask");
   await button("Save permissions").click();
-  await page.getByText("New chats begin with these permissions").waitFor();
+  await page.getByText("Permissions saved").waitFor();
 
   // A chat edits the repository and asks, on two pages at once; both show the same.
   await page.goto(base);
@@ -168,9 +168,9 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("What changes").fill("A remark.");
   await dialog.getByRole("button", { name: "Save and import" }).click();
   await dialog.getByRole("button", { name: "Dry run" }).click();
-  await dialog.getByText("It would work.").waitFor();
-  await dialog.getByRole("button", { name: "Make it the active one" }).click();
-  await page.getByText(/New workspaces are made from/).waitFor();
+  await dialog.getByText("Dry run succeeded.").waitFor();
+  await dialog.getByRole("button", { name: "Promote" }).click();
+  await page.getByText(/New workspaces use/).waitFor();
 
   // A user, and another model.
   await page.goto(at("/admin/people"));
@@ -207,7 +207,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   })) {
     await page.goto(at(`/audit?q=${encodeURIComponent(query)}`));
     const entries = page.getByRole("list", { name: "Entries" }).getByRole("link");
-    await entries.first().or(page.getByText("No entry fits")).waitFor();
+    await entries.first().or(page.getByText("No matching entries")).waitFor();
     result.audit[what] = await entries.count();
   }
   await page.goto(at("/audit"));

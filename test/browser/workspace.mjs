@@ -18,7 +18,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("create");
   await page.getByLabel("Name", { exact: true }).fill("first");
   await page.getByRole("button", { name: "Dry run" }).click();
-  await page.getByText("It would work.").waitFor();
+  await page.getByText("Dry run succeeded.").waitFor();
   await look("create-dry-run");
   await script.fill(SCRIPT);
   result.link = await page.locator("aside pre").textContent();
@@ -62,11 +62,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await shows("again-42");
 
   await page.getByRole("link", { name: "Schedule" }).click();
-  await page.getByRole("switch", { name: /Stop by itself/ }).check();
+  await page.getByRole("switch", { name: /Autostop/ }).check();
   await page.getByLabel("Hours after a start").fill("2.5");
   await page.getByRole("region", { name: "Stopping" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Stops 2.5 h after each start").waitFor();
-  await page.getByRole("switch", { name: /Start by itself/ }).check();
+  await page.getByRole("switch", { name: /Autostart/ }).check();
   await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Starts at 09:00").waitFor();
   await look("schedule");
@@ -151,9 +151,9 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("builds");
 
   await page.getByRole("link", { name: "Sharing" }).click();
-  await page.getByText("Only its owner and administrators see this workspace.").waitFor();
-  await page.getByLabel("Person or group").selectOption({ index: 1 });
-  await page.getByText("Also start, stop and change it").click();
+  await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
+  await page.getByLabel("User or group").selectOption({ index: 1 });
+  await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^What Everybody in/).waitFor();
   await look("sharing");
@@ -167,11 +167,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     },
     `/api/v2${new URL(base).pathname}/acl`,
   );
-  await page.getByRole("button", { name: /^Take access from/ }).click();
-  await page.getByText(/Somebody else has saved this meanwhile: Everybody in .*, See it and work in it/).waitFor();
+  await page.getByRole("button", { name: /^Remove access for/ }).click();
+  await page.getByText(/Someone else changed this in the meantime: Everybody in .*, Use/).waitFor();
   result.role = await page.getByLabel(/^What Everybody in/).inputValue();
-  await page.getByRole("button", { name: /^Take access from/ }).click();
-  await page.getByText("Only its owner and administrators see this workspace.").waitFor();
+  await page.getByRole("button", { name: /^Remove access for/ }).click();
+  await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
 
   await page.getByRole("button", { name: "More for first" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();

@@ -38,7 +38,7 @@ const comeBack = async (name: string): Promise<void> => {
     offer(`Sign in at ${name}`, toService);
     say("The account was not linked.");
     throw new Error(
-      error === "access_denied" ? `You said no at ${name}.` : error_description || error || `${name} sent no code.`,
+      error === "access_denied" ? `You declined at ${name}.` : error_description || error || `${name} sent no code.`,
     );
   }
   try {
@@ -51,7 +51,7 @@ const comeBack = async (name: string): Promise<void> => {
 };
 
 const WORDS: Record<string, string> = {
-  access_denied: "You said no at the service.",
+  access_denied: "You declined at the service.",
   expired_token: "The code has expired.",
 };
 
@@ -62,7 +62,7 @@ const byDevice = async (name: string): Promise<void> => {
   the("page").textContent = `Open ${name}`;
   the("device").hidden = false;
   offerCopy(begun.user_code);
-  say("Waiting for the code to be typed in.");
+  say("Waiting for you to enter the code.");
   let seconds = begun.interval;
   for (;;) {
     await pause(seconds);

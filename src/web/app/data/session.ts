@@ -104,7 +104,7 @@ export const watchSession = (): (() => void) => {
       .then(() => {
         const areOthers = roles() !== before;
         if (!me.value || (!areOthers && places() === at)) return;
-        say(areOthers ? "Your roles are others now" : "Your organizations are others now");
+        say(areOthers ? "Your roles have changed" : "Your organizations have changed");
         readShown();
       })
       .catch(() => undefined)

@@ -73,7 +73,7 @@ export const explainState = (workspace: Shown): string => {
   if (status !== "running") return "";
   const [agent] = agents.filter(({ healthy }) => !healthy);
   if (agent?.status === "disconnected") return `agent ${agent.name} is lost`;
-  if (agent?.status === "timeout") return `agent ${agent.name} does not connect`;
+  if (agent?.status === "timeout") return `agent ${agent.name} is not connecting`;
   if (agent?.lifecycle_state === "start_error") return "startup script failed";
   if (agents.some(({ status }) => status === "connecting")) return "agent connects";
   if (agents.some(({ lifecycle_state }) => lifecycle_state === "starting")) return "startup script runs";
@@ -100,5 +100,5 @@ export const chatState = ({
   if (status === "running") return { kind: "busy", words: "at work" };
   if (status === "interrupting") return { kind: "busy", words: "stopping" };
   if (status === "error") return { kind: "failed", words: "failed" };
-  return has_unread ? { kind: "unread", words: "answered, not read yet" } : { kind: "done", words: "done" };
+  return has_unread ? { kind: "unread", words: "unread answer" } : { kind: "done", words: "done" };
 };

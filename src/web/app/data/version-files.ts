@@ -33,7 +33,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
   const entries = unzipSync(new Uint8Array(await response.arrayBuffer()), {
     filter: ({ name, originalSize }) => {
       size += originalSize;
-      if (size > LARGEST) throw new Error("The archive is too large to be shown here.");
+      if (size > LARGEST) throw new Error("The archive is too large to show here.");
       return !name.endsWith("/");
     },
   });

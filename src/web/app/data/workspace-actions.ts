@@ -58,7 +58,7 @@ export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
   const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + MIN_LEAD_MS);
   const deadline = new Date(Math.min(wanted, latest)).toISOString();
   await call("PUT /workspaces/:workspace/extend", { ...named(target), body: { deadline } });
-  say(`${target.name} is kept longer`);
+  say(`Extended ${target.name}`);
 };
 
 export const pin = async (target: WorkspaceSummary): Promise<void> => {
@@ -100,7 +100,7 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     typed: isOne ? first.name : String(targets.length),
     gone: () => {
       if (!wereKnown || left().length > 0) return undefined;
-      return isOne ? `${first.name} was deleted meanwhile` : "They were deleted meanwhile";
+      return isOne ? `${first.name} was deleted in the meantime` : "They were deleted in the meantime";
     },
     act: async () => {
       await each(wereKnown ? left() : targets, (one) =>
@@ -132,7 +132,5 @@ export const each = async <T extends Target>(
   const [first] = problems;
   if (problems.length === 0) return;
   if (targets.length === 1) throw first;
-  throw new Error(
-    `${problems.length} of ${targets.length} did not work: ${first instanceof Error ? first.message : first}`,
-  );
+  throw new Error(`${problems.length} of ${targets.length} failed: ${first instanceof Error ? first.message : first}`);
 };

@@ -56,7 +56,7 @@ export const unlessChanged = async ({ subject, role, roles, shown, read, again }
   if (is === roleIn(shown) || is === role) return;
   await again();
   const words = roles.find(({ value }) => value === is)?.label ?? "No access";
-  throw new Error(`Somebody else has saved this meanwhile: ${subject.name}, ${words}. Choose again to replace it.`);
+  throw new Error(`Someone else changed this in the meantime: ${subject.name}, ${words}. Choose again to replace it.`);
 };
 
 type ListProps = {
@@ -105,7 +105,7 @@ export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps)
                   </option>
                 ))}
               </select>
-              <IconButton icon="x" label={`Take access from ${one.name}`} onPress={() => set(one, "")} />
+              <IconButton icon="x" label={`Remove access for ${one.name}`} onPress={() => set(one, "")} />
             </span>
           </li>
         ))}
@@ -165,7 +165,7 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
         />
         <Select
           key={[...taken].join(" ")}
-          label="Person or group"
+          label="User or group"
           value={chosen.value}
           choices={[{ value: "", label: "Choose one" }, ...offered.map(({ id, name }) => ({ value: id, label: name }))]}
           onPick={into(chosen)}

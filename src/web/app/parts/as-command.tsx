@@ -17,7 +17,7 @@ export const openCommands = (): void => {
 
 /** In the bar of every page; on phones it is in the menu of the tab bar. */
 export const CommandButton = () => (
-  <IconButton icon="terminal" class="desk" label="Show what this page did as a command" onPress={openCommands} />
+  <IconButton icon="terminal" class="desk" label="Show this page's requests as commands" onPress={openCommands} />
 );
 
 /** Draws the panel when it is open; once in the shell. */
@@ -55,19 +55,19 @@ const Commands = () => {
     open.value = false;
   };
   return (
-    <Dialog title="The same as a command" onClose={close} class="wide">
+    <Dialog title="Show as command" onClose={close} class="wide">
       <div class="line">
-        <span class="group" role="group" aria-label="Kind of command">
+        <span class="group" role="group" aria-label="Command type">
           {(["cli", "curl"] as const).map((one) => (
             <button key={one} type="button" class="btn sm" aria-pressed={kind.value === one} onClick={sets(kind, one)}>
               {one === "cli" ? "CLI" : "curl"}
             </button>
           ))}
         </span>
-        <span class="dim small">The newest first. The token comes from the page of API tokens.</span>
+        <span class="dim small">Newest first. Create a token on the API tokens page.</span>
       </div>
       {seen.length === 0 && (kind.value === "curl" || cli.value) && (
-        <p>Nothing that this page has done has a line of the command line. There is one for curl.</p>
+        <p>The command line has no equivalent for this page's requests. Use curl.</p>
       )}
       {seen.map((text) => (
         <div key={text} class="line">

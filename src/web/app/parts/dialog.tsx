@@ -70,8 +70,7 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
 export const isGone = (error: unknown): boolean =>
   error instanceof Problem && (error.status === 404 || error.status === 410) && !error.body.validations?.length;
 
-export const sayGone = (thing: string): void =>
-  say(`${thing} is gone: somebody else has deleted it meanwhile, or you may no longer see it`);
+export const sayGone = (thing: string): void => say(`${thing} no longer exists, or you no longer have access to it`);
 
 type Question = {
   readonly title: string;

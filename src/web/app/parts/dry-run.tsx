@@ -53,7 +53,9 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
           <span>{problem.value}</span>
         </p>
       ) : (
-        <p role="status">{resources.value ? "It would work. A workspace would have:" : "The dry run is under way."}</p>
+        <p role="status">
+          {resources.value ? "Dry run succeeded. A workspace would have:" : "The dry run is in progress."}
+        </p>
       )}
       {resources.value && (
         <ul class="panel list">
@@ -73,13 +75,7 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
           ))}
         </ul>
       )}
-      <LogView
-        title="Dry run log"
-        feed={feed}
-        sources={["dry run"]}
-        file="dry-run.log"
-        empty="The first line comes soon."
-      />
+      <LogView title="Dry run log" feed={feed} sources={["dry run"]} file="dry-run.log" empty="Waiting for output…" />
     </div>
   );
 };

@@ -137,7 +137,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             class="input"
             type="search"
             aria-label="Search in log"
-            placeholder="Words in a line"
+            placeholder="Text to find"
             autoFocus
             value={words.value}
             onInput={textInto(words)}

@@ -4,7 +4,7 @@ import { Button } from "./button.tsx";
 /** `words` say how it is now; `take` goes on with that. */
 export const Meanwhile = ({ words, take }: { words: string; take: () => void }) => (
   <div class="banner box attn" role="alert">
-    <span>Somebody else has saved this meanwhile: {words}. Save again to replace it.</span>
+    <span>Someone else saved this in the meantime: {words}. Save again to replace it.</span>
     <span class="push">
       <Button small onPress={take}>
         Take theirs

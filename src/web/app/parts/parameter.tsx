@@ -197,7 +197,7 @@ const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListPro
     return (
       <Area
         label={label}
-        hint={hint ?? "One on a line."}
+        hint={hint ?? "One per line."}
         error={error}
         disabled={disabled}
         defaultValue={chosen.join("\n")}

@@ -51,7 +51,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
         }
       : null;
     await save(permissions);
-    say("New chats begin with these permissions");
+    say("Permissions saved");
   };
   return (
     <section class="panel" aria-labelledby="permissions">
@@ -80,7 +80,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
                       onInput={(event) => change(at, { tool: event.currentTarget.value })}
                     />
                     <Field
-                      label="Command begins with"
+                      label="Command starts with"
                       value={rule.command ?? ""}
                       spellcheck={false}
                       placeholder="git status"

@@ -42,7 +42,7 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
         <Names names={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
       </nav>
       <div class="page narrow">
-        {Page ? <Page /> : <Empty icon="search" title="No such section" text="The address names none of these." />}
+        {Page ? <Page /> : <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />}
       </div>
     </div>
   );

@@ -41,7 +41,7 @@ export const uploadFiles = async (
         const where = "terminal" in target ? "The folder of this terminal" : "This folder";
         ask({
           title: `Replace ${file.name}?`,
-          text: `${where} has a file of this name.`,
+          text: `${where} already has a file with this name.`,
           yes: "Replace file",
           no: "Keep it",
           isDanger: true,

@@ -43,7 +43,7 @@ export const WhatGoes = ({ id }: { id: string }) => {
             </li>
           )}
           {data.shared_with.length > 0 && <li>Its sharing with {some(data.shared_with.length, "other", "others")}</li>}
-          {mine > 0 && <li>Stays: {some(mine, "chat", "chats")}, to be read and no longer to work in it</li>}
+          {mine > 0 && <li>Stays: {some(mine, "chat", "chats")}, read-only</li>}
         </ul>
       )}
     </>

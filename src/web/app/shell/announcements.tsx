@@ -29,7 +29,7 @@ const Announcement = ({ banner: { message, background_color } }: { banner: Banne
   return (
     <div class="banner announcement" ref={box} role="note" aria-label="Announcement">
       <span>{message}</span>
-      <IconButton class="push" icon="x" label="Put the announcement away" onPress={() => dismiss(message)} />
+      <IconButton class="push" icon="x" label="Dismiss announcement" onPress={() => dismiss(message)} />
     </div>
   );
 };

@@ -33,7 +33,7 @@ addEventListener("keydown", () => void import("./keep-focus.ts"), { once: true }
 const NotFound = () => (
   <Frame title="Page not found">
     <div class="page">
-      <Empty icon="search" title="There is no page at this address">
+      <Empty icon="search" title="No page exists at this URL.">
         <ButtonLink look="primary" href="/">
           Home
         </ButtonLink>

@@ -28,8 +28,8 @@ export const CutBanner = () => {
         <Icon name="warn" />
       </span>
       <span>
-        The server does not answer. Shown as of {clock(cut.since)}.{" "}
-        {seconds > 0 ? `Next try in ${seconds} s.` : "Trying now."}
+        The server is not responding. Last updated {clock(cut.since)}.{" "}
+        {seconds > 0 ? `Retrying in ${seconds} s.` : "Trying now."}
       </span>
       <span class="push line">
         <Button small onPress={tryNow}>

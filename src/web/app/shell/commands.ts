@@ -30,7 +30,7 @@ export const COMMANDS: readonly Entry[] = [
   command("chat", "New chat", { href: "/chats" }),
   command("sun", "Light theme", { act: () => chooseTheme("light") }),
   command("moon", "Dark theme", { act: () => chooseTheme("dark") }),
-  command("cols", "Theme of the system", { act: () => chooseTheme("system") }),
+  command("cols", "System theme", { act: () => chooseTheme("system") }),
   command("list", "Keyboard shortcuts", { act: openShortcuts }),
   command("out", "Sign out", { act: signOut }),
 ];
@@ -53,7 +53,7 @@ const SECTIONS: readonly {
       ["applications", "Applications with access"],
       ["accounts", "Git and accounts"],
       ["secrets", "Secrets"],
-      ["permissions", "Permissions of chats"],
+      ["permissions", "Chat permissions"],
       ["skills", "Skills"],
       ["quiet-hours", "Quiet hours"],
       ["notifications", "Notifications"],

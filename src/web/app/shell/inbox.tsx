@@ -89,13 +89,13 @@ const Open = () => {
     >
       <p class="small">
         <a href="/account/notifications" onClick={close}>
-          Choose what to hear of
+          Notification settings
         </a>
       </p>
       {known === undefined && <Skeleton lines={4} />}
       {known?.length === 0 && (
         <Empty icon="bell" title="Nothing yet">
-          <p class="dim">What fails, stops soon or needs you is told here.</p>
+          <p class="dim">Failures, upcoming stops and requests for you appear here.</p>
         </Empty>
       )}
       {known && known.length > 0 && (
@@ -105,7 +105,7 @@ const Open = () => {
           ))}
         </ul>
       )}
-      {known && known.length >= 25 && !isEnd.value && <Button onPress={older}>Show older ones</Button>}
+      {known && known.length >= 25 && !isEnd.value && <Button onPress={older}>Show older</Button>}
     </Dialog>
   );
 };

@@ -11,11 +11,7 @@ const PAUSE_MS = 500;
 const NotLoaded = () => (
   <Frame title="Not loaded">
     <div class="page" role="alert">
-      <Empty
-        icon="warn"
-        title="This page could not be loaded"
-        text="The server did not answer, or it has a new version."
-      >
+      <Empty icon="warn" title="Can't load this page" text="The server is not responding, or it was updated.">
         <Button look="primary" onPress={() => location.reload()}>
           Load again
         </Button>

@@ -112,7 +112,7 @@ export const TabBar = () => {
       .filter((place) => isOffered(place, viewer.value))
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
-    { icon: "terminal", label: "The same as a command", act: openCommands },
+    { icon: "terminal", label: "Show as command", act: openCommands },
     { icon: "bell", label: unread.value > 0 ? `Notifications (${unread.value})` : "Notifications", act: openInbox },
     ...themeItems(),
     "line",

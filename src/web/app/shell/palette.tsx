@@ -120,7 +120,7 @@ const OpenPalette = () => {
           aria-activedescendant={entries.length > 0 ? `palette-${chosen}` : undefined}
           autocomplete="off"
           spellcheck={false}
-          placeholder="A workspace, a chat, a page, a command"
+          placeholder="Search workspaces, chats, pages and commands"
           value={words.value}
           onInput={(event) => {
             words.value = event.currentTarget.value;
@@ -147,7 +147,7 @@ const OpenPalette = () => {
             </button>
           </div>
         ))}
-        {entries.length === 0 && <p class="pad dim">Nothing is called that.</p>}
+        {entries.length === 0 && <p class="pad dim">No results.</p>}
       </div>
     </dialog>
   );

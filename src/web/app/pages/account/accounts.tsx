@@ -20,19 +20,19 @@ const read = async () => {
 export const Accounts = () => {
   const { state, again } = useResource("accounts", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Your key and accounts cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your key and accounts" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const renew = (): void =>
     ask({
-      title: "Make a new git key",
-      text: "The key you have stops working at once. Add the new one wherever you have added the old.",
-      yes: "Make new key",
+      title: "Regenerate SSH key",
+      text: "The current key stops working immediately. Replace it at every git host where you added it.",
+      yes: "Regenerate key",
       no: "Keep it",
       isDanger: true,
       act: async () => {
         await call("PUT /users/me/gitsshkey");
         await again();
-        say("You have a new git key");
+        say("SSH key regenerated");
       },
     });
   return (
@@ -46,13 +46,13 @@ export const Accounts = () => {
         </header>
         <div class="body stack">
           <p>
-            Add this public key at your git host, and your workspaces reach it by SSH. They have the private half
-            already.
+            Add this public key to your git host so that your workspaces can reach it over SSH. Workspaces already have
+            the private key.
           </p>
           <Secret label="Public key" text={data.key.public_key.trim()} />
         </div>
         <footer>
-          <Button onPress={renew}>Make a new key</Button>
+          <Button onPress={renew}>Regenerate key</Button>
         </footer>
       </section>
       <section class="stack" aria-labelledby="linked">
@@ -61,7 +61,7 @@ export const Accounts = () => {
         </div>
         {data.providers.length === 0 ? (
           <p class="mut">
-            No services are set up on this server. Its administrator adds them with the setting{" "}
+            No services are configured on this server. An administrator adds them with the setting{" "}
             <code>external_auth</code>.
           </p>
         ) : (
@@ -91,14 +91,14 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
   const unlink = (): void =>
     ask({
       title: `Unlink ${display_name}`,
-      text: "Your workspaces can no longer use the account.",
+      text: "Your workspaces can't use the account anymore.",
       yes: "Unlink account",
       no: "Keep it",
       isDanger: true,
       act: async () => {
         const { token_revoked } = await call("DELETE /external-auth/:provider", { path: { provider: id } });
         await again();
-        const there = token_revoked ? "" : ". It still accepts its token: revoke it in your settings there";
+        const there = token_revoked ? "" : ". The token is still valid there: revoke it in the service's settings";
         say(`${display_name} is unlinked${there}`);
       },
     });

@@ -14,19 +14,19 @@ export const Applications = () => {
     call("GET /users/:user/oauth2-grants", { path: { user: "me" } }),
   );
   const { data, error } = state.value;
-  if (error) return <Failed what="Your applications cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your applications" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const revoke = ({ id, app }: OAuth2Grant): void =>
     ask({
       title: `Revoke access of ${app.name}`,
-      text: "It counts at once, and what the program has open here ends. It can ask you again.",
+      text: "Takes effect immediately and closes the application's open connections. It can ask for access again.",
       yes: "Revoke access",
       no: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/oauth2-grants/:grant", { path: { user: "me", grant: id } });
         await again();
-        say(`${app.name} has no access any more`);
+        say(`${app.name} no longer has access`);
       },
     });
   return (
@@ -35,7 +35,11 @@ export const Applications = () => {
         <h2 id="applications">Applications with access</h2>
       </div>
       {data.length === 0 ? (
-        <Empty icon="shield" title="No applications" text="Programs that you allow to act for you are listed here." />
+        <Empty
+          icon="shield"
+          title="No applications"
+          text="Applications that you authorize to act on your behalf are listed here."
+        />
       ) : (
         <ul class="panel list">
           {data.map((grant) => (

@@ -30,10 +30,10 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
       <div class="body stack">
         {totp ? (
           <p>
-            On since <Time at={totp.created_at} />. Signing in with your password needs a code.
+            On since <Time at={totp.created_at} />. You enter a code when you sign in with your password.
           </p>
         ) : (
-          <p>Off. With an app, signing in with your password needs a code that it shows, too.</p>
+          <p>Off. With an app, you also enter a code when you sign in with your password.</p>
         )}
         {totp ? (
           <div>
@@ -75,7 +75,7 @@ const Enrol = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly s
   };
   return (
     <form class="stack" onSubmit={submits(send)}>
-      <p>Scan this with your app, or type the key into it. Then enter the code that it shows.</p>
+      <p>Scan this code with your app, or enter the key by hand. Then enter the code that the app shows.</p>
       <img
         class="qr"
         alt="QR code for the authenticator app"

@@ -62,7 +62,7 @@ export const Confirmations = () => {
   if (!asked) return null;
   return (
     <FormDialog
-      title="Confirm that it is you"
+      title="Confirm it's you"
       submit="Confirm"
       onClose={() => end(false)}
       act={async ({ password = "", code = "" }) => {
@@ -87,7 +87,7 @@ export const Confirmations = () => {
               required
               autocomplete="one-time-code"
               spellcheck={false}
-              hint="Of your authenticator app, or a recovery code."
+              hint="From your authenticator app, or a recovery code."
               error={problems.code}
             />
           )}

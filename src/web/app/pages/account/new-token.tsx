@@ -16,7 +16,7 @@ const lifetimesUpTo = (maxHours: number) => [
 const toLifetime = (days: string, date: string): string => {
   if (days !== "date") return `${Number(days) * 24}h`;
   const left = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
-  if (!(left > 0)) throw new Error("Choose a day that is not over.");
+  if (!(left > 0)) throw new Error("Choose a date in the future.");
   return `${left}s`;
 };
 
@@ -36,7 +36,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
   const make = async (values: Readonly<Record<string, string>>): Promise<void> => {
     const { token_name = "", date = "", addresses = "" } = values;
     const isLimited = reach.value === "some";
-    if (isLimited && chosen.value.size === 0) throw new Error("Choose what the token may do.");
+    if (isLimited && chosen.value.size === 0) throw new Error("Choose at least one scope.");
     const allowed_addresses = addresses.split(/[\s,]+/).filter(Boolean);
     const body = {
       token_name,
@@ -64,8 +64,8 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
             label="May do"
             value={reach.value}
             choices={[
-              { value: "all", label: "Everything you may" },
-              { value: "some", label: "Only what you choose" },
+              { value: "all", label: "Full access" },
+              { value: "some", label: "Selected scopes" },
             ]}
             onPick={into(reach)}
           />
@@ -76,7 +76,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
             rows={2}
             spellcheck={false}
             placeholder="203.0.113.0/24"
-            hint="IP addresses or networks, one on a line. Empty: from everywhere."
+            hint="IP addresses or networks, one per line. Leave empty to allow any address."
             error={problems.allowed_addresses}
           />
         </>

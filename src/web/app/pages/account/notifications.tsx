@@ -22,8 +22,8 @@ const read = async (): Promise<Choice> => {
 };
 
 const WHY_NOT: Readonly<Partial<Record<Pushed, string>>> = {
-  denied: "The browser was told not to. Allow notifications of this page in its settings, then come back.",
-  asleep: "This browser cannot, or the page came neither over https nor from this machine.",
+  denied: "Your browser blocks notifications from this site. Allow them in the site settings, then try again.",
+  asleep: "This browser doesn't support push notifications, or the page was not loaded over HTTPS.",
 };
 
 /** Pushed while no page of the app is open. The browser asks the person when they press, never before. */
@@ -39,8 +39,8 @@ const ThisBrowser = () => {
       </header>
       <div class="body">
         <Switch
-          label="Show notifications of the system"
-          note={WHY_NOT[state] ?? "Also while no page of the app is open."}
+          label="Show system notifications"
+          note={WHY_NOT[state] ?? "Even when Slipway is not open."}
           checked={state === "on"}
           disabled={state !== "on" && state !== "off"}
           onSwitch={turn}
@@ -53,7 +53,7 @@ const ThisBrowser = () => {
 export const Notifications = () => {
   const { state, again } = useResource("notifications", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="What you hear of cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your notification settings" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const groups = [...Map.groupBy(data.kinds, ({ group }) => group)];
   const change = async (id: string, disabled: boolean): Promise<void> => {
@@ -63,7 +63,11 @@ export const Notifications = () => {
   };
   const test = async (): Promise<void> => {
     await call("POST /notifications/test");
-    say(pushed.value === "on" ? "A test is in your inbox, and on its way to your browsers" : "A test is in your inbox");
+    say(
+      pushed.value === "on"
+        ? "Test notification sent to your inbox and your browsers"
+        : "Test notification sent to your inbox",
+    );
   };
   return (
     <div class="stack">
@@ -78,7 +82,7 @@ export const Notifications = () => {
               <Switch
                 key={id}
                 label={name}
-                note={(method || default_method) === "smtp" ? "Inbox, and by e-mail where it is set up" : "Inbox"}
+                note={(method || default_method) === "smtp" ? "Inbox, and email if it is configured" : "Inbox"}
                 checked={!data.off.has(id)}
                 onSwitch={(on) => void change(id, !on)}
               />
@@ -87,7 +91,7 @@ export const Notifications = () => {
         </section>
       ))}
       <div>
-        <Button onPress={test}>Send me a test</Button>
+        <Button onPress={test}>Send test notification</Button>
       </div>
     </div>
   );

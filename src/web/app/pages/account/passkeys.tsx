@@ -23,7 +23,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
   const remove = (id: string, name: string): void =>
     ask({
       title: `Delete ${name}`,
-      text: "It signs you in no more.",
+      text: "You can't sign in with it anymore.",
       yes: "Delete passkey",
       no: "Keep it",
       isDanger: true,
@@ -59,7 +59,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
                 ) : (
                   "Never used"
                 )}
-                {backed_up && ", kept by a service"}
+                {backed_up && ", synced"}
               </span>
             </li>
           ))}
@@ -68,10 +68,10 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
       <div class="body stack">
         {!takesPasskeys ? (
           <p class="mut">
-            Passkeys need an address with a name and HTTPS. The administrator sets it as <code>access_url</code>.
+            Passkeys need a host name and HTTPS. An administrator sets the address with <code>access_url</code>.
           </p>
         ) : !knowsPasskeys() ? (
-          <p class="mut">This browser makes no passkeys.</p>
+          <p class="mut">This browser doesn't support passkeys.</p>
         ) : (
           <form
             class="stack"
@@ -81,7 +81,9 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
             }}
           >
             {passkeys.length === 0 && (
-              <p>A passkey lies on this device or in your password manager, and signs you in without a password.</p>
+              <p>
+                A passkey is stored on this device or in your password manager and lets you sign in without a password.
+              </p>
             )}
             <Field label="Name of the passkey" name="name" required maxLength={64} placeholder="Laptop" />
             <div>

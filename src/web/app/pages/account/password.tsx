@@ -47,7 +47,7 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
       if (!(await confirmed(proofs, send))) return;
       form.reset();
       judge("");
-      say("Your password is changed. Other sign-ins and tokens have ended.");
+      say("Password changed. Other sessions and tokens were revoked.");
     } catch (error) {
       problem.value = formatError(error);
     }
@@ -59,10 +59,10 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
       </header>
       <form class="body stack" onSubmit={submits(save)}>
         <input type="hidden" name="username" autocomplete="username" value={me.value?.email ?? ""} />
-        <Field label="Password you have" name="old_password" type="password" required autocomplete="current-password" />
+        <Field label="Current password" name="old_password" type="password" required autocomplete="current-password" />
         <NewPassword
           label="New password"
-          hint={verdict.value?.isGood ? "This one will do." : "Ends every other sign-in, and all tokens."}
+          hint={verdict.value?.isGood ? "Strong enough." : "Revokes all other sessions and all tokens."}
           error={verdict.value?.isGood === false ? verdict.value.words : undefined}
           onInput={(event) => judge(event.currentTarget.value)}
         />

@@ -8,14 +8,14 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 export const Permissions = () => {
   const { state, again } = useResource("permissions", () => call("GET /chats/config/user-permissions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Your permissions cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your permissions" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   return (
     <PermissionsEditor
       key={JSON.stringify(data)}
-      title="Permissions of new chats"
+      title="Permissions for new chats"
       kept={data.permissions}
-      none="As the server has it"
+      none="Server default"
       asks="Ask me"
       save={async (permissions) => {
         await call("PUT /chats/config/user-permissions", { body: { permissions } });

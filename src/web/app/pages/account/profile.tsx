@@ -34,7 +34,7 @@ export const Profile = () => {
     try {
       me.value = await call("PUT /users/me/profile", { body: { username, name } });
       problems.value = {};
-      say("Your profile is saved");
+      say("Profile saved");
     } catch (error) {
       const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
       problems.value =
@@ -62,7 +62,7 @@ export const Profile = () => {
             maxLength={128}
             defaultValue={user.name}
             autocomplete="name"
-            hint="What people call you. Optional."
+            hint="Optional."
             error={problems.value.name}
           />
           <Field
@@ -74,7 +74,7 @@ export const Profile = () => {
             autocomplete="username"
             autocapitalize="none"
             spellcheck={false}
-            hint="Stands in addresses of workspaces."
+            hint="Used in workspace addresses."
             error={problems.value.username}
           />
           {problems.value.form && (
@@ -107,7 +107,7 @@ export const Profile = () => {
         label="Theme"
         value={theme.value}
         choices={THEMES}
-        hint="Wherever you sign in."
+        hint="On all devices."
         onPick={(value) => void chooseTheme(value as Theme).catch(failed)}
       />
       <Select

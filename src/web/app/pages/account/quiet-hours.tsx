@@ -17,7 +17,7 @@ const path = { user: "me" };
 export const QuietHours = () => {
   const { state, again } = useResource("quiet hours", () => call("GET /users/:user/quiet-hours", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Your quiet hours cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your quiet hours" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
   return (
     <section class="panel" aria-labelledby="quiet-hours">
@@ -26,8 +26,8 @@ export const QuietHours = () => {
       </header>
       <div class="body stack">
         <p>
-          Some templates stop their workspaces on certain days. Then yours stop at this time.
-          {!data.user_set && " You have chosen none: it is midnight in UTC."}
+          Some templates require workspaces to stop on certain days. Yours stop at this time.
+          {!data.user_set && " Not set: midnight UTC."}
         </p>
         <Form key={data.raw_schedule} chosen={data} again={again} />
         <p class="small mut">
@@ -45,7 +45,7 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
       await call("PUT /users/:user/quiet-hours", { path, body: { schedule } });
       problem.value = "";
       await again();
-      say("Your quiet hours are saved");
+      say("Quiet hours saved");
     } catch (error) {
       problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || formatError(error);
     }
@@ -74,7 +74,7 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
         <Button look="primary" type="submit">
           Save quiet hours
         </Button>
-        {chosen.user_set && <Button onPress={() => save("")}>Midnight in UTC instead</Button>}
+        {chosen.user_set && <Button onPress={() => save("")}>Reset to midnight UTC</Button>}
       </div>
     </form>
   );

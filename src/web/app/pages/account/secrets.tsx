@@ -18,12 +18,12 @@ export const Secrets = () => {
   const { state, again } = useResource("secrets", () => call("GET /users/:user/secrets", { path: { user: "me" } }));
   const open = useSignal<{ readonly secret?: UserSecret } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Your secrets cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your secrets" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const remove = ({ name }: UserSecret): void =>
     ask({
       title: `Delete ${name}`,
-      text: "Programs that run in a workspace keep it until they end. Files that hold it are removed, unless somebody has changed them.",
+      text: "Running programs keep the value until they exit. Files that contain it are removed unless they were changed.",
       yes: "Delete secret",
       no: "Keep it",
       isDanger: true,
@@ -48,7 +48,7 @@ export const Secrets = () => {
         <Empty
           icon="key"
           title="No secrets yet"
-          text="Programs that begin in your workspaces find a secret in a variable or a file. Whoever can use a workspace of yours can read it there."
+          text="Your workspaces get each secret as an environment variable or a file. Anyone who can use one of your workspaces can read it."
         >
           {add}
         </Empty>
@@ -87,7 +87,7 @@ export const Secrets = () => {
 
 const formatPlaces = ({ env_name, file_path }: UserSecret): string => {
   const places = [env_name && `$${env_name}`, file_path].filter(Boolean);
-  return places.length === 0 ? "In no workspace." : `In ${places.join(" and ")}.`;
+  return places.length === 0 ? "Not used in workspaces." : `In ${places.join(" and ")}.`;
 };
 
 const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
@@ -130,7 +130,7 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
           required={!secret}
           spellcheck={false}
           autocomplete="off"
-          hint={secret ? "Empty: it stays as it is." : "It is never shown again."}
+          hint={secret ? "Leave empty to keep the current value." : "You won't be able to see it again."}
           error={problems.value}
         />
         <Field
@@ -155,7 +155,7 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
           error={problems.file_path}
         />
         <Field
-          label="What it is for"
+          label="Description"
           name="description"
           maxLength={1024}
           defaultValue={secret?.description}

@@ -19,9 +19,9 @@ export const Security = () => {
   const codes = useSignal<readonly string[]>([]);
   const { data, error } = state.value;
   if (me.value && me.value.login_type !== "password") {
-    return <p>You sign in at a provider. Password, second factor and passkeys are looked after there.</p>;
+    return <p>You sign in with an identity provider, which manages your password, second factor and passkeys.</p>;
   }
-  if (error) return <Failed what="Your ways to sign in cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your sign-in methods" error={error} again={again} />;
   if (!data || !me.value) return <Skeleton lines={6} />;
   const { factors, passkeys } = data;
   const hasAny = factors.totp !== null || passkeys.length > 0;
@@ -42,7 +42,7 @@ export const Security = () => {
     <>
       {factors.required && !hasAny && (
         <p class="banner box attn">
-          <span>You need a second factor here. Set up an app or a passkey, then everything else opens.</span>
+          <span>This server requires a second factor. Set up an authenticator app or a passkey to continue.</span>
         </p>
       )}
       {codes.value.length > 0 && <Codes codes={codes.value} />}
@@ -55,8 +55,8 @@ export const Security = () => {
           </header>
           <div class="body stack">
             <p>
-              {factors.recovery_codes_left} of ten are left. Each signs you in once, when app and passkey are not at
-              hand.
+              {factors.recovery_codes_left} of ten are left. Use one to sign in when you don't have your app or passkey.
+              Each works once.
             </p>
             <div>
               <Button
@@ -67,7 +67,7 @@ export const Security = () => {
                   })
                 }
               >
-                Make new codes
+                Generate new codes
               </Button>
             </div>
           </div>
@@ -89,7 +89,7 @@ const Codes = ({ codes }: { codes: readonly string[] }) => {
         </h2>
       </header>
       <div class="body stack">
-        <p>Keep them where you find them without this device. They are not shown again; older ones count no more.</p>
+        <p>Store them somewhere other than this device. They are not shown again, and earlier codes no longer work.</p>
         <Secret label="Recovery codes" text={codes.join("\n")} />
       </div>
     </section>

@@ -12,19 +12,19 @@ import { say } from "../../shell/toasts.tsx";
 export const SessionList = () => {
   const { state, again } = useResource("sessions", () => call("GET /users/me/sessions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Your sessions cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your sessions" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const endOthers = (): void =>
     ask({
       title: "End all other sessions",
-      text: "Every browser and program but this one has to sign in again. Tokens stay.",
+      text: "Signs out every other browser and program. API tokens are not affected.",
       yes: "End sessions",
       no: "Keep them",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/sessions");
         await again();
-        say("All other sessions have ended");
+        say("All other sessions ended");
       },
     });
   return (
@@ -69,7 +69,7 @@ const Row = ({ session, again }: { session: Session; again: () => Promise<void> 
         </Button>
       )}
       <span class="small mut">
-        {session.ip_address || "Address not known"}, used <Time at={session.last_used} />, signed in{" "}
+        {session.ip_address || "Unknown address"}, used <Time at={session.last_used} />, signed in{" "}
         <Time at={session.created_at} />
       </span>
     </li>

@@ -18,7 +18,7 @@ export const Skills = () => {
   const { state, again } = useResource("skills", () => call("GET /users/me/skills"));
   const open = useSignal<{ readonly skill?: UserSkill } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Your skills cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your skills" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const edit = async ({ id }: UserSkill): Promise<void> => {
     open.value = { skill: await call("GET /users/me/skills/:skill", { path: { skill: id } }) };
@@ -26,7 +26,7 @@ export const Skills = () => {
   const remove = ({ id, name }: UserSkill): void =>
     ask({
       title: `Delete ${name}`,
-      text: "Chats no longer know it.",
+      text: "Chats can't use it anymore.",
       yes: "Delete skill",
       no: "Keep it",
       isDanger: true,
@@ -51,7 +51,7 @@ export const Skills = () => {
         <Empty
           icon="spark"
           title="No skills yet"
-          text="A skill tells all of your chats how you want a thing done: how to write a commit, how to release. A model reads it when it is needed."
+          text="A skill tells the model how you want something done, such as how to write a commit message. Chats load a skill when they need it."
         >
           {write}
         </Empty>
@@ -109,15 +109,15 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
           maxLength={64}
           placeholder="write-commits"
           defaultValue={skill?.name}
-          hint="Lower-case words joined by dashes."
+          hint="Lowercase words joined by hyphens."
           error={problems.name}
         />
         <Field
-          label="When it is read"
+          label="When to use it"
           name="description"
           required
           maxLength={1024}
-          placeholder="Before a commit is written."
+          placeholder="Before writing a commit message."
           defaultValue={skill?.description}
           error={problems.description}
         />

@@ -28,7 +28,7 @@ export const Tokens = () => {
   const isMaking = useSignal(false);
   const made = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Your tokens cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your tokens" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const make = (
     <Button look="primary" icon="plus" onPress={sets(isMaking, true)}>
@@ -43,7 +43,7 @@ export const Tokens = () => {
       </div>
       {made.value && <Made name={made.value.name} text={made.value.key} />}
       {data.tokens.length === 0 ? (
-        <Empty icon="key" title="No tokens yet" text="Programs sign in with a token, such as the command line.">
+        <Empty icon="key" title="No tokens yet" text="Programs such as the command line sign in with a token.">
           {make}
         </Empty>
       ) : (
@@ -86,7 +86,7 @@ const Made = ({ name, text }: { name: string; text: string }) => {
         </h2>
       </header>
       <div class="body stack">
-        <p>Copy it now. It is not shown again.</p>
+        <p>Copy it now. You won't be able to see it again.</p>
         <Secret label="The token" text={text} />
       </div>
     </section>
@@ -97,7 +97,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
   const remove = (): void =>
     ask({
       title: `Delete ${token.token_name}`,
-      text: "Programs that use it are signed out at once.",
+      text: "Programs that use it are signed out immediately.",
       yes: "Delete token",
       no: "Keep it",
       isDanger: true,

@@ -63,8 +63,8 @@ export default function AdminPage() {
       ) : (
         <Empty
           icon="shield"
-          title="Not for this account"
-          text="Owners, user administrators and administrators of organizations look after the server here."
+          title="No access"
+          text="Only owners, user administrators and organization administrators can open this page."
         />
       )}
     </Frame>

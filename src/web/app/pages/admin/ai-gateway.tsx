@@ -126,7 +126,7 @@ const Names = ({ settings, providers, save }: NamesProps) => {
         </span>
       </div>
       <p class="mut small">
-        Enabled models can be used by their own names. Add a name to redirect others or to add fallbacks.
+        You can use enabled models by their own names. Add a name to redirect others or to add fallbacks.
       </p>
       {names.length > 0 && (
         <ul class="panel list">
@@ -199,7 +199,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
             label="Name"
             name="name"
             placeholder="claude-opus-*"
-            hint="* stands for any text."
+            hint="* matches any text."
             error={problems.name}
           />
           <Select label="Provider" value={provider.value} choices={choices} onPick={into(provider)} />
@@ -208,7 +208,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
             name="model"
             autocomplete="off"
             spellcheck={false}
-            hint="Empty: the name that was asked for."
+            hint="Leave empty to keep the requested name."
           />
           <Select
             label="Fallback"
@@ -240,7 +240,7 @@ const Usage = () => {
       </header>
       <div class="body stack">
         <Select
-          label="Sum up by"
+          label="Group by"
           value={by.value}
           choices={DIMENSIONS}
           onPick={(value) => (by.value = value as UsageDimension)}

@@ -22,7 +22,7 @@ export const Appearance = () => {
   const { state, again } = useResource("appearance", () => call("GET /appearance"));
   const opened = useSignal<Opened | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="The appearance cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the appearance" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const { announcement_banners: banners, application_name, logo_url } = data;
   const close = (): void => {
@@ -37,7 +37,7 @@ export const Appearance = () => {
   const remove = (at: number): void =>
     ask({
       title: "Delete the announcement",
-      text: "Nobody sees it any more.",
+      text: "It is no longer shown to anyone.",
       yes: "Delete announcement",
       no: "Keep it",
       isDanger: true,
@@ -48,7 +48,7 @@ export const Appearance = () => {
     <>
       <section class="panel" aria-labelledby="face">
         <header>
-          <h2 id="face">Name and picture</h2>
+          <h2 id="face">Name and logo</h2>
           <span class="push">
             <Button small onPress={() => (opened.value = { form: "face" })}>
               Change
@@ -60,7 +60,7 @@ export const Appearance = () => {
             <dt>Name</dt>
             <dd class="clip">{application_name}</dd>
             <dt>Picture</dt>
-            <dd class="clip">{logo_url === "" ? "The usual one" : <img class="i" src={logo_url} alt={logo_url} />}</dd>
+            <dd class="clip">{logo_url === "" ? "Default" : <img class="i" src={logo_url} alt={logo_url} />}</dd>
           </dl>
         </div>
       </section>
@@ -81,8 +81,8 @@ export const Appearance = () => {
         {banners.length === 0 ? (
           <Empty
             icon="bell"
-            title="Nothing is announced"
-            text="What is said here stands above each page of everybody."
+            title="No announcements"
+            text="Announcements are shown at the top of every page, to all users."
           />
         ) : (
           <ul class="panel list">
@@ -110,12 +110,12 @@ export const Appearance = () => {
       </section>
       {shown?.form === "face" && (
         <FormDialog
-          title="Name and picture"
+          title="Name and logo"
           submit="Save"
           onClose={close}
           act={async ({ application_name = "", logo_url = "" }) => {
             await keep({ application_name, logo_url });
-            say("The new face is shown from now on");
+            say("Appearance saved");
           }}
         >
           {(problems) => (
@@ -129,11 +129,11 @@ export const Appearance = () => {
                 error={problems.application_name}
               />
               <Field
-                label="Address of the picture"
+                label="Logo URL"
                 name="logo_url"
                 maxLength={2_048}
                 defaultValue={logo_url}
-                hint="An https address, or the picture itself as data:image/…. Empty: the usual one."
+                hint="An https URL, or an image as data:image/…. Leave empty for the default logo."
                 error={problems.logo_url}
               />
             </>
@@ -156,7 +156,7 @@ type BannerFormProps = {
 
 const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
   <FormDialog
-    title={banner ? "Change the announcement" : "Announce something"}
+    title={banner ? "Edit announcement" : "Announce something"}
     submit={banner ? "Save announcement" : "Announce"}
     onClose={onClose}
     act={({ message = "", background_color = "" }) =>
@@ -166,7 +166,7 @@ const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
     {(problems) => (
       <>
         <Area
-          label="What is announced"
+          label="Message"
           name="message"
           required
           maxLength={3_000}

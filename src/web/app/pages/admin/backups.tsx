@@ -44,17 +44,17 @@ export const Backups = () => {
       <p class="small mut">
         {data.interval_ms === null ? (
           <>
-            None is made by itself: the setting <code>backup_interval</code> says how often.
+            Automatic backups are off: the setting <code>backup_interval</code> sets how often they run.
           </>
         ) : (
-          `One is made every ${formatDuration(data.interval_ms)}; the newest ${data.keep} stay.`
+          `A backup runs every ${formatDuration(data.interval_ms)}; the newest ${data.keep} stay.`
         )}{" "}
-        They are in <span class="mono">{data.folder}</span> on the server, with the key that opens its secrets.
+        Backups are stored in <span class="mono">{data.folder}</span> on the server, together with the encryption key.
       </p>
       {work && (
         <div class="panel body stack" role="status">
           <State kind="busy">
-            {work.kind === "make" ? "A backup is being made" : `${work.name} is read whole`}, {formatSize(work.bytes)}
+            {work.kind === "make" ? "Backup in progress" : `${work.name} is being verified`}, {formatSize(work.bytes)}
             {work.total_bytes > 0 && ` of about ${formatSize(work.total_bytes)}`}
           </State>
           <progress
@@ -73,7 +73,7 @@ export const Backups = () => {
         <Empty
           icon="save"
           title="No backups yet"
-          text="A backup holds the database, uploaded files and the key. It is made while the server works."
+          text="A backup contains the database, uploaded files and the encryption key. The server keeps running while it is made."
         >
           {button}
         </Empty>
@@ -114,7 +114,7 @@ const Row = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
             <span class="mono">{name}</span>, {files} files{version && `, Slipway ${version}`}
             {checked_at && (
               <>
-                , read whole and good <Time at={checked_at} />
+                , verified <Time at={checked_at} />
               </>
             )}
           </>

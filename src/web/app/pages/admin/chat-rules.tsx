@@ -26,22 +26,22 @@ type Rules = Awaited<ReturnType<typeof read>>;
 export const ChatRules = () => {
   const { state, again } = useResource("chat rules", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="The rules of chats cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the chat settings" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   return (
     <>
       <PermissionsEditor
         key={JSON.stringify(data.permissions)}
-        title="Permissions of new chats"
+        title="Permissions for new chats"
         kept={data.permissions}
         none="Run everything"
-        asks="Ask whose chat it is"
+        asks="Ask the chat's owner"
         save={async (permissions) => {
           await call("PUT /chats/config/default-permissions", { body: { permissions } });
           await again();
         }}
       />
-      <p class="small mut">They count for people who have set none of their own; chats that are there keep theirs.</p>
+      <p class="small mut">Applies to users who haven't set their own. Existing chats are unchanged.</p>
       <Words key={`${data.system_prompt} ${data.plan_mode_instructions}`} rules={data} again={again} />
       <Keeping key={`${data.retention_days} ${data.auto_archive_days}`} rules={data} again={again} />
     </>
@@ -62,21 +62,21 @@ const Words = ({ rules, again }: PartProps) => {
       call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
     ]);
     await again();
-    say("Chats are told so from the next call of a model on");
+    say("Saved. Chats use the new prompts from their next model call.");
   };
   return (
     <section class="panel" aria-labelledby="words">
       <header>
-        <h2 id="words">What chats are told</h2>
+        <h2 id="words">System prompts</h2>
       </header>
       <div class="body stack">
-        <Switch label="Slipway's own words first" checked={ours.value} onSwitch={into(ours)} />
-        <Area label="In every chat" rows={5} value={system.value} onInput={textInto(system)} />
+        <Switch label="Include the default system prompt" checked={ours.value} onSwitch={into(ours)} />
+        <Area label="Every chat" rows={5} value={system.value} onInput={textInto(system)} />
         <Area
-          label="While a chat plans"
+          label="Plan mode"
           rows={3}
           value={plan.value}
-          hint="In plan mode a chat looks and writes its plan, and changes nothing else."
+          hint="In plan mode a chat reads and writes its plan, but changes nothing else."
           onInput={textInto(plan)}
         />
       </div>
@@ -103,11 +103,11 @@ const Keeping = ({ rules, again }: PartProps) => {
   return (
     <section class="panel" aria-labelledby="keeping">
       <header>
-        <h2 id="keeping">How long chats stay</h2>
+        <h2 id="keeping">Retention</h2>
       </header>
       <div class="body stack">
         <Field
-          label="Archived after so many silent days"
+          label="Archive after days without activity"
           type="number"
           min={0}
           max={3650}
@@ -116,7 +116,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           onInput={textInto(archive)}
         />
         <Field
-          label="Deleted so many days after they were archived"
+          label="Delete after days in the archive"
           type="number"
           min={0}
           max={3650}
@@ -125,7 +125,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           onInput={textInto(keep)}
         />
         <Switch
-          label="People may choose models of their own for parts of their chats"
+          label="Users can choose their own models for parts of their chats"
           checked={rules.allow_users}
           onSwitch={async (on) => {
             await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: on } });

@@ -11,7 +11,7 @@ import { Time } from "../../parts/time.tsx";
 export const ExternalAccounts = () => {
   const { state, again } = useResource("external accounts", () => call("GET /deployment/external-auth"));
   const { data, error } = state.value;
-  if (error) return <Failed what="The external accounts cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the external accounts" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.providers.length === 0) {
     return (
@@ -20,8 +20,8 @@ export const ExternalAccounts = () => {
         title="No providers"
         text={
           <>
-            People link accounts of git hosts and other services, so that their workspaces reach them. The setting{" "}
-            <code>external_auth</code> names the providers; it is read at a start.
+            Users link accounts at git hosts and other services so that their workspaces can use them. The setting{" "}
+            <code>external_auth</code> lists the providers; changes apply after a restart.
           </>
         }
       />
@@ -41,7 +41,7 @@ export const ExternalAccounts = () => {
                 <span class="clip">
                   {one.type}
                   {one.host && `, ${one.host}`}
-                  {one.device ? ", by code" : `, sends people back to ${one.callback_url}`}
+                  {one.device ? ", by code" : `, redirects to ${one.callback_url}`}
                 </span>
                 {!one.device && (
                   <IconButton
@@ -59,7 +59,7 @@ export const ExternalAccounts = () => {
       <section class="stack" aria-labelledby="links">
         <h2 id="links">Linked accounts</h2>
         {data.links.length === 0 ? (
-          <p class="mut">Nobody has linked one yet. People do so in Account, Linked accounts.</p>
+          <p class="mut">No linked accounts yet. Users link them in Account, Linked accounts.</p>
         ) : (
           <ul class="panel list">
             {data.links.map((one) => (

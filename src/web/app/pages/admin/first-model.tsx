@@ -33,7 +33,7 @@ const Demonstration = () => (
       <Icon name="spark" />
     </span>
     <span>
-      A demonstration answers chats until a model is added{isSiteOwner.value ? "." : ". An administrator does that."}
+      The built-in demo answers chats until you add a model{isSiteOwner.value ? "." : ". An administrator does that."}
     </span>
     {isSiteOwner.value && (
       <span class="push">

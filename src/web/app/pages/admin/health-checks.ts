@@ -27,7 +27,7 @@ export const toChecks = (report: HealthReport): Check[] => {
   const workers = provisioner_daemons.items.length;
   const own = [
     makeSection("AccessURL", "address people use", access_url, `${access_url.access_url} answers`),
-    makeSection("Database", "reading the database", database, `a row takes ${database.latency_ms.toFixed(1)} ms`),
+    makeSection("Database", "reading the database", database, `one row takes ${database.latency_ms.toFixed(1)} ms`),
     makeSection("Websocket", "live connections", websocket, "a WebSocket opens at that address"),
     makeSection("DERP", "relay of the private network", derp, `${derp.clients} connections`),
     makeSection(

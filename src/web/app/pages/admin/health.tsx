@@ -18,15 +18,15 @@ const KINDS: Readonly<Record<HealthReport["severity"], StateKind>> = {
   error: "failed",
 };
 const SAID: Readonly<Record<HealthReport["severity"], string>> = {
-  ok: "Everything is well",
-  warning: "Something wants to be looked at",
-  error: "Something is wrong",
+  ok: "All checks passed",
+  warning: "Some checks need attention",
+  error: "Some checks failed",
 };
 
 export const Health = () => {
   const { state, again } = useResource("health", () => call("GET /debug/health"));
   const { data, error, loading } = state.value;
-  if (error) return <Failed what="The health cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the health checks" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const setAside = async (name: string, on: boolean): Promise<void> => {
     const { dismissed_healthchecks: before } = await call("GET /debug/health/settings");
@@ -57,7 +57,7 @@ export const Health = () => {
         </div>
         <p class="small mut">
           Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
-          To ask somebody for help, take{" "}
+          To get help, attach a{" "}
           <a href="/api/v2/deployment/support-bundle" download>
             a support bundle
           </a>{" "}
@@ -88,10 +88,10 @@ const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: b
           <Button
             small
             look="ghost"
-            label={dismissed ? `Hear of it again: ${title}` : `Put aside: ${title}`}
+            label={dismissed ? `Resume notifications: ${title}` : `Put aside: ${title}`}
             onPress={() => setAside(name, !dismissed)}
           >
-            {dismissed ? "Hear of it again" : "Put aside"}
+            {dismissed ? "Resume notifications" : "Put aside"}
           </Button>
         )}
       </span>

@@ -23,7 +23,7 @@ const PAGE = 50;
 export const Hooks = () => {
   const consumer = useResource("hook consumer", () => call("GET /hooks/consumer"));
   const { data, error } = consumer.state.value;
-  if (error) return <Failed what="The consumer cannot be read" error={error} again={consumer.again} />;
+  if (error) return <Failed what="Can't load the consumer" error={error} again={consumer.again} />;
   if (!data) return <Skeleton lines={6} />;
   const tryIt = async (): Promise<void> => {
     const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
@@ -49,7 +49,7 @@ export const Hooks = () => {
               <dt>State</dt>
               <dd>
                 <State kind={data.enabled ? "running" : "stopped"}>
-                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Is told, decides nothing") : "Switched off"}
+                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Observe only") : "Switched off"}
                 </State>
               </dd>
               <dt>Address</dt>
@@ -63,14 +63,14 @@ export const Hooks = () => {
               {data.has_previous_secret && (
                 <>
                   <dt>Secret</dt>
-                  <dd>is being changed: the one before is accepted, too</dd>
+                  <dd>is being rotated: the previous one is still accepted</dd>
                 </>
               )}
             </dl>
           ) : (
             <p class="mut">
-              None is set up. A program of yours is told of prompts, tool calls and turns of chats and decides about
-              them; the settings <code>hook_url</code> and <code>hook_secret</code> name it.
+              No consumer is configured. A consumer is your program that receives prompts, tool calls and turns of chats
+              and can block them. The settings <code>hook_url</code> and <code>hook_secret</code> name it.
             </p>
           )}
         </div>
@@ -92,7 +92,7 @@ const Ledger = () => {
     return page.dispatches;
   });
   const { data, error } = state.value;
-  if (error) return <Failed what="The ledger cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the ledger" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const all = [...data, ...older.value];
   const readOlder = async (): Promise<void> => {
@@ -104,7 +104,7 @@ const Ledger = () => {
   return (
     <section class="stack" aria-labelledby="ledger">
       <div class="head">
-        <h2 id="ledger">What was decided</h2>
+        <h2 id="ledger">Decision</h2>
         <span class="push line">
           <Button icon="restart" onPress={again}>
             Refresh
@@ -118,11 +118,7 @@ const Ledger = () => {
         onPick={into(event)}
       />
       {all.length === 0 ? (
-        <Empty
-          icon="list"
-          title="Nothing was asked"
-          text="Each time a hook is asked, what it decided is written here."
-        />
+        <Empty icon="list" title="No requests yet" text="Every hook request and its decision is recorded here." />
       ) : (
         <section class="panel scroll" tabIndex={0} aria-label="Dispatches">
           <table class="table">

@@ -65,7 +65,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
         <p>
           {server.name}
           {version} answers at <span class="mono">{server.base_url}</span>,{" "}
-          {server.models.length === 1 ? "with one model" : `with ${server.models.length} models`}. Nothing leaves this
+          {server.models.length === 1 ? "with one model" : `with ${server.models.length} models`}. No data leaves this
           machine.
         </p>
         <fieldset class="cards">
@@ -84,7 +84,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
               <span class="mono clip">{model.model}</span>
               <p class="small mut">
                 {formatFacts(model)}
-                {model.tools === false && ". No tools: for questions, not for work in a workspace."}
+                {model.tools === false && ". No tool support: it can answer questions but not work in a workspace."}
               </p>
             </label>
           ))}
@@ -92,7 +92,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
       </div>
       <footer>
         <Button look="primary" onPress={add}>
-          Add it and say hello
+          Add and test
         </Button>
       </footer>
     </section>

@@ -54,16 +54,16 @@ export const Logs = () => {
         label="Level"
         value={level}
         choices={LEVELS}
-        hint="The last two thousand lines since the start, kept in memory. What could be a secret is left out."
+        hint="The last 2,000 lines since the server started. Values that look like secrets are redacted."
         onPick={(value) => route(`/admin/logs?${new URLSearchParams({ level: value })}`, true)}
       />
       <LogView
         key={level}
-        title="Log of the server"
+        title="Server log"
         feed={feed}
         sources={areas.value}
         file="slipway.log"
-        empty="Nothing of this level was written yet."
+        empty="No entries at this level yet."
       />
     </section>
   );

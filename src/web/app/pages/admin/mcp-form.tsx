@@ -9,18 +9,18 @@ import { type Header, Headers } from "./mcp-headers.tsx";
 
 const AUTHS = [
   { value: "none", label: "Nothing" },
-  { value: "api_key", label: "A key in a header" },
-  { value: "custom_headers", label: "Headers of its own" },
-  { value: "oauth2", label: "Everybody signs in there (OAuth 2)" },
+  { value: "api_key", label: "API key in a header" },
+  { value: "custom_headers", label: "Custom headers" },
+  { value: "oauth2", label: "Each user signs in (OAuth 2)" },
 ];
 const AVAILABILITIES = [
-  { value: "default_off", label: "Off until somebody chooses it" },
-  { value: "default_on", label: "On in new chats" },
-  { value: "force_on", label: "In every chat" },
+  { value: "default_off", label: "Off by default" },
+  { value: "default_on", label: "On by default" },
+  { value: "force_on", label: "Always on" },
 ];
 const TRANSPORTS = [
   { value: "streamable_http", label: "Streamable HTTP" },
-  { value: "sse", label: "Server-sent events, the older way" },
+  { value: "sse", label: "Server-sent events (deprecated)" },
 ];
 
 type McpFormProps = {
@@ -70,7 +70,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
         });
     setTimeout(() => onSaved(saved));
   };
-  const kept = server?.has_secret ? "There is one, which is never shown. Empty leaves it." : "Kept encrypted.";
+  const kept = server?.has_secret ? "A value is stored and never shown. Leave empty to keep it." : "Kept encrypted.";
   return (
     <FormDialog
       title={server ? `Change ${server.display_name}` : "Add MCP server"}
@@ -87,7 +87,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
               name="slug"
               maxLength={32}
               placeholder="tickets"
-              hint="The names of its tools begin with it."
+              hint="Prefix for the names of its tools."
               error={problems.slug}
             />
           )}
@@ -102,7 +102,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             error={problems.url}
           />
           <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={into(transport)} />
-          <Select label="It asks for" value={auth.value} choices={AUTHS} onPick={into(auth)} />
+          <Select label="Scopes" value={auth.value} choices={AUTHS} onPick={into(auth)} />
           {auth.value === "api_key" && (
             <>
               <Field
@@ -117,7 +117,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 type="password"
                 autocomplete="off"
                 required={!server?.has_secret}
-                hint={`As it stands in the header, such as “Bearer …”. ${kept}`}
+                hint={`The full header value, such as “Bearer …”. ${kept}`}
                 error={problems.api_key}
               />
             </>
@@ -156,10 +156,10 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
           )}
           <Select label="In chats" value={available.value} choices={AVAILABILITIES} onPick={into(available)} />
           <Field
-            label="Tools that chats do not get"
+            label="Disabled tools"
             name="deny"
             defaultValue={server?.tool_deny_list.join(", ")}
-            hint="Names with commas between them. Empty: chats get all."
+            hint="Comma-separated names. Leave empty to allow all tools."
           />
         </>
       )}

@@ -58,7 +58,7 @@ export const Headers = ({ headers, isKept }: HeadersProps) => {
         </div>
       ))}
       <p class="small mut">
-        {isKept ? "There are some, which are never shown. Those added here take the place of all." : "Kept encrypted."}
+        {isKept ? "Values are stored and never shown. Headers added here replace all of them." : "Kept encrypted."}
       </p>
       <div>
         <Button small icon="plus" onPress={add}>

@@ -32,7 +32,7 @@ export const McpServers = () => {
   const editing = useSignal<McpServerConfig | "new" | undefined>(undefined);
   const tried = useSignal<Tried | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="The MCP servers cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the MCP servers" error={error} again={again} />;
   if (!data || organization === undefined) return <Skeleton lines={6} />;
   const tryOne = async (server: McpServerConfig): Promise<void> => {
     const path = { organization, mcp_server: server.id };
@@ -53,7 +53,7 @@ export const McpServers = () => {
         <Empty
           icon="layers"
           title="No MCP servers"
-          text="An MCP server gives the models of chats more tools, such as search or tickets."
+          text="An MCP server gives chats more tools, such as search or an issue tracker."
         >
           {add}
         </Empty>
@@ -111,7 +111,7 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
   const remove = (): void =>
     ask({
       title: `Remove ${server.display_name}`,
-      text: "Chats lose its tools, and the sign-ins of everybody there are forgotten.",
+      text: "Chats lose its tools, and all users are signed out of it.",
       yes: "Remove MCP server",
       no: "Keep it",
       isDanger: true,
@@ -150,7 +150,7 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
 
 const TriedDialog = ({ server, result, onClose }: Tried & { onClose: () => void }) => (
   <Dialog
-    title={result.works ? `${server.display_name} answers` : `${server.display_name} does not answer`}
+    title={result.works ? `${server.display_name} answers` : `${server.display_name} is not responding`}
     onClose={onClose}
     footer={<Button onPress={onClose}>Close</Button>}
   >

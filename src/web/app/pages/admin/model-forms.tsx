@@ -58,7 +58,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
                 type="url"
                 required
                 defaultValue={address}
-                hint="Where its API begins. Ollama on this machine answers at the address given here."
+                hint="Base URL of the API. The default is Ollama on this machine."
                 error={problems.base_url}
               />
             </>
@@ -70,7 +70,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
               type="password"
               required={needsKey}
               autocomplete="off"
-              hint={needsKey ? "Kept encrypted, never shown again." : "Only where the server wants one."}
+              hint={needsKey ? "Stored encrypted and never shown again." : "Only if the server requires one."}
               error={problems.api_key}
             />
           )}
@@ -98,7 +98,7 @@ type Trial = {
 /** Throws when the provider does not work, so that nothing is saved. */
 const mustWork = async (body: Trial): Promise<void> => {
   const { works, problem } = await call("POST /chats/providers/try", { body });
-  if (!works) throw new Error(`${problem ?? "It does not answer."} Nothing was saved.`);
+  if (!works) throw new Error(`${problem ?? "It is not responding."} No changes were saved.`);
 };
 
 /** `tested`: the default model, where it is one of this provider: it must answer under the new address and key, too. */
@@ -142,7 +142,7 @@ export const EditProvider = ({
             type="url"
             required={isOwn}
             defaultValue={provider.base_url}
-            hint={isOwn ? "Where its API begins." : "Empty: the provider's own address."}
+            hint={isOwn ? "Base URL of the API." : "Leave empty for the provider's default."}
             error={problems.base_url}
           />
           <Field
@@ -150,7 +150,7 @@ export const EditProvider = ({
             name="api_key"
             type="password"
             autocomplete="off"
-            hint="Empty keeps the key. Another address needs it again."
+            hint="Leave empty to keep the key. If you change the URL, enter it again."
             error={problems.api_key}
           />
         </>
@@ -167,7 +167,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
   const offered = listed.state.value.data?.models ?? [];
   return (
     <FormDialog
-      title={`Add a model of ${provider.display_name}`}
+      title={`Add a model from ${provider.display_name}`}
       thing={provider.display_name}
       submit="Add and try model"
       onClose={onClose}
@@ -205,14 +205,14 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
               <option key={one} value={one} />
             ))}
           </datalist>
-          <Field label="Name" name="display_name" maxLength={128} hint="What people see. Optional." />
+          <Field label="Name" name="display_name" maxLength={128} hint="Shown to users. Optional." />
           <Field
             label="Context"
             name="context_limit"
             type="number"
             min={1}
             placeholder="128000"
-            hint="Tokens a history may have."
+            hint="Maximum number of tokens in the history."
             error={problems.context_limit}
           />
         </>
@@ -229,7 +229,7 @@ export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onC
     onClose={onClose}
     act={async ({ api_key = "" }) => {
       await call("PATCH /chats/providers/:provider", { path: { provider: provider.id }, body: { api_key } });
-      say("The key is replaced");
+      say("Key replaced");
     }}
   >
     {(problems) => (
@@ -238,7 +238,7 @@ export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onC
         name="api_key"
         type="password"
         autocomplete="off"
-        hint="Kept encrypted, never shown again. Empty removes the one there is."
+        hint="Stored encrypted and never shown again. Leave empty to remove the current key."
         error={problems.api_key}
       />
     )}

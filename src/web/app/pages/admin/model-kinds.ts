@@ -15,7 +15,7 @@ export const KINDS: readonly Kind[] = [
   { value: "google", label: "Google", needsKey: true, example: "gemini-2.5-pro" },
   {
     value: "openai-compat",
-    label: "A server of your own, or another that speaks OpenAI's protocol",
+    label: "Any server with an OpenAI-compatible API",
     needsKey: false,
     address: "http://127.0.0.1:11434/v1",
     example: "qwen3-coder:30b",

@@ -17,7 +17,7 @@ export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "disp
     const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
     if (result.works)
       say(`${display_name} answers: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`);
-    else failed(new Error(`${display_name} does not answer. ${result.problem ?? ""}`));
+    else failed(new Error(`${display_name} is not responding. ${result.problem ?? ""}`));
   } catch (error) {
     failed(error);
   }
@@ -34,7 +34,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
       <header>
         <h2 id="models">Models</h2>
       </header>
-      <section class="body scroll" tabIndex={0} aria-label="Table of models">
+      <section class="body scroll" tabIndex={0} aria-label="Models">
         <table class="table">
           <thead>
             <tr>
@@ -104,7 +104,7 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
   const remove = (): void =>
     ask({
       title: `Remove ${model.display_name}`,
-      text: "Chats that use it ask for another model with their next message.",
+      text: "Chats that use it switch to another model with their next message.",
       yes: "Remove model",
       no: "Keep it",
       isDanger: true,

@@ -36,7 +36,7 @@ export const Models = () => {
     void again();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="The models cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the models" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const { providers, models } = data;
   const add = (
@@ -61,7 +61,7 @@ export const Models = () => {
         <Empty
           icon="spark"
           title="No models yet"
-          text="Chats are answered by a demonstration until a provider is added: one of the big ones with a key, or a server of your own such as Ollama."
+          text="Add a provider such as Anthropic or OpenAI with an API key, or your own server such as Ollama. Until then, the built-in demo answers chats."
         >
           {add}
         </Empty>
@@ -131,7 +131,7 @@ const Provider = ({ provider, count, again, edit }: ProviderProps) => {
   const remove = (): void =>
     ask({
       title: `Remove ${provider.display_name}`,
-      text: "Its models go, too. Chats that use them go on with another model once one is chosen.",
+      text: "Its models are removed too. Chats that use them need another model.",
       yes: "Remove provider",
       no: "Keep it",
       isDanger: true,
@@ -164,7 +164,7 @@ const Provider = ({ provider, count, again, edit }: ProviderProps) => {
         />
       </span>
       <span class={lacksKey ? "sub clip t-bad" : "sub clip"}>
-        {lacksKey ? "It has no key" : provider.base_url || kind?.label}
+        {lacksKey ? "No API key" : provider.base_url || kind?.label}
         {!provider.enabled && ", disabled"}
       </span>
     </li>

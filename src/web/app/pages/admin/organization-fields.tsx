@@ -22,7 +22,7 @@ export const OrganizationFields = ({ problems, name, display_name, description }
       name="name"
       maxLength={32}
       defaultValue={name}
-      hint="Letters, digits and single hyphens. It stands in addresses and commands."
+      hint="Letters, digits and hyphens. Used in URLs and commands."
       error={problems.name}
     />
     <Field

@@ -33,7 +33,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
   );
   useChange(String(members), again);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The groups cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the groups" error={error} again={again} />;
   if (!data) return <Skeleton lines={3} />;
   const close = (): void => {
     open.value = undefined;
@@ -63,8 +63,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
         ))}
       </ul>
       <p class="small mut">
-        Templates, workspaces and chats can be given to a group. Once a group has an allowance, workspaces of this
-        organization start only within what their owner's groups allow together.
+        Share templates, workspaces and chats with a group. Once a group has an allowance, workspaces in this
+        organization start only within the combined allowance of their owner's groups.
       </p>
       {shown?.form === "add" && (
         <FormDialog
@@ -117,7 +117,7 @@ const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, st
       label="Shown as"
       name="display_name"
       defaultValue={group?.display_name ?? ""}
-      hint="May be empty: the name."
+      hint="Defaults to the name."
       error={problems.display_name}
     />
     <Field
@@ -127,7 +127,7 @@ const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, st
       min={0}
       step={1}
       defaultValue={String(group?.quota_allowance ?? 0)}
-      hint="What each member may add to the daily cost of their workspaces."
+      hint="Daily workspace cost that each member adds to the budget."
       error={problems.quota_allowance}
     />
   </>
@@ -145,7 +145,7 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
   const remove = (): void =>
     ask({
       title: `Delete ${name}`,
-      text: "Its members lose what was given to it.",
+      text: "Its members lose access to everything shared with it.",
       yes: "Delete group",
       no: "Keep it",
       isDanger: true,
@@ -176,7 +176,7 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
           }}
         />
       </span>
-      <span class="sub clip">{isEveryone(group) ? `${count}: whoever is a member here` : count}</span>
+      <span class="sub clip">{isEveryone(group) ? `${count}: all members of the organization` : count}</span>
     </li>
   );
 };
@@ -200,7 +200,7 @@ const Members = ({ group, again, onClose }: MembersProps) => {
       {(problems) => (
         <>
           {group.members.length === 0 ? (
-            <p class="mut">Nobody is in it yet.</p>
+            <p class="mut">No members yet.</p>
           ) : (
             <ul class="list">
               {group.members.map((one) => (

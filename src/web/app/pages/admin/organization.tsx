@@ -47,14 +47,14 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
     void again();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="The organization cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the organization" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const shown = organization.display_name || organization.name;
   const here = pendingIn(invited, organization.id);
   const remove = (): void =>
     ask({
       title: `Delete ${shown}`,
-      text: "Only an organization without templates and workspaces can go. Its members stay users.",
+      text: "You can only delete an organization without templates and workspaces. Its members keep their accounts.",
       yes: "Delete organization",
       no: "Keep it",
       isDanger: true,
@@ -80,8 +80,8 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         </span>
       </div>
       <Switch
-        label="Workspaces and chats may be shared"
-        note="Switched off, everything that is shared here is shared no more."
+        label="Allow sharing workspaces and chats"
+        note="If you turn this off, existing shares are revoked."
         checked={!data.sharing.sharing_disabled}
         onSwitch={async (on) => {
           const body = { sharing_disabled: !on };
@@ -152,7 +152,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
             say(`${user.trim()} is a member`);
           }}
         >
-          {() => <NameField label="Username" name="user" hint="Somebody who has an account here." />}
+          {() => <NameField label="Username" name="user" hint="Must already have an account on this server." />}
         </FormDialog>
       )}
       {open.value?.form === "roles" && (
@@ -173,7 +173,7 @@ const MemberRow = ({ member, organization, again, edit }: RowProps) => {
   const remove = (): void =>
     ask({
       title: `Remove ${member.username}`,
-      text: "Their workspaces stay, and they see nothing of this organization any more.",
+      text: "Their workspaces are kept, but they lose access to this organization.",
       yes: "Remove member",
       no: "Keep them",
       isDanger: true,
@@ -229,7 +229,7 @@ const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
         const names = given.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
         const path = { organization: organization.id, user: member.user_id };
         await call("PUT /organizations/:organization/members/:user/roles", { path, body: { roles: names } });
-        say(`${member.username} has other roles now`);
+        say(`Changed the roles of ${member.username}`);
       }}
     >
       {() =>

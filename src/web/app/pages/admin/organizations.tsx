@@ -18,7 +18,7 @@ export const Organizations = () => {
   if (params.item !== undefined) {
     const open = all.find(({ name }) => name === params.item);
     if (open) return <OrganizationPage key={open.id} organization={open} />;
-    return <Empty icon="search" title="No such organization" text="It has another name now, or it is gone." />;
+    return <Empty icon="search" title="Organization not found" text="It was renamed or deleted." />;
   }
   return (
     <section class="stack" aria-labelledby="organizations">
@@ -43,7 +43,7 @@ export const Organizations = () => {
           </li>
         ))}
       </ul>
-      <p class="small mut">People own templates and workspaces together in an organization.</p>
+      <p class="small mut">An organization owns templates and workspaces that its members share.</p>
       {adding.value && (
         <FormDialog
           title="Add organization"

@@ -32,7 +32,7 @@ export const People = () => {
     void again();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="The users cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the users" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const words = search.value.toLowerCase();
   const found = data.users.filter(({ username, name, email }) =>
@@ -62,7 +62,7 @@ export const People = () => {
       </div>
       <Pending listed={invited} onInvited={into(result)} />
       {found.length === 0 ? (
-        <Empty icon="user" title="Nobody fits" text="No username, name or e-mail address holds these letters." />
+        <Empty icon="user" title="Nobody fits" text="No username, name or email address matches." />
       ) : (
         <ul class="panel list">
           {found.map((one) => (
@@ -151,13 +151,13 @@ const makeItems = (user: User, again: () => Promise<void>, edit: PersonProps["ed
 
 const setStatus = async (user: User, status: "activate" | "suspend", again: () => Promise<void>): Promise<void> => {
   await call("PUT /users/:user/status/:status", { path: { user: user.id, status } });
-  say(status === "suspend" ? `${user.username} is suspended` : `${user.username} may sign in again`);
+  say(status === "suspend" ? `${user.username} is suspended` : `${user.username} is active again`);
   await again();
 };
 
 const resetFactors = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/factors", { path: { user: user.id } });
-  say(`${user.username} signs in with the password alone`);
+  say(`${user.username} can sign in with only a password`);
 };
 
 const removeLinks = async (user: User): Promise<void> => {
@@ -168,7 +168,7 @@ const removeLinks = async (user: User): Promise<void> => {
 const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
   ask({
     title: `Delete ${user.username}`,
-    text: "Their tokens and sessions end at once. What they did stays in the audit log.",
+    text: "Their tokens and sessions are revoked immediately. The audit log keeps their activity.",
     yes: "Delete user",
     no: "Keep them",
     isDanger: true,

@@ -8,25 +8,25 @@ import { failed, say } from "../../shell/toasts.tsx";
 export const Prebuilds = () => {
   const { state, again } = useResource("prebuild settings", () => call("GET /prebuilds/settings"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Whether workspaces are kept ready cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the prebuilt workspaces setting" error={error} again={again} />;
   if (!data) return null;
   const turn = async (on: boolean): Promise<void> => {
     await call("PUT /prebuilds/settings", { body: { reconciliation_paused: !on } });
     await again();
-    say(on ? "Workspaces are kept ready again" : "No workspace is made to be kept ready");
+    say(on ? "Prebuilt workspaces resumed" : "Prebuilt workspaces paused");
   };
   return (
     <section class="panel" aria-labelledby="prebuilds">
       <header>
-        <h2 id="prebuilds">Workspaces that are kept ready</h2>
+        <h2 id="prebuilds">Prebuilt workspaces</h2>
       </header>
       <div class="body">
         <Switch
-          label="Keep as many ready as presets want"
+          label="Maintain prebuilt workspaces"
           note={
             data.reconciliation_paused
-              ? "Paused: none is made and none is removed. What is ready can still be claimed."
-              : "Off: none is made and none is removed."
+              ? "Paused: none are created or removed. Ready workspaces can still be claimed."
+              : "Off: none are created or removed."
           }
           checked={!data.reconciliation_paused}
           onSwitch={(on) => void turn(on).catch(failed)}

@@ -7,10 +7,10 @@ import { say } from "../../shell/toasts.tsx";
 
 const MICROS = 1_000_000;
 const KINDS = [
-  { name: "input", label: "A million tokens in", required: true },
-  { name: "output", label: "A million tokens out", required: true },
-  { name: "cache_read", label: "A million tokens from the cache", required: false },
-  { name: "cache_write", label: "A million tokens into the cache", required: false },
+  { name: "input", label: "Input, per million tokens", required: true },
+  { name: "output", label: "Output, per million tokens", required: true },
+  { name: "cache_read", label: "Cache read, per million tokens", required: false },
+  { name: "cache_write", label: "Cache write, per million tokens", required: false },
 ] as const;
 
 export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () => void }) => {
@@ -28,7 +28,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
         const cost = Object.fromEntries(given) as { input: number; output: number };
         const body = { model_config: { ...model.model_config, cost } };
         await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
-        say(`${model.display_name} has a price: it counts from the next call on`);
+        say(`Saved the price of ${model.display_name}. It applies from the next call.`);
       }}
     >
       {(problems) => (
@@ -36,7 +36,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
           <p class="small mut">
             In US dollars.{" "}
             {price?.source === "list" && `Now it is the list price${price.as_of ? ` of ${price.as_of}` : ""}. `}
-            What was asked before keeps the price it had.
+            Earlier calls keep their price.
           </p>
           {KINDS.map(({ name, label, required }) => (
             <Field
@@ -48,7 +48,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
               step="0.000001"
               required={required}
               defaultValue={price?.[name] === undefined ? "" : String(price[name] / MICROS)}
-              hint={required ? undefined : "Empty: as any token in."}
+              hint={required ? undefined : "Defaults to the input price."}
               error={problems[`model_config.cost.${name}`]}
             />
           ))}

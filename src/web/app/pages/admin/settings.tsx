@@ -20,7 +20,7 @@ export const Settings = () => {
   const words = useSignal("");
   const onlySet = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="The settings cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the settings" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const wanted = words.value.toLowerCase();
   const found = data.options.filter(
@@ -34,15 +34,17 @@ export const Settings = () => {
         <search class="search">
           <input
             aria-label="Find settings"
-            placeholder="Name or what it does"
+            placeholder="Name or description"
             value={words.value}
             onInput={textInto(words)}
           />
         </search>
-        <Switch label="Only those that are set" checked={onlySet.value} onSwitch={into(onlySet)} />
+        <Switch label="Only changed settings" checked={onlySet.value} onSwitch={into(onlySet)} />
       </div>
-      <p class="small mut">They are given by a flag, a variable or the settings file, and read at a start.</p>
-      {found.length === 0 && <Empty icon="search" title="No setting fits" />}
+      <p class="small mut">
+        Set by a flag, an environment variable or the settings file. Changes apply after a restart.
+      </p>
+      {found.length === 0 && <Empty icon="search" title="No matching settings" />}
       {[...groups].map(([group, options]) => (
         <section key={group} class="panel" aria-label={group}>
           <header>

@@ -16,7 +16,7 @@ export const SignIn = () => {
   const { params } = useRoute();
   const { state, again } = useResource("sign-in providers", () => call("GET /users/oidc"));
   const { data, error } = state.value;
-  if (error) return <Failed what="The sign-in providers cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the sign-in providers" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.length === 0) {
     return (
@@ -25,8 +25,8 @@ export const SignIn = () => {
         title="No sign-in providers"
         text={
           <>
-            Let people sign in with their accounts at Google, Microsoft Entra ID, Keycloak or another OpenID Connect
-            provider. List it in the setting <code>oidc_providers</code> and restart the server.
+            Let users sign in with Google, Microsoft Entra ID, Keycloak or another OpenID Connect provider. Add it to
+            the setting <code>oidc_providers</code> and restart the server.
           </>
         }
       />
@@ -43,7 +43,7 @@ export const SignIn = () => {
 
 const whoComesIn = ({ sign_up, link_accounts, email_domains }: OidcProvider): string =>
   [
-    sign_up ? "People without an account get one" : "Only people with an account or an invitation",
+    sign_up ? "Creates an account on first sign-in" : "Requires an account or an invitation",
     link_accounts ? "verified addresses get the account that has no link yet" : "",
     email_domains.length > 0 ? `addresses of ${email_domains.join(", ")}` : "",
   ]
@@ -84,10 +84,10 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
           </dd>
           <dt>Scopes</dt>
           <dd class="mono">{provider.scopes.join(" ")}</dd>
-          <dt>Who comes in</dt>
+          <dt>Who can sign in</dt>
           <dd>{whoComesIn(provider)}</dd>
           <dt>Addresses</dt>
-          <dd>{provider.trust_unverified_email ? "Trusted without verification" : "Only verified ones"}</dd>
+          <dd>{provider.trust_unverified_email ? "Trusted without verification" : "Verified only"}</dd>
           <dt>Groups</dt>
           <dd>
             {provider.has_mapping ? (
@@ -149,7 +149,7 @@ const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
     ))}
     <dl class="kv">
       <dt>Site roles</dt>
-      <dd>{trial.roles === null ? "Given here, not by the provider" : trial.roles.join(", ") || "None"}</dd>
+      <dd>{trial.roles === null ? "Assigned here, not by the provider" : trial.roles.join(", ") || "None"}</dd>
       {trial.memberships.map(({ organization, member, roles, exists }) => (
         <>
           <dt>Organization {organization}</dt>
@@ -176,6 +176,6 @@ const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
         {JSON.stringify(trial.claims, null, 2)}
       </pre>
     </details>
-    <p class="small mut">Nothing was changed, and you are still signed in as before.</p>
+    <p class="small mut">No changes were made. You are still signed in.</p>
   </div>
 );

@@ -35,7 +35,7 @@ export const Spending = () => {
   const { state, again } = useResource("spending", read);
   const adding = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="Spend limits cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the spend limits" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const { limits } = data;
   const own = [
@@ -120,26 +120,26 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
       </header>
       <div class="body stack">
         <Field
-          label="US dollars for each person"
+          label="US dollars per user"
           type="number"
           min={0}
           step="0.01"
           value={amount.value}
           placeholder="no limit"
-          hint="Empty: no limit. 0: nothing may be spent."
+          hint="Leave empty for no limit. 0 blocks all spending."
           onInput={textInto(amount)}
         />
         <Select
           label="In"
           value={period.value}
           choices={PERIODS}
-          hint="In UTC; weeks begin on Monday. The same for all limits."
+          hint="In UTC; weeks start on Monday. Applies to all limits."
           onPick={into(period)}
         />
         {limits.unpriced_model_count > 0 && (
           <p class="small t-attn">
             {limits.unpriced_model_count === 1 ? "One model has" : `${limits.unpriced_model_count} models have`} no
-            price: what they cost is in no sum and meets no limit. Give prices beside the{" "}
+            price, so their cost is not counted toward totals or limits. Set prices next to the{" "}
             <a href="/admin/models">models</a>.
           </p>
         )}
@@ -159,9 +159,9 @@ const Spent = ({ data: { costs } }: { data: Read }) => (
       <h2 id="spent">Spent in the last 30 days</h2>
     </header>
     {costs.users.length === 0 ? (
-      <p class="body mut">Nobody has asked a model yet.</p>
+      <p class="body mut">No model calls yet.</p>
     ) : (
-      <section class="body scroll" tabIndex={0} aria-label="Table of spending">
+      <section class="body scroll" tabIndex={0} aria-label="Spending">
         <table class="table">
           <thead>
             <tr>

@@ -13,7 +13,7 @@ export const FEATURES: readonly { readonly name: ModelFeature; readonly label: s
   { name: "documents", label: "Documents", note: "PDF files are named, not shown." },
   { name: "system_role", label: "System message", note: "Instructions become part of the first message." },
   { name: "stream_options", label: "Token counts in streams", note: "stream_options" },
-  { name: "reasoning_effort", label: "Reasoning effort", note: "The model decides how hard it thinks." },
+  { name: "reasoning_effort", label: "Reasoning effort", note: "The model chooses its reasoning effort." },
   { name: "max_output_tokens", label: "Output limit", note: "max_output_tokens" },
   { name: "temperature", label: "Temperature", note: "temperature" },
   { name: "top_p", label: "Nucleus sampling", note: "top_p" },
@@ -21,7 +21,11 @@ export const FEATURES: readonly { readonly name: ModelFeature; readonly label: s
   { name: "presence_penalty", label: "Presence penalty", note: "presence_penalty" },
   { name: "frequency_penalty", label: "Frequency penalty", note: "frequency_penalty" },
   { name: "long_tool_call_ids", label: "Long tool call IDs", note: "IDs have nine letters and digits." },
-  { name: "user_after_tool", label: "Messages after tool results", note: "An answer is put between them." },
+  {
+    name: "user_after_tool",
+    label: "Messages after tool results",
+    note: "An assistant message is inserted between them.",
+  },
 ];
 
 type Props = { readonly model: ModelConfig; readonly onClose: () => void };

@@ -36,24 +36,18 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             label="Who"
             value={kind.value}
             choices={[
-              { value: "none", label: "A service account, for programs" },
-              { value: "password", label: "A person, with a password that you choose" },
+              { value: "none", label: "Service account" },
+              { value: "password", label: "User with a password you choose" },
             ]}
             onPick={into(kind)}
           />
           <NameField label="Username" name="username" maxLength={32} error={problems.username} />
           {isPerson && <Field label="E-mail" name="email" type="email" required error={problems.email} />}
-          <Field
-            label="Name"
-            name="name"
-            maxLength={128}
-            hint="What people call them. Optional."
-            error={problems.name}
-          />
+          <Field label="Name" name="name" maxLength={128} hint="Optional." error={problems.name} />
           {isPerson && (
             <NewPassword
               label="Password"
-              hint="Better invite people: then only they know it."
+              hint="Invite people instead, so that only they know their password."
               error={problems.password}
             />
           )}
@@ -74,7 +68,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
       act={async (values) => {
         const roles = ROLES.flatMap(({ value }) => (values[value] === "on" ? [value] : []));
         await call("PUT /users/:user/roles", { path: { user: user.id }, body: { roles } });
-        say(`${user.username} has other roles now`);
+        say(`Changed the roles of ${user.username}`);
       }}
     >
       {() => (
@@ -87,7 +81,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
               </span>
             </label>
           ))}
-          <p class="small mut">Everybody is a member: they see their own and what is shared with them.</p>
+          <p class="small mut">Every user is a member and sees their own resources and those shared with them.</p>
         </>
       )}
     </FormDialog>
@@ -102,9 +96,9 @@ export const Password = ({ user, onClose }: { user: User; onClose: () => void })
     onClose={onClose}
     act={async ({ password = "" }) => {
       await call("PUT /users/:user/password", { path: { user: user.id }, body: { password } });
-      say(`${user.username} signs in with the new password`);
+      say(`Changed the password of ${user.username}`);
     }}
   >
-    {(problems) => <NewPassword label="New password" hint="Their sessions end." error={problems.password} />}
+    {(problems) => <NewPassword label="New password" hint="Their sessions are revoked." error={problems.password} />}
   </FormDialog>
 );

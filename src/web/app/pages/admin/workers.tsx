@@ -45,12 +45,12 @@ export const Workers = () => {
   const adding = useSignal(false);
   const made = useSignal<NewProvisionerKey | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="The workers cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the workers" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const revoke = (name: string): void =>
     ask({
       title: `Revoke ${name}`,
-      text: "Workers that came with it are disconnected at once, and their jobs go to others.",
+      text: "Workers that use it are disconnected immediately, and their jobs are reassigned.",
       yes: "Revoke key",
       no: "Keep it",
       isDanger: true,
@@ -75,8 +75,8 @@ export const Workers = () => {
         {data.daemons.length === 0 ? (
           <Empty
             icon="box"
-            title="No workers of their own"
-            text="This server makes workspaces by itself. A worker does so on another machine: create a key, and start slipway provisioner there."
+            title="No external workers"
+            text="This server builds workspaces itself. To build them on another machine, create a key and run slipway provisioner there."
           />
         ) : (
           <ul class="panel list">
@@ -96,7 +96,7 @@ export const Workers = () => {
           </span>
         </div>
         {data.keys.length === 0 ? (
-          <p class="mut">There are none. A worker signs in with a key, which also gives it its tags.</p>
+          <p class="mut">No keys. A worker authenticates with a key, which also sets its tags.</p>
         ) : (
           <ul class="panel list">
             {data.keys.map((one) => (
@@ -144,7 +144,7 @@ export const Workers = () => {
                 label="Tags"
                 name="tags"
                 placeholder="region=eu, gpu=yes"
-                hint="What jobs may ask for. Every worker with this key has them."
+                hint="Applied to every worker that uses this key. Jobs select workers by tag."
                 error={problems.tags}
               />
             </>
@@ -153,7 +153,7 @@ export const Workers = () => {
       )}
       {made.value && (
         <Dialog title={`Key ${made.value.name}`} onClose={sets(made, undefined)}>
-          <p>It is shown now and never again. On the other machine:</p>
+          <p>You won't be able to see it again. On the other machine, run:</p>
           <Secret
             label="Command"
             text={`SLIPWAY_WORKER_KEY=${made.value.key} slipway provisioner --url ${location.origin}`}
@@ -202,7 +202,7 @@ const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: strin
             )}
           </>
         ) : status === "idle" ? (
-          `waits for work, ${daemon.slots === 1 ? "one job" : `${daemon.slots} jobs`} at a time`
+          `idle, ${daemon.slots === 1 ? "one job" : `${daemon.slots} jobs`} at a time`
         ) : (
           <>
             offline, seen <Time at={daemon.last_seen_at} />

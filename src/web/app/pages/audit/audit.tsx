@@ -119,13 +119,13 @@ export default function AuditPage() {
         Form={Retention}
       />
       {error ? (
-        <Failed what="The audit log cannot be read" error={error} again={refresh} />
+        <Failed what="Can't load the audit log" error={error} again={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />
         </div>
       ) : chosen === undefined ? (
-        <Empty icon="list" title="No entry fits" text="Whatever somebody changes, or tries to, is written down here.">
+        <Empty icon="list" title="No matching entries" text="Every change and attempted change is recorded here.">
           {q !== "" && <ButtonLink href="/audit">Show all</ButtonLink>}
         </Empty>
       ) : (

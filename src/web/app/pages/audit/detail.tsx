@@ -47,7 +47,7 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
         </Button>
         {entry.resource_id !== NIL && (
           <ButtonLink look="ghost" href={`/audit?${new URLSearchParams({ q: `resource_id:${entry.resource_id}` })}`}>
-            Entries of this {formatKind(entry)}
+            Show entries for this {formatKind(entry)}
           </ButtonLink>
         )}
         {entry.resource_type === "workspace" && !entry.is_deleted && hasPage("/workspaces") && (

@@ -1,4 +1,4 @@
-// How long entries are kept: all of them, and those of signing in and out.
+// Retention: all of them, and those of signing in and out.
 import type { AuditRetention } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { Field } from "../../parts/field.tsx";
@@ -7,7 +7,7 @@ import { DaysField } from "./days-field.tsx";
 
 export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
   <FormDialog
-    title="How long entries are kept"
+    title="Retention"
     submit="Save days"
     onClose={onClose}
     act={async ({ days = "", sign_in_days = "" }) => {
@@ -19,17 +19,17 @@ export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: ()
       <>
         <DaysField
           kept={kept.days}
-          hint="0: for ever. What is older goes within the hour, for good."
+          hint="0 keeps entries forever. Older entries are permanently deleted within an hour."
           error={problems.days}
         />
         <Field
-          label="Days of signing in and out"
+          label="Days for sign-ins and sign-outs"
           name="sign_in_days"
           type="number"
           min={0}
           max={36_500}
           defaultValue={kept.sign_in_days ?? ""}
-          hint="Empty: as everything else."
+          hint="Defaults to the value above."
           error={problems.sign_in_days}
         />
       </>

@@ -30,8 +30,8 @@ export const askToFork = (id: string, route: (path: string) => unknown, message_
     title: "Fork this chat?",
     text:
       message_id === undefined
-        ? "The copy has all messages so far and works in the same workspace. This chat stays as it is."
-        : "The copy has the messages up to this one and works in the same workspace. This chat stays as it is.",
+        ? "The copy has all messages so far and works in the same workspace. This chat is unchanged."
+        : "The copy has the messages up to this one and works in the same workspace. This chat is unchanged.",
     yes: "Fork chat",
     no: "Keep one chat",
     act: async () => route(await fork(id, message_id)),
@@ -53,7 +53,7 @@ export const pinChat = async ({ id, pin_order }: Pick<Chat, "id" | "pin_order">)
 
 export const archiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
   await call("PATCH /chats/:chat", { path: { chat: id }, body: { archived: true } });
-  say("Archived", { label: "Bring it back", act: () => unarchiveChat({ id }) });
+  say("Archived", { label: "Unarchive", act: () => unarchiveChat({ id }) });
 };
 
 export const unarchiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
@@ -68,11 +68,11 @@ export const renameChat = async (id: string, title: string): Promise<void> => {
 export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: () => void): void =>
   ask({
     title: `Delete ${title}?`,
-    text: "Its messages, files and sub-agents go for good. The workspace stays.",
+    text: "Its messages, files and sub-agents are permanently deleted. The workspace is kept.",
     yes: "Delete chat",
     no: "Keep it",
     isDanger: true,
-    gone: () => (deletedChats.value.has(id) ? `${title} was deleted meanwhile` : undefined),
+    gone: () => (deletedChats.value.has(id) ? `${title} was deleted in the meantime` : undefined),
     act: async () => {
       await call("DELETE /chats/:chat", { path: { chat: id } });
       deleted();

@@ -29,9 +29,9 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
   useEffect(() => (agent ? followGit(chat.id) : undefined), [chat.id, agent]);
   const count = changedFiles().length;
   return (
-    <aside class="aside" aria-label="Beside the chat">
+    <aside class="aside" aria-label="Chat panel">
       <div class="tabs">
-        <div class="line" role="tablist" aria-label="Beside the chat">
+        <div class="line" role="tablist" aria-label="Chat panel">
           {TABS.map((one) => (
             <button
               key={one}
@@ -53,7 +53,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
         {!known ? null : tab.value === "Context" ? (
           <Context chat={chat} known={known} isOwner={isOwner} />
         ) : !agent ? (
-          <p class="pad mut">The chat has no workspace.</p>
+          <p class="pad mut">This chat has no workspace.</p>
         ) : tab.value === "Changes" ? (
           <Changes chat={chat} isOwner={isOwner} />
         ) : tab.value === "Terminal" ? (
@@ -77,7 +77,7 @@ const Ports = ({ agent }: { agent: string }) => {
   const { data, error } = state.value;
   const own = data?.ports.filter(({ is_own = true }) => is_own);
   if (error !== undefined && data === undefined)
-    return <Failed what="The ports cannot be read" error={error} again={again} />;
+    return <Failed what="Can't load the ports" error={error} again={again} />;
   return (
     <>
       <div class="line pad">
@@ -119,11 +119,11 @@ const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> 
     <>
       {context?.dirty && (
         <div class="banner attn">
-          <span>The workspace tells something else now.</span>
+          <span>The workspace's context has changed.</span>
           {isOwner && (
             <span class="push">
               <Button small onPress={take}>
-                Take it over
+                Update context
               </Button>
             </span>
           )}
@@ -131,7 +131,7 @@ const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> 
       )}
       {context?.error && <p class="pad t-bad">{context.error}</p>}
       {(context?.resources.length ?? 0) + files.length === 0 && (
-        <p class="pad mut">The chat goes by no instruction files or skills, and nothing is attached.</p>
+        <p class="pad mut">No instruction files, skills or attachments.</p>
       )}
       <ul class="list">
         {context?.resources.map(({ kind, source, status, error, skill_name, size_bytes }) => (

@@ -25,7 +25,7 @@ export const Changes = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
   const all = [...repositories.value.values()];
   if (gitProblem.value !== "" && all.length === 0) return <p class="pad mut">{gitProblem.value}</p>;
   if (all.length === 0) {
-    return <p class="pad mut">No changes yet. What the chat edits in a git repository is shown here as it happens.</p>;
+    return <p class="pad mut">No changes yet. Edits that the chat makes in a git repository appear here.</p>;
   }
   return (
     <>
@@ -52,7 +52,7 @@ const Repository = ({ repository, chat, isOwner }: Of & { repository: GitReposit
           <span class="plus">+{sum("added")}</span> <span class="minus">−{sum("removed")}</span>
         </span>
       </div>
-      {files.length === 0 && <p class="pad mut">Nothing differs from the last commit.</p>}
+      {files.length === 0 && <p class="pad mut">No changes since the last commit.</p>}
       {files.map((file, at) => (
         <File key={file.path} file={file} isFirst={at < OPEN} chat={chat} isOwner={isOwner} />
       ))}
@@ -103,7 +103,7 @@ const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; li
         ],
       },
     });
-    say(queued ? "Queued: it is sent when the turn has ended" : "Sent to the chat");
+    say(queued ? "Queued. It is sent when the turn ends." : "Sent to the chat");
     close();
   };
   return (

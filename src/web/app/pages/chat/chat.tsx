@@ -89,7 +89,7 @@ const OneChat = ({ id }: { id: string }) => {
             }}
           />
           {isRefused ? (
-            <Empty icon="chat" title="There is no such chat" text="It was deleted, or it is not shared with you.">
+            <Empty icon="chat" title="Chat not found" text="It was deleted, or it is not shared with you.">
               <ButtonLink look="primary" href="/chats">
                 All chats
               </ButtonLink>
@@ -101,12 +101,12 @@ const OneChat = ({ id }: { id: string }) => {
                     route("/chats");
                   }}
                 >
-                  New chat with what you wrote
+                  New chat from this draft
                 </Button>
               )}
             </Empty>
           ) : failure !== undefined && !chat.isLoaded.value ? (
-            <Failed what="This chat cannot be read" error={failure} again={() => location.reload()} />
+            <Failed what="Can't load this chat" error={failure} again={() => location.reload()} />
           ) : chat.isLoaded.value ? (
             <Flow chat={chat} isOwner={isOwner}>
               {chat.picture.value.asked?.kind === "permission" && isOwner && (
@@ -147,7 +147,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
     return (
       <div class="dock">
         <p class="pad mut">
-          {isArchived ? "The chat is archived." : `${known.owner_name} shares this chat with you. You can read along.`}
+          {isArchived ? "This chat is archived." : `${known.owner_name} shared this chat with you. It is read-only.`}
         </p>
       </div>
     );
@@ -156,15 +156,15 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const commands: Command[] = [
     {
       name: "compact",
-      about: "Make the history shorter for the model",
+      about: "Summarize the history",
       act: (rest) => call("POST /chats/:chat/compact", { path, body: rest === "" ? {} : { instructions: rest } }),
     },
-    { name: "clear", about: "Let the model begin anew", act: () => call("POST /chats/:chat/clear", { path }) },
-    { name: "fork", about: "Copy the chat", act: async () => route(await fork(chat.id)) },
-    { name: "rename", about: "Give it another title", act: (rest) => renameChat(chat.id, rest) },
+    { name: "clear", about: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },
+    { name: "fork", about: "Fork chat", act: async () => route(await fork(chat.id)) },
+    { name: "rename", about: "Rename chat", act: (rest) => renameChat(chat.id, rest) },
     { name: "stop", about: "Interrupt the turn", act: () => interrupt(chat) },
-    { name: "archive", about: "Put it away", act: () => known && archiveChat(known) },
-    { name: "new", about: "Begin another chat", act: () => route("/chats") },
+    { name: "archive", about: "Archive chat", act: () => known && archiveChat(known) },
+    { name: "new", about: "Start a new chat", act: () => route("/chats") },
   ];
   const mayStop = busy && chat.status.value !== "interrupting";
   return (

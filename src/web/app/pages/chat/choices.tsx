@@ -52,7 +52,7 @@ export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => 
   };
   const efforts = (): MenuItem[] =>
     ["", ...(model?.reasoning_efforts ?? [])].map((one) => ({
-      label: one === "" ? "As the model has it" : one,
+      label: one === "" ? "Model default" : one,
       icon: one === effort ? "check" : undefined,
       act: () => set({ reasoning_effort: one }),
     })) as MenuItem[];

@@ -38,13 +38,13 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
         },
         closed: () => {
           state.value = "closed";
-          why.value = wasOpen ? "The line to it was cut, or the workspace stopped." : "";
+          why.value = wasOpen ? "The connection was lost, or the workspace stopped." : "";
           const tell = (words: string): void => {
             if (!isOver) why.value = words;
           };
           if (!wasOpen) void whyNot(address).then(tell);
         },
-        copied: (text) => say("Copied on the desktop", { label: "Take it over", act: () => copy(text) }),
+        copied: (text) => say("Copied on the desktop", { label: "Copy to clipboard", act: () => copy(text) }),
       });
     };
     state.value = "connecting";
@@ -57,13 +57,13 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
   }, [chat, isOwner, tries.value]);
   const paste = async (): Promise<void> => {
     session.current?.paste(await navigator.clipboard.readText());
-    say("The desktop has what you copied");
+    say("Clipboard sent to the desktop");
   };
   return (
     <div class="desktop">
       <div class="line pad">
         <span class="small mut" role="status">
-          {state.value === "connecting" ? "Connecting" : state.value === "open" ? "" : "There is no desktop to see."}
+          {state.value === "connecting" ? "Connecting" : state.value === "open" ? "" : "No desktop is running."}
         </span>
         <span class="push line">
           {state.value === "open" && isOwner && navigator.clipboard && (

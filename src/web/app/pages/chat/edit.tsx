@@ -47,18 +47,18 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
       />
       <div class="pad">
         <Switch
-          label="Bring the files back"
-          note="as they were when this was sent; commits stay"
+          label="Restore files"
+          note="To their state when this was sent. Commits are kept."
           checked={restores.value}
           disabled={!chat.chat.value?.workspace_id}
           onSwitch={into(restores)}
         />
       </div>
       <div class="tools">
-        <span class="small mut">What came after it leaves the chat.</span>
+        <span class="small mut">Later messages are removed from the chat.</span>
         <span class="push line">
           <Button small look="ghost" onPress={close}>
-            Keep as it is
+            Cancel
           </Button>
           <Button small look="primary" disabled={words.value.trim() === ""} onPress={save}>
             Send again

@@ -61,7 +61,7 @@ export const Flow = ({
     if (away !== isAway.value) isAway.value = away;
   };
   return (
-    <div class="flow" ref={scroller} tabIndex={0} role="region" aria-label="Messages of this chat" onScroll={follow}>
+    <div class="flow" ref={scroller} tabIndex={0} role="region" aria-label="Chat messages" onScroll={follow}>
       {isAway.value && (
         <div class="to-end">
           <Button small icon="down" onPress={() => scroller.current?.scrollTo({ top: 0 })}>

@@ -45,7 +45,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
       { icon: "branch", label: "Fork", act: forkIt },
       { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
       { label: "Compact now", icon: "spark", act: () => compact(chat.id) },
-      { label: "Let the model begin anew", icon: "restart", act: () => clear(chat.id) },
+      { label: "Clear context", icon: "restart", act: () => clear(chat.id) },
       "line",
       known.archived
         ? { label: "Unarchive", icon: "save", act: () => refresh(unarchiveChat(known)) }

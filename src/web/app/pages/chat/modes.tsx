@@ -10,7 +10,7 @@ const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: s
   ["ask", "Ask", "Asks before it edits files, runs commands or uses other tools."],
   ["accept_edits", "Accept edits", "Edits files in the workspace folder without asking. Asks before anything else."],
   ["allow", "Allow everything", "Edits files, runs commands and uses tools without asking."],
-  ["plan", "Plan", "Only looks around, then proposes a plan for your approval."],
+  ["plan", "Plan", "Reads files, then proposes a plan for your approval."],
 ];
 
 export const nextMode = (mode: PermissionMode): PermissionMode =>

@@ -125,7 +125,7 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
         <DiffFile key={path} file={{ ...file, path }} isOpen />
       ) : (
         <p key={path} class="small mut wrap-any">
-          <span class="mono">{path}</span>: no lines change that can be shown.
+          <span class="mono">{path}</span>: no changes to show.
         </p>
       );
     })}
@@ -169,7 +169,7 @@ const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatAppr
 /** The arguments as a form that is filled in. */
 const Arguments = ({ request }: { request: ToolCallRequest }) => {
   const rows = toRows(request);
-  if (rows.length === 0) return <p class="small mut">It takes no arguments.</p>;
+  if (rows.length === 0) return <p class="small mut">No arguments.</p>;
   return (
     <dl class="kv" aria-label="Arguments">
       {rows.map(({ name, value, isText }) => (

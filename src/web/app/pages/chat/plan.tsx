@@ -29,16 +29,14 @@ export const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
           {path.split("/").at(-1)}
         </span>
       </div>
-      {error !== undefined && data === undefined && (
-        <Failed what="The plan cannot be read" error={error} again={again} />
-      )}
+      {error !== undefined && data === undefined && <Failed what="Can't load the plan" error={error} again={again} />}
       <div class="prose">{data !== undefined && <Markdown text={data} />}</div>
       {!isDone && (
         <div class="line wrap">
           <Button look="primary" onPress={() => sendText(chat, "Go ahead with the plan.", { plan_mode: "" })}>
             Approve and start
           </Button>
-          <Button onPress={focusComposer}>Ask for changes</Button>
+          <Button onPress={focusComposer}>Request changes</Button>
         </div>
       )}
     </div>

@@ -85,7 +85,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
             class="input"
             type="search"
             aria-label="Search in all chats"
-            placeholder="Words in chats"
+            placeholder="Search chats"
             ref={(element) => {
               if (element && element.dataset.seen !== "1") {
                 element.dataset.seen = "1";
@@ -97,13 +97,13 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
           />
         </div>
       )}
-      <nav class="chats" aria-label="List of chats" tabIndex={0}>
+      <nav class="chats" aria-label="Chats" tabIndex={0}>
         {all === undefined || (!isFound && !chatsLoaded.value) ? (
           <div class="pad">
             <Skeleton />
           </div>
         ) : all.length === 0 ? (
-          <p class="pad mut small">{isFound ? "No chat fits." : "No chats yet."}</p>
+          <p class="pad mut small">{isFound ? "No matching chats." : "No chats yet."}</p>
         ) : (
           groupChats(all, words.value.trim() === "" ? way.value : "state", getName).map((group) => (
             <GroupOf key={group.name} group={group} current={current} />

@@ -17,7 +17,7 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
       {retry && <Retry retry={retry} />}
       {waitsForSlot && (
         <p class="cut-line" role="status">
-          Waiting for a slot: other chats are being answered. It begins by itself.
+          Waiting for a slot: other chats are running. This one starts automatically.
         </p>
       )}
       {!waitsForSlot &&
@@ -28,7 +28,8 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
         ))}
       {asked && asked.kind === undefined && (
         <p class="cut-line" role="status">
-          The client that made this chat is asked for {asked.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
+          Waiting for the client that created this chat to run{" "}
+          {asked.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
         </p>
       )}
       {error && (
@@ -40,10 +41,12 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
             <h3>{error.message}</h3>
           </div>
           {error.detail && <p class="small mut wrap-any">{error.detail}</p>}
-          <p class="small mut">What was said so far is kept.</p>
+          <p class="small mut">The answer so far is kept.</p>
           {isOwner && (
             <div class="line">
-              <Button onPress={() => sendText(chat, "Go on.")}>{error.retryable ? "Try again" : "Go on anyway"}</Button>
+              <Button onPress={() => sendText(chat, "Go on.")}>
+                {error.retryable ? "Try again" : "Continue anyway"}
+              </Button>
             </div>
           )}
         </div>
@@ -92,7 +95,7 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
     case "running":
       if (liveResults.size > 0) return "Working";
       if (live.at(-1)?.type === "reasoning") return "Thinking";
-      return live.length > 0 ? "Writing" : "Asking the model";
+      return live.length > 0 ? "Writing" : "Waiting for the model";
   }
 };
 

@@ -111,7 +111,7 @@ const Output = ({ label, text, isLive = false }: { label: string; text: string; 
 const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart | undefined; isBusy: boolean }) => {
   const { summary, source, usage_percent } = (result?.result ?? {}) as Record<string, unknown>;
   if (name === "chat_cleared")
-    return <p class="cut-line">The model began anew here. What is above it does not know.</p>;
+    return <p class="cut-line">Context cleared. The model doesn't see anything above this line.</p>;
   return (
     <details class="fold">
       <summary>
@@ -124,8 +124,8 @@ const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart |
           {typeof summary === "string"
             ? summary
             : result
-              ? "The model goes on from a summary of what is above."
-              : "What is above stays as it was."}
+              ? "The model continues from a summary of the messages above."
+              : "The messages above are unchanged."}
         </p>
       </div>
     </details>

@@ -60,7 +60,7 @@ export default function ConnectionsPage() {
         Form={Retention}
       />
       {error ? (
-        <Failed what="The connection log cannot be read" error={error} again={refresh} />
+        <Failed what="Can't load the connection log" error={error} again={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />
@@ -68,8 +68,8 @@ export default function ConnectionsPage() {
       ) : entries.length === 0 ? (
         <Empty
           icon="plug"
-          title="No connection fits"
-          text="Whoever reaches a workspace by SSH, an editor, a terminal, an app or a port is written down here."
+          title="No matching connections"
+          text="Connections to workspaces over SSH, editors, terminals, apps and ports are recorded here."
         >
           {q !== "" && <ButtonLink href="/connections">Show all</ButtonLink>}
         </Empty>

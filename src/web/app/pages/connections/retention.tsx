@@ -1,4 +1,4 @@
-// How long connections are kept.
+// Retention.
 import type { ConnectionRetention } from "#schema/connections.ts";
 import { call } from "../../data/api.ts";
 import { FormDialog } from "../../parts/form-dialog.tsx";
@@ -6,7 +6,7 @@ import { DaysField } from "../audit/days-field.tsx";
 
 export const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClose: () => void }) => (
   <FormDialog
-    title="How long connections are kept"
+    title="Retention"
     submit="Save days"
     onClose={onClose}
     act={async ({ days = "" }) => {
@@ -16,7 +16,7 @@ export const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClos
     {(problems) => (
       <DaysField
         kept={kept.days}
-        hint="0: for ever. What is older goes within minutes, for good."
+        hint="0 keeps entries forever. Older entries are permanently deleted within minutes."
         error={problems.days}
       />
     )}

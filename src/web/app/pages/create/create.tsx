@@ -43,7 +43,7 @@ const FromTemplate = () => {
   if (state.value.error && !state.value.data) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
-        <Failed what="The templates cannot be read" error={state.value.error} again={again} />
+        <Failed what="Can't load the templates" error={state.value.error} again={again} />
       </Frame>
     );
   }
@@ -64,7 +64,9 @@ const FromTemplate = () => {
         {filled.template !== undefined && !named && (
           <p class="banner box attn" role="status">
             <Icon name="warn" />
-            <span>The link names the template {filled.template}, which is not here for you. Choose another.</span>
+            <span>
+              The template in the link, {filled.template}, doesn't exist or isn't shared with you. Choose another.
+            </span>
           </p>
         )}
         <div class="cards brief">

@@ -195,7 +195,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                   maxLength={32}
                   value={name.value}
                   error={nameProblem.value}
-                  hint="Letters and digits, in groups joined by single hyphens."
+                  hint="Letters, digits and hyphens."
                   onInput={(event) => {
                     name.value = event.currentTarget.value;
                     typed.value = name.value;
@@ -229,7 +229,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                     value={currentOf(one)}
                     touched={touched.value.has(one.name)}
                     fixed={
-                      preset.value?.parameters.some(({ name }) => name === one.name) ? "The preset sets it." : undefined
+                      preset.value?.parameters.some(({ name }) => name === one.name) ? "Set by the preset." : undefined
                     }
                     onValue={(value) => {
                       touched.value = new Set(touched.value).add(one.name);
@@ -277,10 +277,10 @@ const Account = ({ account, again }: { account: AccountShown; again: () => Promi
 const Facts = ({ template, link }: { template: Template; link: string }) => {
   const usual = template.build_time_stats.start.P50;
   return (
-    <aside class="stack loose" aria-label="What will be made">
+    <aside class="stack loose" aria-label="Summary">
       <section class="panel">
         <header>
-          <h2>What will be made</h2>
+          <h2>Summary</h2>
         </header>
         <div class="body">
           <dl class="kv small">
@@ -305,7 +305,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
       </section>
       <section class="panel">
         <header>
-          <h2>The same as a link</h2>
+          <h2>Share as a link</h2>
           <span class="push">
             <IconButton icon="copy" small label="Copy link" onPress={() => copy(location.origin + link)} />
           </span>

@@ -40,7 +40,7 @@ const toLink = (href: string): string | undefined => {
 
 const read = async (file: string): Promise<string> => {
   const response = await fetch(`/assets/${file}`);
-  if (!response.ok) throw new Error("The page cannot be read. A newer version may be installed: reload.");
+  if (!response.ok) throw new Error("Can't load the page. Slipway may have been updated: reload.");
   return response.text();
 };
 
@@ -80,7 +80,7 @@ export default function DocsPage() {
           {wanted !== "" &&
             (found.length === 0 ? (
               <p class="mut" role="status">
-                No heading says that.
+                No matching headings.
               </p>
             ) : (
               <ul class="panel list" aria-label="Headings found">
@@ -97,7 +97,7 @@ export default function DocsPage() {
           {page ? (
             <Text key={page.file} page={page} />
           ) : (
-            <Empty icon="search" title="There is no such page">
+            <Empty icon="search" title="Page not found">
               <ButtonLink look="primary" href="/docs">
                 Contents
               </ButtonLink>
@@ -134,7 +134,7 @@ const Text = ({ page }: { page: Page }) => {
     go();
     return () => watch.disconnect();
   }, [text]);
-  if (error && !data) return <Failed what="The page cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the page" error={error} again={again} />;
   if (data === undefined) return <Skeleton lines={10} />;
   return (
     <article class="prose docs">

@@ -33,7 +33,7 @@ export default function InvitePage() {
   };
   useEffect(() => {
     void tried(async () => {
-      if (token === "") throw new Error("This page needs the link of an invitation.");
+      if (token === "") throw new Error("Open this page from an invitation link.");
       invitation.value = await call("POST /invitations/look", { body: { token } });
     });
   }, []);
@@ -51,7 +51,7 @@ export default function InvitePage() {
     <Door title={open.name ? `Welcome, ${open.name}` : "Welcome"}>
       <p class="mut">
         {open.invited_by} invited you to {open.organization_name} on {face.value.name}.
-        {open.roles.length > 0 && ` You will be: ${open.roles.join(", ")}.`}
+        {open.roles.length > 0 && ` Your roles: ${open.roles.join(", ")}.`}
       </p>
       <Accept
         invitation={open}
@@ -119,7 +119,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
           name="name"
           autocomplete="name"
           maxLength={128}
-          hint="What people call you. Optional."
+          hint="Optional."
           value={name.value}
           onInput={textInto(name)}
         />
@@ -146,7 +146,8 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
 const Codes = ({ codes }: { codes: readonly string[] }) => (
   <Door title="Keep your recovery codes">
     <p class="mut">
-      Each signs you in once if you lose your passkey. Keep them where only you find them. They are not shown again.
+      Use a recovery code to sign in if you lose your passkey. Each works once. Store them somewhere safe; they are not
+      shown again.
     </p>
     <Secret label="Recovery codes" text={codes.join("\n")} />
     <Button look="primary" onPress={goHome}>

@@ -90,8 +90,8 @@ export default function LoginPage() {
       {!setUp.value && (
         <p class="banner box attn">
           <span>
-            This server has no user yet. Open the setup link that it printed when it started. To get a new link, restart
-            it.
+            This server has no users yet. Open the setup link that it printed at startup. To get a new link, restart the
+            server.
           </span>
         </p>
       )}
@@ -115,7 +115,7 @@ export default function LoginPage() {
         ))}
       </div>
       <p class="small dim">
-        Programs sign in with a token. <a href="/swagger">API reference</a>
+        For programs, use an API token. <a href="/swagger">API reference</a>
       </p>
     </Door>
   );
@@ -175,7 +175,7 @@ const SecondFactor = ({
   back: () => void;
 }) => (
   <Door title="Second factor">
-    <p class="mut">Enter the code that your authenticator app shows, or one of your recovery codes.</p>
+    <p class="mut">Enter the code from your authenticator app or a recovery code.</p>
     <Form
       tried={tried}
       act={async (form) => {

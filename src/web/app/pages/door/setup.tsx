@@ -13,7 +13,7 @@ import { UsernameField } from "./username-field.tsx";
 const setup_token = new URLSearchParams(location.search).get("token") ?? "";
 
 const NO_TOKEN =
-  "This page needs the link that the server printed when it started. To get a new link, restart the server.";
+  "Open this page from the setup link that the server printed at startup. To get a new link, restart the server.";
 
 export default function SetupPage() {
   const state = useSignal<"reading" | "form" | "done" | "no token">("reading");
@@ -42,7 +42,7 @@ export default function SetupPage() {
   if (state.value !== "form") {
     return (
       <Door title="Create the first user">
-        <p class="mut">{state.value === "done" ? "This server has been set up already." : NO_TOKEN}</p>
+        <p class="mut">{state.value === "done" ? "This server is already set up." : NO_TOKEN}</p>
         {state.value === "done" && (
           <ButtonLink look="primary" href="/login">
             Sign in
@@ -53,11 +53,11 @@ export default function SetupPage() {
   }
   return (
     <Door title="Create the first user">
-      <p class="mut">This account owns the server: it sees everything and makes other users.</p>
+      <p class="mut">This account is the owner of the server: it has full access and can create other users.</p>
       <Form act={create} tried={tried}>
         <Field label="E-mail" name="email" type="email" autocomplete="email" required autoFocus />
         <UsernameField />
-        <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="What people call you. Optional." />
+        <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="Optional." />
         <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
         <DoorProblem text={problem.value} />
         <Button look="primary" type="submit">

@@ -14,8 +14,8 @@ export const UsernameField = (kept: { readonly value?: string; readonly onType?:
     autocapitalize="none"
     spellcheck={false}
     pattern={USERNAME}
-    title="Letters and digits, in groups joined by single hyphens"
-    hint="Letters, digits and single hyphens."
+    title="Letters, digits and hyphens"
+    hint="Letters, digits and hyphens."
     value={kept.value}
     onInput={({ currentTarget }) => kept.onType?.(currentTarget.value)}
   />

@@ -18,7 +18,7 @@ const MAX_SHOWN = 6;
 export const First = () => {
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The templates cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the templates" error={error} again={again} />;
   if (!data) return <Skeleton lines={5} />;
   const usable = data.filter(({ deprecated }) => !deprecated);
   const name = me.value?.name || me.value?.username;
@@ -104,8 +104,8 @@ export const NoTemplateYet = () => {
     return (
       <Empty
         icon="layers"
-        title="No template yet"
-        text="Workspaces are made from templates. Add one, then everybody you invite can start."
+        title="No templates yet"
+        text="Workspaces are created from templates. Add one so that the people you invite can get started."
       >
         <ButtonLink look="primary" href="/templates">
           Add a template
@@ -118,11 +118,11 @@ export const NoTemplateYet = () => {
   return (
     <Empty
       icon="layers"
-      title="No template is available to you yet"
+      title="No templates available"
       text={
         people.length > 0
-          ? `Ask ${people.slice(0, 3).join(" or ")} to give you one.`
-          : "Ask the person who invited you to give you one."
+          ? `Ask ${people.slice(0, 3).join(" or ")} for access to one.`
+          : "Ask the person who invited you for access to one."
       }
     />
   );

@@ -129,7 +129,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
   }
   if (kind === "deleting") {
     return (
-      <Shell {...common} icon="clock" tone="t-attn" what="is deleted soon" text="It has not been used for long.">
+      <Shell {...common} icon="clock" tone="t-attn" what="is deleted soon" text="Not used recently.">
         <Button onPress={() => actions.wake(row)}>Keep it</Button>
       </Shell>
     );
@@ -142,7 +142,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
       icon="clock"
       tone="t-attn"
       what={`stops in ${formatDuration(left)}`}
-      text={isLast ? "Its template lets it run no longer." : undefined}
+      text={isLast ? "It reached the template's maximum lifetime." : undefined}
     >
       {!isLast && <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>}
       <Button look="ghost" onPress={() => actions.stop(row)}>

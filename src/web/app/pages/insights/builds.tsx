@@ -82,7 +82,7 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
           <Table
             title="Templates"
             head={["Template", "Builds", "Worked", "Median", "p95"]}
-            empty="No workspace was started in these days."
+            empty="No workspaces were started in this period."
             rows={now.templates.map((one) => ({
               key: one.template_id,
               cells: [
@@ -91,7 +91,7 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
                     {one.display_name || one.name}
                   </a>
                 ) : (
-                  <span class="dim">A deleted template</span>
+                  <span class="dim">Deleted template</span>
                 ),
                 count(one.builds),
                 <span key="worked" class={worked(one) / one.builds < 0.95 ? "t-bad" : undefined}>

@@ -124,7 +124,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
         <Table
           title="Models"
           head={["Model", "Calls", "Tokens", "Cost"]}
-          empty="No model has answered in these days."
+          empty="No model calls in this period."
           rows={now.models.map((model) => ({
             key: model.model_config_id,
             cells: [
@@ -137,7 +137,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
         />
         {spenders.length > 0 && (
           <Table
-            title="Who spent most"
+            title="Top spenders"
             head={["Person", "Chats", "Tokens", "Cost"]}
             empty=""
             rows={spenders.map((one) => ({

@@ -77,12 +77,12 @@ const Form = ({ range, go, close }: FormProps) => {
           label="Last day"
           type="date"
           value={to.value}
-          error={from.value > to.value ? "The last day is before the first." : undefined}
+          error={from.value > to.value ? "The end date is before the start date." : undefined}
           onInput={textInto(to)}
         />
         {HERE !== "UTC" && (
           <Options
-            label="Days begin at midnight in"
+            label="Days start at midnight in"
             value={zone.value}
             choices={[
               { value: "", label: HERE },

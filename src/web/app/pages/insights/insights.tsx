@@ -80,11 +80,11 @@ export default function InsightsPage() {
             <Part key={`${chosen?.tab} ${range.query.start_time}`} range={range} sheet={into(sheet)} />
             <p class="dim small">
               Days in {range.isUtc ? "UTC" : HERE}.
-              {chosen?.tab === "" && " People are counted from connections, not from sign-ins."}
+              {chosen?.tab === "" && " Users are counted by connections, not by sign-ins."}
             </p>
           </>
         ) : (
-          <Empty icon="search" title="No such section" text="The address names none of these." />
+          <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
         )}
       </div>
     </Frame>

@@ -48,14 +48,14 @@ export const Latency = (props: PartProps) => (
           <Stats
             stats={[
               { label: "People measured", value: count(measured.length), note: `of ${count(rows.length)}` },
-              { label: "Middle of the medians", value: ms(middle(measured.map(({ p50 }) => p50))) },
+              { label: "Median of medians", value: ms(middle(measured.map(({ p50 }) => p50))) },
               { label: "Farthest", value: ms(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
             ]}
           />
           <Table
             title="People"
             head={["Person", "Hours", "Median", "p95"]}
-            empty="Nobody was connected to a workspace in these days."
+            empty="No workspace connections in this period."
             rows={rows.map(({ name, hours, p50, p95 }) => ({
               key: name,
               cells: [name, count(hours), ms(p50), ms(p95)],

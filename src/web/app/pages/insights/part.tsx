@@ -40,7 +40,7 @@ export const Report = <T,>({ name, props, read, sheetOf, children }: ReportProps
     sheet(data && sheetOf(data));
     return () => sheet(undefined);
   }, [data]);
-  if (error && !data) return <Failed what="The report cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the report" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   return <>{children(data)}</>;
 };

@@ -94,11 +94,11 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
         stats={[
           { label: "People a day", value: countMean(people), note: change(mean(people), mean(peopleIn(before))) },
           {
-            label: "People in all",
+            label: "Total users",
             value: count(use.report?.active_users ?? 0),
             note: change(use.report?.active_users ?? 0, before.report?.active_users ?? 0),
           },
-          { label: "Hours of work", value: count(seconds / 3600), note: change(seconds, secondsBefore) },
+          { label: "Active hours", value: count(seconds / 3600), note: change(seconds, secondsBefore) },
           { label: "Apps in use", value: count(apps.length) },
         ]}
       />
@@ -107,7 +107,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
         <Table
           title="Apps"
           head={["App", "Time", "Share", "Begun"]}
-          empty="Nobody has opened an app, a terminal or a port in these days."
+          empty="No apps, terminals or ports were opened in this period."
           rows={apps.map((app) => ({
             key: `${app.type} ${app.slug}`,
             cells: [
@@ -127,7 +127,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
           <Table
             title="Templates"
             head={["Template", "People", "Hours"]}
-            empty="No template was used in these days."
+            empty="No templates were used in this period."
             rows={templates.map(({ template, people, seconds }) => ({
               key: template.id,
               cells: [
@@ -149,7 +149,7 @@ const Parameters = ({ use }: { use: TemplateInsights }) => (
   <Table
     title="Parameters"
     head={["Value", "Workspaces"]}
-    empty="No workspace with parameters was made in these days."
+    empty="No workspaces with parameters were created in this period."
     rows={(use.report?.parameters_usage ?? []).flatMap((parameter) =>
       parameter.values
         .toSorted((a, b) => b.count - a.count)

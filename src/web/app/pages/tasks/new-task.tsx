@@ -33,17 +33,17 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
           path: { user: "me" },
           body: { input, ...version, ...(name === "" ? {} : { name }) },
         });
-        say(`${task.name} begins as soon as its workspace runs`);
+        say(`${task.name} starts when its workspace is running`);
       }}
     >
       {(problems) => (
         <>
           <Area
-            label="What is to be done"
+            label="What would you like to work on?"
             name="input"
             rows={6}
             required
-            placeholder="Mend the login page: it is slow on phones."
+            placeholder="Fix the login page: it is slow on phones."
             error={problems.input}
           />
           <Select
@@ -53,7 +53,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             onPick={(id) => {
               picked.value = id;
             }}
-            hint={templates.length === 0 && !state.value.loading ? "There is no template yet." : undefined}
+            hint={templates.length === 0 && !state.value.loading ? "No templates yet." : undefined}
             error={problems.template_id}
           />
           {presets && presets.length > 0 && (
@@ -61,7 +61,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
               label="Preset"
               value={hasPreset ? preset.value : ""}
               choices={[
-                { value: "", label: "Defaults of the template" },
+                { value: "", label: "Template defaults" },
                 ...presets.map(({ id, name }) => ({ value: id, label: name })),
               ]}
               onPick={(id) => {
@@ -75,7 +75,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             maxLength={32}
             spellcheck={false}
             autocapitalize="none"
-            hint="Of the workspace; made of the first words when empty."
+            hint="Name of the workspace. Defaults to the first words of the task."
             error={problems.name}
           />
         </>

@@ -42,7 +42,7 @@ const makeItems = (task: Task, again: () => Promise<void>): MenuItem[] => {
   const remove = (): void =>
     ask({
       title: `Delete ${task.name}`,
-      text: "Its workspace is deleted with everything in it. Its chat goes into the archive.",
+      text: "Deletes its workspace and everything in it. Its chat is archived.",
       yes: "Delete task",
       no: "Keep it",
       isDanger: true,

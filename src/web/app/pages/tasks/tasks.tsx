@@ -37,14 +37,14 @@ export default function TasksPage() {
       <div class="page narrow">
         <Unheard />
         {error ? (
-          <Failed what="Your tasks cannot be read" error={error} again={again} />
+          <Failed what="Can't load your tasks" error={error} again={again} />
         ) : !data ? (
           <Skeleton lines={4} />
         ) : data.count === 0 ? (
           <Empty
             icon="check"
             title="No tasks yet"
-            text="A task gets a workspace of its own, in which a model begins to work as soon as it runs."
+            text="A task gets its own workspace, where an agent starts working as soon as it is running."
           >
             {make}
           </Empty>

@@ -23,8 +23,8 @@ export const Unheard = () => {
   return (
     <section class="panel" aria-labelledby="unheard">
       <div class="body stack">
-        <h2 id="unheard">You are not told of every task</h2>
-        <p>Notifications of chats that need you, or are done, are off.</p>
+        <h2 id="unheard">Some notifications are off</h2>
+        <p>You won't be notified when a chat needs you or is done.</p>
         <div class="line">
           <ButtonLink href="/account/notifications">Notifications</ButtonLink>
           <Button
@@ -34,7 +34,7 @@ export const Unheard = () => {
               await again();
             }}
           >
-            Do not show again
+            Don't show again
           </Button>
         </div>
       </div>

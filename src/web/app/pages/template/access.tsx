@@ -10,8 +10,8 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 const ROLES = [
-  { value: "use", label: "Make workspaces of it" },
-  { value: "admin", label: "Also change it" },
+  { value: "use", label: "Use" },
+  { value: "admin", label: "Manage" },
 ] as const;
 
 const toSubjects = ({ users, group }: TemplateAcl): Subject[] => [
@@ -25,7 +25,7 @@ export const Access = ({ template }: { template: Template }) => {
     call("GET /templates/:template/acl", { path }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Who may use the template cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the template's access list" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
@@ -34,13 +34,13 @@ export const Access = ({ template }: { template: Template }) => {
     const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
     await call("PATCH /templates/:template/acl", { path, body });
     await again();
-    say(role === "" ? `${subject.name} may no longer use it` : `${subject.name} may use it`);
+    say(role === "" ? `${subject.name} no longer has access` : `${subject.name} has access`);
   };
   return (
     <div class="split">
       <AccessList
-        heading="Who may use it"
-        nobody="Only those who look after templates see it. Choose who may make workspaces of it."
+        heading="Who has access"
+        nobody="Only template administrators can see this template. Choose who can create workspaces from it."
         subjects={subjects}
         roles={ROLES}
         set={set}
@@ -48,7 +48,7 @@ export const Access = ({ template }: { template: Template }) => {
       <AccessAdd
         title="Give access"
         verb="Give access"
-        note="Whoever loses access keeps the workspaces they have."
+        note="People who lose access keep their existing workspaces."
         organization_id={template.organization_id}
         taken={new Set(subjects.map((one) => one.id))}
         roles={ROLES}

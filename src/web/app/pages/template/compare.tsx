@@ -52,11 +52,11 @@ export const Compare = ({ versions, from, to, base }: CompareProps) => {
         <Select label="After" value={to.id} choices={choices} onPick={(id) => go({ from: from.id, to: id })} />
       </div>
       {error && !data ? (
-        <Failed what="The files cannot be compared" error={error} again={again} />
+        <Failed what="Can't compare the files" error={error} again={again} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.length === 0 ? (
-        <Empty icon="file" title="The files are the same" text="The two may differ in the values of their variables." />
+        <Empty icon="file" title="No differences" text="The versions may still differ in their variable values." />
       ) : (
         data.map((file, at) => <DiffFile key={file.path} file={file} isOpen={at < OPEN} />)
       )}

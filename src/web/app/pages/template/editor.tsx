@@ -43,7 +43,7 @@ export default function Editor({ template, active: newest, again }: EditorProps)
     readVersionFiles(active?.job.file_id ?? ""),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The files cannot be read" error={error} again={readAgain} />;
+  if (error && !data) return <Failed what="Can't load the files" error={error} again={readAgain} />;
   if (!data || !active) return <Skeleton lines={8} />;
   /** The same changes, put over the files of the version that is the active one now. */
   const move = (): void => {
@@ -56,7 +56,7 @@ export default function Editor({ template, active: newest, again }: EditorProps)
       {newest && newest.id !== active.id && (
         <OtherActive template={template} held={active} active={newest}>
           <Button small onPress={move}>
-            Put my changes on {newest.name}
+            Apply my changes to {newest.name}
           </Button>
         </OtherActive>
       )}
@@ -183,9 +183,9 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
           </ul>
         </nav>
         {file === undefined ? (
-          <Empty icon="file" title="No file" text="Add one; a template needs a template.yaml, or files of Terraform." />
+          <Empty icon="file" title="No file" text="Add a file. A template needs a template.yaml or Terraform files." />
         ) : file.text === undefined ? (
-          <Empty icon="file" title="This file is no text" text="It stays in the template as it is." />
+          <Empty icon="file" title="This is not a text file" text="It is kept in the template unchanged." />
         ) : (
           <Code
             key={`${chosen.value} ${filled.value}`}
@@ -262,9 +262,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
         save: () => latest.current.save(),
       });
     });
-    ready.catch(() =>
-      failed(new Error("The editor could not be loaded. Load the page again: what you have changed is kept.")),
-    );
+    ready.catch(() => failed(new Error("Can't load the editor. Reload the page; your changes are kept.")));
     return () => {
       isOver = true;
       editor?.end();
@@ -277,8 +275,8 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
 const wrongPath = (path: string, taken: VersionFiles): string => {
   if (path === "") return "";
   if (path.startsWith("/") || path.split("/").some((part) => part === "" || part === "." || part === ".."))
-    return "Name a file below the template's folder, such as scripts/start.sh.";
-  return taken.has(path) ? "There is a file of this name." : "";
+    return "Enter a path inside the template's folder, such as scripts/start.sh.";
+  return taken.has(path) ? "A file with this name already exists." : "";
 };
 
 type NameProps = {
@@ -363,7 +361,7 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
       onClose={close}
       footer={
         <>
-          <Button onPress={close}>Go on editing</Button>
+          <Button onPress={close}>Keep editing</Button>
           <Button look="primary" onPress={save}>
             Save and import
           </Button>
@@ -374,15 +372,15 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
         {other.value && (
           <p class="banner box attn" role="alert">
             <span>
-              Meanwhile {other.value} was made the active version. What you save goes on from {active.name} and has
-              nothing of it.
+              Meanwhile {other.value} is now the active version. Your changes are based on {active.name} and don't
+              include it.
             </span>
           </p>
         )}
         <Area
           label="What changes"
           value={message.value}
-          hint="Workspaces are made from the version before until you make this one active."
+          hint="Workspaces use the previous version until you promote this one."
           onInput={textInto(message)}
         />
         {changes.value.map((file) => (

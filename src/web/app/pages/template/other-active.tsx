@@ -14,7 +14,7 @@ type OtherProps = {
 export const OtherActive = ({ template, held, active, children }: OtherProps) => (
   <div class="banner box attn" role="status">
     <span>
-      Meanwhile {active.created_by.username}'s {active.name} was made the active version. What you change goes on from{" "}
+      Meanwhile {active.created_by.username}'s {active.name} is now the active version. Your changes are based on{" "}
       {held.name}.
     </span>
     <span class="push line">

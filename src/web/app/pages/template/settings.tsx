@@ -16,24 +16,24 @@ const DAY = 24 * HOUR;
 
 /** Lengths of time: the member, its words, and the unit it is typed in. */
 const LENGTHS = [
-  { name: "default_ttl_ms", label: "Runs for, hours", unit: HOUR, hint: "After a start. 0: until it is stopped." },
-  { name: "activity_bump_ms", label: "Use puts the end off by, hours", unit: HOUR, hint: undefined },
-  { name: "failure_ttl_ms", label: "Stopped after a failure, hours", unit: HOUR, hint: "0: never." },
-  { name: "time_til_dormant_ms", label: "Dormant when unused for, days", unit: DAY, hint: "0: never." },
-  { name: "time_til_dormant_autodelete_ms", label: "Deleted when dormant for, days", unit: DAY, hint: "0: never." },
+  { name: "default_ttl_ms", label: "Runs for, hours", unit: HOUR, hint: "After each start. 0 means no limit." },
+  { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
+  { name: "failure_ttl_ms", label: "Stop after failure (hours)", unit: HOUR, hint: "0: never." },
+  { name: "time_til_dormant_ms", label: "Dormant after inactivity (days)", unit: DAY, hint: "0: never." },
+  { name: "time_til_dormant_autodelete_ms", label: "Delete after dormancy (days)", unit: DAY, hint: "0: never." },
 ] as const;
 
 const SWITCHES = [
-  { name: "allow_user_autostart", label: "People choose when a workspace starts by itself" },
-  { name: "allow_user_autostop", label: "People choose how long a workspace runs" },
-  { name: "allow_user_cancel_workspace_jobs", label: "People may cancel builds of their workspaces" },
-  { name: "require_active_version", label: "Workspaces are always built from the active version" },
+  { name: "allow_user_autostart", label: "Users can set autostart" },
+  { name: "allow_user_autostop", label: "Users can set autostop" },
+  { name: "allow_user_cancel_workspace_jobs", label: "Users can cancel builds" },
+  { name: "require_active_version", label: "Always use the active version" },
 ] as const;
 
 const SHARING = {
-  owner: "Only the owner",
+  owner: "Owner only",
   organization: "The organization",
-  authenticated: "Who is signed in",
+  authenticated: "Signed-in users",
   public: "Everybody",
 };
 
@@ -147,7 +147,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
     base.current = now;
     if (others.length === 0) return;
     const words = others.map((name) => `${name.replaceAll("_", " ")} is ${said(now[name])} now`);
-    throw new Error(`Somebody else has saved this template meanwhile: ${words.join(", ")}. Save again to replace it.`);
+    throw new Error(`Someone else saved this template in the meantime: ${words.join(", ")}. Save again to replace it.`);
   };
   const save = async (form: HTMLFormElement): Promise<void> => {
     problem.value = "";
@@ -159,7 +159,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         first.current = base.current = await call("PATCH /templates/:template", { path, body });
       }
       await again();
-      say("The template is saved");
+      say("Template saved");
     } catch (error) {
       problem.value = formatError(error);
       const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
@@ -169,7 +169,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
   const remove = (): void =>
     ask({
       title: `Delete ${template.name}`,
-      text: "Its versions go with it. A template that still has workspaces is not deleted.",
+      text: "Its versions are deleted too. You can't delete a template that still has workspaces.",
       yes: "Delete template",
       no: "Keep it",
       isDanger: true,
@@ -191,7 +191,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         error={problems.value.name}
       />
       <Field
-        label="Name for people"
+        label="Display name"
         name="display_name"
         maxLength={64}
         defaultValue={template.display_name}
@@ -203,13 +203,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         defaultValue={template.description}
         error={problems.value.description}
       />
-      <Field
-        label="Icon"
-        name="icon"
-        defaultValue={template.icon}
-        hint="An address of a picture."
-        error={problems.value.icon}
-      />
+      <Field label="Icon" name="icon" defaultValue={template.icon} hint="Image URL" error={problems.value.icon} />
       {LENGTHS.map(({ name, label, unit, hint }) => (
         <Field
           key={name}
@@ -226,12 +220,12 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       ))}
       <Days
         name="autostop"
-        label="Must stop once on"
+        label="Required stop days"
         chosen={template.autostop_requirement.days_of_week}
-        hint="When each of these days begins (midnight, UTC) a workspace that runs is stopped, whatever its owner has set. None: never."
+        hint="At the start of each of these days (midnight UTC), running workspaces are stopped regardless of their own schedule. None: never."
       />
       <Field
-        label="Every so many weeks"
+        label="Every (weeks)"
         name="weeks"
         type="number"
         min="1"
@@ -241,9 +235,9 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       />
       <Days
         name="autostart"
-        label="May start by schedule on"
+        label="Autostart days"
         chosen={template.autostart_requirement.days_of_week}
-        hint="On other days a workspace's own schedule starts nothing."
+        hint="Workspaces don't autostart on other days."
       />
       <Field
         label="Deleted workspaces stay in the trash for, days"
@@ -263,7 +257,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       />
       <SnapshotsField template={template} error={problems.value.snapshots_on_stop} />
       <div class="field">
-        <label for="max-port-share">Ports may be shared with, at most</label>
+        <label for="max-port-share">Maximum port sharing level</label>
         <select
           class="input"
           id="max-port-share"
@@ -287,7 +281,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         label="Deprecated because"
         name="deprecation_message"
         defaultValue={template.deprecation_message}
-        hint="No new workspaces are made of it, and people read why. Empty: it is in use."
+        hint="Blocks new workspaces and shows this message. Leave empty to keep the template in use."
         error={problems.value.deprecation_message}
       />
       {problem.value && (

@@ -57,13 +57,13 @@ export default function TemplatePage() {
       <Frame title="Template" crumbs={CRUMBS}>
         <div class="page">
           {isGone ? (
-            <Empty icon="layers" title="There is no such template" text="It was deleted, or it is not shared with you.">
+            <Empty icon="layers" title="Template not found" text="It was deleted, or it is not shared with you.">
               <ButtonLink look="primary" href="/templates">
                 All templates
               </ButtonLink>
             </Empty>
           ) : error ? (
-            <Failed what="The template cannot be read" error={error} again={again} />
+            <Failed what="Can't load the template" error={error} again={again} />
           ) : (
             <Skeleton lines={6} />
           )}
@@ -127,7 +127,7 @@ export default function TemplatePage() {
           ) : tab === "settings" && mayChange ? (
             <Settings key={template.id} template={template} again={again} deleted={() => route("/templates")} />
           ) : (
-            <Empty icon="search" title="No such section" text="The address names none of these." />
+            <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}
         </div>
       )}
@@ -184,7 +184,7 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
           </span>
         </header>
         <div class="body stack small">
-          <p class="mut">For the README of a project: whoever follows it finds the form filled in.</p>
+          <p class="mut">For a project's README. The link opens a prefilled form.</p>
           <pre class="cmd mono" tabIndex={0}>
             {badge}
           </pre>

@@ -30,7 +30,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
     const path = { templateversion: begun.id };
     const finish = async (): Promise<void> => {
       const { job } = await call("GET /templateversions/:templateversion", { path });
-      if (job.status !== "succeeded") throw new Error(job.error ?? "The import did not succeed.");
+      if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
       imported.value = true;
     };
     const ended = (): void => {
@@ -44,7 +44,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
   const activate = async (): Promise<void> => {
     const path = { template: template.id };
     await call("PATCH /templates/:template/versions", { path, body: { id: begun.id } });
-    say(`New workspaces are made from ${begun.name}`);
+    say(`New workspaces use ${begun.name}`);
     onClose(true);
   };
   return (
@@ -56,7 +56,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
         <>
           <Button onPress={() => onClose(false)}>{imported.value ? "Not yet" : "Close"}</Button>
           <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={activate}>
-            Make it the active one
+            Promote
           </Button>
         </>
       }
@@ -107,7 +107,9 @@ const TryValues = ({ version_id, worked }: { version_id: string; worked: () => v
         >
           Dry run
         </Button>
-        <span class="dim small">Looks whether a workspace could be made of these values, and makes none.</span>
+        <span class="dim small">
+          Checks whether a workspace could be created with these values, without creating one.
+        </span>
       </div>
       {tried.value > 0 && (
         <DryRun

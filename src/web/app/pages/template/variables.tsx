@@ -31,14 +31,14 @@ export const Variables = ({ template, active: newest, again }: VariablesProps) =
     call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The variables cannot be read" error={error} again={readAgain} />;
+  if (error && !data) return <Failed what="Can't load the variables" error={error} again={readAgain} />;
   if (!data || !active) return <Skeleton lines={4} />;
   if (data.length === 0) {
     return (
       <Empty
         icon="sliders"
         title="This version has no variables"
-        text="A template that declares variables is given their values here, such as a region or a registry's password."
+        text="Set the values of the template's variables here, such as a region or a registry password."
       />
     );
   }
@@ -84,7 +84,7 @@ const Form = ({ template, active, variables, changed, again }: FormProps) => {
   };
   return (
     <form class="stack" onSubmit={submits(save)}>
-      <p class="mut">Values of the active version {active.name}. Other values are saved as a new version.</p>
+      <p class="mut">Values of the active version {active.name}. Changes are saved as a new version.</p>
       {variables.map((one) => (
         <Variable
           key={one.name}
@@ -132,7 +132,7 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
     );
   }
   const other = sensitive
-    ? "Secret: it is never shown. Empty keeps what it is."
+    ? "Secret: never shown. Leave empty to keep the current value."
     : !required && default_value && `Else ${default_value}.`;
   return (
     <Field

@@ -69,7 +69,7 @@ export const Versions = ({ template, versions, mayChange, again }: VersionsProps
           template={template}
           onDone={(_, { name }) => {
             isImporting.value = false;
-            say(`Version ${name} is here. Promote it, and workspaces are made from it`);
+            say(`Version ${name} is ready. Promote it to use it for new workspaces.`);
             void again();
           }}
           onClose={() => {
@@ -95,7 +95,7 @@ const Version = ({ template, version, mayChange, again, compared, withActive }: 
   const promote = async (): Promise<void> => {
     await call("PATCH /templates/:template/versions", { path: { template: template.id }, body: { id: version.id } });
     await again();
-    say(`New workspaces are made from ${version.name}`);
+    say(`New workspaces use ${version.name}`);
   };
   const archive = async (): Promise<void> => {
     if (version.archived) await call("POST /templateversions/:templateversion/unarchive", { path });
@@ -105,14 +105,14 @@ const Version = ({ template, version, mayChange, again, compared, withActive }: 
   };
   const items = (): MenuItem[] => [
     ...(compared ? [{ icon: "file" as const, label: "What it changed", href: compared }] : []),
-    ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with the active one", href: withActive }]),
+    ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with active version", href: withActive }]),
     ...(isActive ? [] : changes()),
   ];
   const changes = (): MenuItem[] => [
     ...(version.job.status === "succeeded" && !version.archived
       ? [{ icon: "up" as const, label: "Promote", act: promote }]
       : []),
-    { icon: "save", label: version.archived ? "Take back from the archive" : "Archive", act: archive },
+    { icon: "save", label: version.archived ? "Unarchive" : "Archive", act: archive },
   ];
   return (
     <li class="item">

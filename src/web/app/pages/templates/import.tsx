@@ -36,7 +36,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
   const finish = (name: string, begun: TemplateVersion): Promise<unknown> =>
     tried(async () => {
       const made = await call("GET /templateversions/:templateversion", { path: { templateversion: begun.id } });
-      if (made.job.status !== "succeeded") throw new Error(made.job.error ?? "The import did not succeed.");
+      if (made.job.status !== "succeeded") throw new Error(made.job.error ?? "The import failed.");
       onDone(
         template ??
           (await call("POST /organizations/:organization/templates", {
@@ -81,7 +81,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
             <div class="field">
               <label for="import-name">Name</label>
               <input class="input" id="import-name" name="name" required maxLength={32} spellcheck={false} />
-              <span class="hint">Letters and digits, joined by single hyphens.</span>
+              <span class="hint">Letters, digits and hyphens.</span>
             </div>
           )}
           <div>

@@ -31,8 +31,8 @@ export const Find = ({ session, onClose }: FindProps) => {
         ref={input}
         class="input"
         type="search"
-        aria-label="Search in the terminal"
-        placeholder="Search in the terminal"
+        aria-label="Search terminal"
+        placeholder="Search terminal"
         value={words.value}
         onInput={(event) => {
           words.value = event.currentTarget.value;
@@ -48,7 +48,7 @@ export const Find = ({ session, onClose }: FindProps) => {
       </span>
       <IconButton icon="up" small label="Further up" onPress={() => look("before")} />
       <IconButton icon="down" small label="Further down" onPress={() => look("next")} />
-      <IconButton icon="x" small label="Close the search" onPress={onClose} />
+      <IconButton icon="x" small label="Close search" onPress={onClose} />
     </div>
   );
 };

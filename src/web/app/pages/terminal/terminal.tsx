@@ -68,7 +68,7 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
         <Bar all={all} here={here} />
         {all.searches.value && <Find key={pane} session={() => all.current} onClose={() => all.search(false)} />}
         {here && here.status !== "running" ? (
-          <Empty icon="terminal" title={`${name} does not run`} text="Its terminals open again when it does.">
+          <Empty icon="terminal" title={`${name} is not running`} text="Its terminals reopen when it starts.">
             <Button look="primary" icon="play" onPress={() => actions.start(here)}>
               Start
             </Button>
@@ -79,11 +79,9 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
         <div>
           <KeysRow session={() => all.current} modifier={all.modifier} />
           <footer class="foot desk">
-            <span>Comes back by itself, terminal {pane.slice(0, 4)}</span>
+            <span>Reopens automatically, terminal {pane.slice(0, 4)}</span>
             <span class="num">{all.size.value}</span>
-            <span class="push">
-              Files that are dropped are uploaded into its folder. Alt Shift Up or Down leaves it.
-            </span>
+            <span class="push">Drop files to upload them to its folder. Alt Shift Up or Down leaves it.</span>
           </footer>
         </div>
       </div>
@@ -145,7 +143,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
         <IconButton icon="cols" class="desk" label="Split right" onPress={() => all.add("right")} />
         <IconButton
           icon="search"
-          label="Search in the terminal"
+          label="Search terminal"
           pressed={all.searches.value}
           onPress={() => all.search(!all.searches.value)}
         />
@@ -155,7 +153,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
           type="file"
           multiple
           hidden
-          aria-label="Files for the terminal's folder"
+          aria-label="Upload files to the terminal's folder"
           onChange={({ currentTarget }) => {
             void uploadFiles(all.agent, { terminal: all.layout.value.pane }, [...(currentTarget.files ?? [])]);
             currentTarget.value = "";

@@ -12,10 +12,10 @@ type Entry = WorkspaceActivity["entries"][number];
 
 const WORDS: Record<Entry["reason"], readonly [icon: IconName, words: string]> = {
   start: ["play", "Started"],
-  activity: ["clock", "Kept longer by use"],
+  activity: ["clock", "Extended by activity"],
   extend: ["clock", "Kept longer"],
   template: ["layers", "Template changed"],
-  ttl_off: ["clock", "Stops no more by itself"],
+  ttl_off: ["clock", "Autostop turned off"],
   autostop: ["stop", "Stopped by schedule"],
   owner_suspended: ["user", "Owner was suspended"],
   autostart: ["play", "Started by schedule"],
@@ -52,7 +52,7 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
         {!data ? (
           <Skeleton />
         ) : data.entries.length === 0 && !data.next ? (
-          <p class="dim">Nothing has moved its deadline yet.</p>
+          <p class="dim">No activity yet.</p>
         ) : (
           <ol class="steps">
             {data.next && (

@@ -63,7 +63,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
           </Fragment>
         ))}
       </ul>
-      {agents.length === 0 && <p class="pad dim">Nothing in this workspace runs an agent.</p>}
+      {agents.length === 0 && <p class="pad dim">This workspace has no agents.</p>}
       {sharing.value && (
         <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.again} />
       )}

@@ -29,7 +29,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
   const chosen = useSignal(latest_build.id);
   useChange(`${latest_build.id} ${latest_build.status}`, again);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The builds cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the builds" error={error} again={again} />;
   if (!data) return <Skeleton lines={5} />;
   const build = data.find((one) => one.id === chosen.value) ?? data[0];
   return (
@@ -92,7 +92,7 @@ const BuildLog = ({ build }: { build: Build }) => {
       feed={feed}
       sources={["build"]}
       file={`${build.workspace_name}-build-${build.build_number}.log`}
-      empty={build.job.error || "Nothing was written."}
+      empty={build.job.error || "No output."}
     />
   );
 };

@@ -35,7 +35,7 @@ export const Facts = ({ workspace }: { workspace: Workspace }) => {
           ])}
           {workspace.latest_build.daily_cost > 0 && (
             <>
-              <dt>Cost of a day</dt>
+              <dt>Daily cost</dt>
               <dd class="num">{workspace.latest_build.daily_cost}</dd>
             </>
           )}

@@ -53,11 +53,11 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
         </span>
       </header>
       {error !== undefined && data === undefined ? (
-        <Failed what="The file cannot be read" error={error} again={again} />
+        <Failed what="Can't load the file" error={error} again={again} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.text === undefined ? (
-        <p class="pad mut">This file is no text. Download it to look at it.</p>
+        <p class="pad mut">This is not a text file. Download it to view it.</p>
       ) : (
         <>
           <Code text={data.text} language={data.text.length > COLOURED ? "" : language} isLive={false} />

@@ -32,7 +32,7 @@ export const Files = ({ workspace, agent }: FilesProps) => {
     <div class="stack loose">
       <ChatChanges workspace={workspace.id} />
       {error !== undefined && data === undefined ? (
-        <Failed what="The folder cannot be read" error={error} again={again} />
+        <Failed what="Can't load the folder" error={error} again={again} />
       ) : data ? (
         <Folder agent={agent.id} listing={data} to={to} again={again} />
       ) : (
@@ -105,7 +105,9 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
           </Button>
         </span>
       </header>
-      {contents.length === 0 && <Empty icon="file" title="The folder is empty" text="Drop files here to bring them." />}
+      {contents.length === 0 && (
+        <Empty icon="file" title="The folder is empty" text="Drop files here to upload them." />
+      )}
       <ul class="list flush" aria-label="Files">
         {sorted.map(({ name, absolute_path: path, is_dir, size }) => (
           <li key={name}>
@@ -121,7 +123,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
           </li>
         ))}
       </ul>
-      {truncated && <p class="pad mut">There are more: a terminal shows all.</p>}
+      {truncated && <p class="pad mut">More files exist. Use a terminal to see all of them.</p>}
       {isOver.value && <p class="drop-here">Drop to upload into this folder</p>}
     </section>
   );
@@ -149,7 +151,7 @@ const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
 };
 
 export const NoFiles = ({ start }: { start: (() => unknown) | undefined }) => (
-  <Empty icon="file" title="No agent is connected" text="Files can be looked at while the workspace runs.">
+  <Empty icon="file" title="No agent is connected" text="Start the workspace to browse its files.">
     {start ? (
       <Button look="primary" icon="play" onPress={start}>
         Start

@@ -26,7 +26,7 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
   last.current = data ?? last.current;
   const values = useSignal<Values>({});
   const touched = useSignal<ReadonlySet<string>>(new Set());
-  if (error && !last.current) return <Failed what="The parameters cannot be read" error={error} again={again} />;
+  if (error && !last.current) return <Failed what="Can't load the parameters" error={error} again={again} />;
   if (!last.current) return <Skeleton lines={5} />;
   return (
     <Form
@@ -51,7 +51,7 @@ const readNow = async (workspace: Workspace): Promise<Values> => {
   );
 };
 
-const FIXED = "It stays as it was chosen when the workspace was made.";
+const FIXED = "Can't be changed after the workspace is created.";
 
 type Change = { readonly name: string; readonly from: string | undefined; readonly to: string };
 
@@ -115,7 +115,7 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
   return (
     <div class="split">
       <div class="stack loose">
-        {parameters.length === 0 && <p class="dim">This template asks for nothing.</p>}
+        {parameters.length === 0 && <p class="dim">This template has no parameters.</p>}
         {parameters.map((one) => (
           <Parameter
             key={one.name}
@@ -138,7 +138,7 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
               take={take}
             />
           )}
-          {row.outdated && <p class="small">The workspace moves to the newest version of its template.</p>}
+          {row.outdated && <p class="small">Updates the workspace to the active version of its template.</p>}
           {changes.length === 0 && !row.outdated && <p class="dim small">Nothing yet.</p>}
           {changes.length > 0 && (
             <div class="scroll" role="region" aria-label="Changed parameters" tabIndex={0}>

@@ -66,7 +66,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
     if (is !== levelIn(shares) && is !== share_level) {
       await changed();
       throw new Error(
-        `Somebody else has saved this meanwhile: port ${port}, ${LEVELS[is]}. Choose again to replace it.`,
+        `Someone else changed this in the meantime: port ${port}, ${LEVELS[is]}. Choose again to replace it.`,
       );
     }
     if (share_level === "owner") {
@@ -78,7 +78,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       });
     }
     await changed();
-    say(share_level === "owner" ? `Port ${port} is yours alone` : `Port ${port} is open to ${LEVELS[share_level]}`);
+    say(share_level === "owner" ? `Port ${port} is now private` : `Port ${port} is open to ${LEVELS[share_level]}`);
   };
   const item = (one: (typeof all)[number]): ComponentChildren => (
     <PortItem
@@ -204,7 +204,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
           value,
           label: LEVELS[value],
         }))}
-        hint="Your template may allow less."
+        hint="The template may restrict this further."
         onPick={(value) => (level.value = value as ShareLevel)}
       />
     </Dialog>

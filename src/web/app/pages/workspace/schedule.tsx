@@ -42,7 +42,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
     if (!(await meanwhile.mayReplace())) return;
     const ttl_ms = typed ?? null;
     await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
-    say(on.value ? `Stops ${hours.value} h after each start` : "Stops no more by itself");
+    say(on.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
   };
   const other = meanwhile.other.value;
   return (
@@ -51,7 +51,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
         <h2 id="stop">Stopping</h2>
       </header>
       <div class="body stack loose">
-        <Switch label="Stop by itself" note="Work in it puts the end off." checked={on.value} onSwitch={into(on)} />
+        <Switch label="Autostop" note="Activity extends the deadline." checked={on.value} onSwitch={into(on)} />
         {on.value && (
           <Field
             label="Hours after a start"
@@ -60,7 +60,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
             max={720}
             step={0.5}
             value={hours.value}
-            hint="Counts from the next start."
+            hint="Applies from the next start."
             onInput={textInto(hours)}
           />
         )}
@@ -123,7 +123,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const save = async (): Promise<void> => {
     if (!(await meanwhile.mayReplace())) return;
     await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
-    say(on.value ? `Starts at ${time.value}` : "Starts no more by itself");
+    say(on.value ? `Starts at ${time.value}` : "Autostart turned off");
   };
   return (
     <section class="panel" aria-labelledby="start">
@@ -131,7 +131,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
         <h2 id="start">Starting</h2>
       </header>
       <div class="body stack loose">
-        <Switch label="Start by itself" note="It is ready when you come." checked={on.value} onSwitch={into(on)} />
+        <Switch label="Autostart" note="Have it ready when you start work." checked={on.value} onSwitch={into(on)} />
         {on.value && (
           <>
             <Field label="Time" type="time" value={time.value} onInput={textInto(time)} />

@@ -9,8 +9,8 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 const ROLES = [
-  { value: "use", label: "See it and work in it" },
-  { value: "admin", label: "Also start, stop and change it" },
+  { value: "use", label: "Use" },
+  { value: "admin", label: "Manage" },
 ] as const;
 
 const toSubjects = ({ users, groups }: WorkspaceAcl): Subject[] => [
@@ -24,8 +24,8 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
   const { state, again } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
   const { data, error } = state.value;
   if (error instanceof Problem && error.status === 403)
-    return <Empty icon="user" title="Nothing is shared here" text={formatError(error)} />;
-  if (error && !data) return <Failed what="The sharing cannot be read" error={error} again={again} />;
+    return <Empty icon="user" title="Sharing is disabled" text={formatError(error)} />;
+  if (error && !data) return <Failed what="Can't load sharing" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
@@ -40,7 +40,7 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
     <div class="split">
       <AccessList
         heading="Shared with"
-        nobody="Only its owner and administrators see this workspace. Choose who else may work in it."
+        nobody="Only the owner and administrators can see this workspace. Choose who else can use it."
         subjects={subjects}
         roles={ROLES}
         set={set}
@@ -48,7 +48,7 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
       <AccessAdd
         title="Share with"
         verb="Share"
-        note="Whoever loses access is disconnected at once."
+        note="People who lose access are disconnected immediately."
         organization_id={workspace.organization_id}
         taken={new Set([workspace.owner_id, ...subjects.map((one) => one.id)])}
         roles={ROLES}

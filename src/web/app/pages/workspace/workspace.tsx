@@ -67,7 +67,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
       <Frame title="Workspace" crumbs={CRUMBS}>
         <Empty
           icon="box"
-          title={error.status === 410 ? "This workspace was deleted" : "There is no such workspace"}
+          title={error.status === 410 ? "This workspace was deleted" : "Workspace not found"}
           text={error.status === 410 ? undefined : "It does not exist, or it is not shared with you."}
         >
           <ButtonLink look="primary" href="/workspaces">
@@ -80,7 +80,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   if (error && !workspace) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
-        <Failed what="The workspace cannot be read" error={error} again={again} />
+        <Failed what="Can't load the workspace" error={error} again={again} />
       </Frame>
     );
   }
@@ -130,7 +130,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
         feed={feed}
         sources={["build", ...agents.map(({ name }) => name)]}
         file={`${row.name}-build-${workspace.latest_build.build_number}.log`}
-        empty={isPassing(row) ? "The first line comes soon." : "Nothing was written."}
+        empty={isPassing(row) ? "Waiting for output…" : "No output."}
       />
     </div>
   );
@@ -165,7 +165,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             <Icon name="up" />
           </span>
           <span>
-            Template <b>{row.template_display_name || row.template_name}</b> has a newer version.
+            Template <b>{row.template_display_name || row.template_name}</b> has a new version.
           </span>
           <span class="push line">
             <a class="btn sm ghost" href={`${base}/parameters`}>
@@ -209,7 +209,11 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
               label={`Terminal of ${row.name}`}
             />
           ) : (
-            <Empty icon="terminal" title="No agent is connected" text="A terminal opens as soon as the workspace runs.">
+            <Empty
+              icon="terminal"
+              title="No agent is connected"
+              text="The terminal opens when the workspace is running."
+            >
               {mayStart(row) && (
                 <Button look="primary" icon="play" onPress={() => actions.start(row)}>
                   Start
@@ -234,7 +238,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           {tab === "builds" && <Builds workspace={workspace} />}
           {tab === "sharing" && <Sharing workspace={workspace} />}
           {!TABS.some(([name]) => name === tab) && (
-            <Empty icon="search" title="No such section" text="The address names none of these." />
+            <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}
           {tab === "" && (
             <div class="split">

@@ -67,7 +67,7 @@ export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
           <IconButton
             small
             icon="trash"
-            label={`Forget the filter ${mine.name}`}
+            label={`Delete the filter ${mine.name}`}
             onPress={() => {
               keep(own.value.filter((one) => one !== mine));
               go("owner:me");

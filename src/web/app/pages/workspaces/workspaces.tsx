@@ -258,7 +258,7 @@ const Nothing = ({ q }: { q: string }) => {
     );
   }
   return (
-    <Empty icon="search" title="No workspace fits" text="Of what you may see, nothing has all of these marks.">
+    <Empty icon="search" title="No matching workspaces" text="No workspace matches all of these filters.">
       <ButtonLink href="/workspaces?q=">Show all</ButtonLink>
     </Empty>
   );

@@ -37,7 +37,7 @@ export const DiffFile = ({ file, isOpen }: { file: FileDiff; isOpen: boolean }) 
         (lines.length > 0 ? (
           <Diff label={`Diff of ${path}`} lines={lines} />
         ) : (
-          <p class="pad dim small">No lines to show: it is empty, or no text.</p>
+          <p class="pad dim small">No lines to show: the file is empty or not text.</p>
         ))}
     </section>
   );

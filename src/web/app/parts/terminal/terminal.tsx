@@ -71,9 +71,9 @@ const LEAVING = "Alt Shift Up or Down leaves the terminal.";
 
 const WORDS: Partial<Record<Shown, string>> = {
   connecting: "Connecting",
-  cut: "The line is cut; trying again. What runs, runs on.",
-  ended: "The terminal has ended.",
-  gone: "There is nothing to connect to: the workspace was deleted or built anew, or is not shared with you any more.",
+  cut: "Connection lost. Reconnecting… Your programs keep running.",
+  ended: "The terminal has closed.",
+  gone: "Can't connect: the workspace was deleted or rebuilt, or is no longer shared with you.",
 };
 
 export const TerminalBox = (props: TerminalProps) => {

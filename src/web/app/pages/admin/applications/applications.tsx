@@ -25,12 +25,12 @@ export const Applications = () => {
   const open = useSignal<Open | undefined>(undefined);
   const made = useSignal<Made | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="The applications cannot be read" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the applications" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const remove = (app: OAuth2App): void =>
     ask({
       title: `Delete ${app.name}`,
-      text: "Everybody who has allowed it something takes that back with it, and what it has open ends.",
+      text: "All grants are revoked, and the application's open connections are closed.",
       yes: "Delete application",
       no: "Keep it",
       isDanger: true,
@@ -70,7 +70,7 @@ export const Applications = () => {
         <Empty
           icon="shield"
           title="No applications"
-          text="Programs that ask people for access. They can where the setting oauth2_provider is on."
+          text="Applications that request access to user accounts. Requires the setting oauth2_provider."
         >
           {add}
         </Empty>
@@ -125,8 +125,8 @@ const Row = ({ app, open, remove }: RowProps) => (
       ]}
     />
     <span class="small mut">
-      {app.self_registered ? "Registered itself" : "Made here"}, sends people back to {app.redirect_uris.join(", ")},
-      used <Time at={app.updated_at} />
+      {app.self_registered ? "Registered itself" : "Made here"}, redirects to {app.redirect_uris.join(", ")}, used{" "}
+      <Time at={app.updated_at} />
     </span>
   </li>
 );

@@ -38,7 +38,7 @@ export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
           autocapitalize="none"
           placeholder="https://reviews.example.com/callback"
           defaultValue={app?.callback_url}
-          hint="Where people are sent back to: https, or http on their own machine."
+          hint="Redirect URI: https, or http on a loopback address."
           error={problems.callback_url}
         />
         <Field
@@ -48,7 +48,7 @@ export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
           spellcheck={false}
           autocapitalize="none"
           defaultValue={app?.icon}
-          hint="The address of a picture, shown where people are asked. It may stay empty."
+          hint="Image URL, shown on the consent page. Optional."
           error={problems.icon}
         />
       </>

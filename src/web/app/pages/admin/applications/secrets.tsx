@@ -20,7 +20,7 @@ export const makeSecret = async (app: OAuth2App): Promise<string> => {
 export const NewSecret = ({ app, text }: { app: OAuth2App; text: string }) => (
   <div class="panel stack pad" role="status">
     <p>
-      The secret of {app.name}, for the client id <code>{app.id}</code>. Copy it now: it is shown only this once.
+      The secret of {app.name}, for the client id <code>{app.id}</code>. Copy it now. You won't be able to see it again.
     </p>
     <Secret label="Client secret" text={text} />
   </div>
@@ -43,8 +43,8 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
   };
   const remove = ({ id, client_secret_truncated: end }: OAuth2Secret): void =>
     ask({
-      title: `Delete the secret that ends in ${end}`,
-      text: "Whoever proves itself with it is refused from now on. What people have allowed stays.",
+      title: `Delete the secret ending in ${end}`,
+      text: "Requests that use this secret are rejected immediately. Existing grants are kept.",
       yes: "Delete secret",
       no: "Keep it",
       isDanger: true,
@@ -54,7 +54,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
         });
         if (made.value.endsWith(end)) made.value = "";
         await again();
-        say(`The secret that ended in ${end} is deleted`);
+        say(`Deleted the secret ending in ${end}`);
       },
     });
   return (
@@ -71,16 +71,16 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
       }
     >
       {made.value !== "" && <NewSecret app={app} text={made.value} />}
-      {error && <Failed what="The secrets cannot be read" error={error} again={again} />}
+      {error && <Failed what="Can't load the secrets" error={error} again={again} />}
       {!data && !error && <Skeleton lines={2} />}
-      {data?.length === 0 && <p class="mut">It has none, so it cannot prove itself.</p>}
+      {data?.length === 0 && <p class="mut">This application has no client secret (public client).</p>}
       {data !== undefined && data.length > 0 && (
         <ul class="panel list" aria-label={`Secrets of ${app.name}`}>
           {data.map((secret) => (
             <li key={secret.id} class="item">
               <span class="med mono clip">…{secret.client_secret_truncated}</span>
               <Button
-                label={`Delete the secret that ends in ${secret.client_secret_truncated}`}
+                label={`Delete the secret ending in ${secret.client_secret_truncated}`}
                 onPress={() => remove(secret)}
               >
                 Delete
