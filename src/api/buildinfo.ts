@@ -11,20 +11,20 @@ import { routes } from "./http/routes.ts";
 const BuildInfo = named(
   "BuildInfo",
   t.Object({
-    external_url: t.String({ description: "Where the source and the documentation are." }),
+    external_url: t.String({ description: "Location of the source and the documentation." }),
     version: t.String({
-      description: "Semantic version with a leading v; the build metadata names the version of this server.",
+      description: "Semantic version with a leading v; the build metadata contains the version of this server.",
     }),
-    dashboard_url: t.String({ description: "The address people open in their browser." }),
+    dashboard_url: t.String({ description: "The URL that users open in their browser." }),
     workspace_proxy: t.Boolean(),
-    agent_api_version: t.String({ description: "Newest version of the agent protocol that is understood." }),
+    agent_api_version: t.String({ description: "Newest supported version of the agent protocol." }),
     provisioner_api_version: t.String(),
     upgrade_message: t.String({
-      description: "Shown by clients of another version; empty when there is nothing to say.",
+      description: "Shown by clients of another version; empty if not set.",
     }),
-    deployment_id: t.String({ format: "uuid", description: "Stays the same for the life of the data directory." }),
-    webpush_public_key: t.String({ description: "What browsers subscribe to pushed messages with, base64url." }),
-    telemetry: t.Boolean({ description: "Always false: nothing is ever sent anywhere." }),
+    deployment_id: t.String({ format: "uuid", description: "Constant for the life of the data directory." }),
+    webpush_public_key: t.String({ description: "Public key for web push subscriptions, base64url." }),
+    telemetry: t.Boolean({ description: "Always false: no telemetry is sent." }),
   }),
 );
 

@@ -32,7 +32,7 @@ export const files = (ctx: ApiContext) =>
           tags,
           operationId: "uploadFile",
           summary: "Upload a file",
-          description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. The same content sent again by the same user gives the same id and 200.`,
+          description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. Uploading the same content again as the same user returns the same id with 200.`,
           limit: UPLOAD_LIMIT,
           reads: "stream",
           rate: "upload",
@@ -43,7 +43,7 @@ export const files = (ctx: ApiContext) =>
     )
     .get("/:file", ({ caller, params, query }) => download(ctx, caller, params.file, query.format), {
       user: true,
-      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload answered." }) }),
+      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload returned." }) }),
       query: t.Object({
         format: t.Optional(t.String({ description: "`zip` converts a tar archive; absent: as it was uploaded." })),
       }),
@@ -52,7 +52,7 @@ export const files = (ctx: ApiContext) =>
         tags,
         operationId: "downloadFile",
         summary: "Download a file",
-        description: "For whoever uploaded it and for those who look after templates.",
+        description: "For the user who uploaded it and template administrators.",
         answers: [...ARCHIVE_TYPES],
         scope: "file:read",
       }),

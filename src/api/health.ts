@@ -17,7 +17,7 @@ export const health = (ctx: ApiContext) =>
         tags,
         operationId: "checkHealth",
         summary: "Alive",
-        description: "200 as long as the process answers at all.",
+        description: "200 while the process is running.",
         security: [],
         answers: ["text/plain"],
         placement: "here",

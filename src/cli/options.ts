@@ -36,7 +36,7 @@ export const takeOptions = <const Names extends string>(
 /** Throws UsageError for an option that means nothing to `what`: whoever gave it expects something of it. */
 export const refuseOthers = (options: object, what: string, taken: readonly string[]): void => {
   const other = Object.keys(options).find((name) => !taken.includes(name));
-  if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not take it`);
+  if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not accept it`);
 };
 
 /** The one word a verb takes; throws UsageError with `expected` when there is none or more. */

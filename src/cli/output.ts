@@ -68,7 +68,7 @@ export class Output {
     if (this.#waiting > 0) return;
     const dropped = this.#dropped;
     this.#dropped = 0;
-    if (dropped > 0) this.print(`(${dropped} messages were dropped: nothing read them)\n`);
+    if (dropped > 0) this.print(`(${dropped} messages were dropped: the output was not read)\n`);
     if (this.#waiting === 0) for (const done of this.#onIdle.splice(0)) done();
   }
 }

@@ -16,7 +16,7 @@ export function reasonForPeople(error: unknown, config: Config): string | undefi
   const code = getCode(error);
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
-  if (code === "EADDRNOTAVAIL") return `${at} is no address of this machine; choose another with --address`;
+  if (code === "EADDRNOTAVAIL") return `${at} is not an address of this machine; choose another with --address`;
   const reason = machineReason(error);
   const isOfFolder = FILES.has(code) || refusedByDatabase(error) !== undefined;
   return reason && isOfFolder ? `${reason} (data directory ${config.data_dir})` : reason;

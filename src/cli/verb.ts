@@ -58,7 +58,7 @@ export const AREAS = {
   templates: "Templates",
   people: "People and access",
   server: "Running a server",
-  plumbing: "Plumbing, called by programs",
+  plumbing: "Internal, called by programs",
 } as const;
 export type Area = keyof typeof AREAS;
 

@@ -66,7 +66,7 @@ const serve = async (command: string[], data: string): Promise<Served> => {
   let text = "";
   const decoder = new TextDecoder();
   const reader = child.stdout.getReader();
-  while (!text.includes("Data is kept in")) {
+  while (!text.includes("Data directory:")) {
     const { value, done } = await reader.read();
     if (done) throw new Error(`the server ended before it listened: ${text}`);
     text += decoder.decode(value, { stream: true });

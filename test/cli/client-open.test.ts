@@ -57,7 +57,7 @@ test("[CV-26] an app opens below the server or at its own address; what would re
     run("open vscode dev.other"),
     run("open app dev"),
   ]);
-  expect(evil).toMatchObject({ code: 1, err: expect.stringContaining("is not opened") });
+  expect(evil).toMatchObject({ code: 1, err: expect.stringContaining("cannot be opened") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, evil") });
   expect(agent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
   expect(nothing.code).toBe(2);
@@ -68,6 +68,6 @@ test("[CV-26] where no program takes links, the link is printed, without a key",
   const failing = `#!/bin/sh\nexit 3\n`;
   for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), failing, { mode: 0o755 });
   const left = await run("open vscode dev --with-token");
-  expect(left.err).toContain("open this yourself:\nvscode://");
+  expect(left.err).toContain("open this URL yourself:\nvscode://");
   expect([left.code, left.err.includes("token=")]).toEqual([1, false]);
 }, 60_000);

@@ -46,12 +46,12 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond \"$HOME\"\r\n");
   // What is only known when it runs is remembered by words that are named.
   terminal.type("a\r");
-  await terminal.until("own first words): ");
+  await terminal.until("first words of this command): ");
   terminal.type("\r");
   await terminal.until("the command is not a plain one");
   await terminal.until(QUESTION);
   terminal.type("always\r");
-  await terminal.until("own first words): ");
+  await terminal.until("first words of this command): ");
   terminal.type("echo\r");
   await terminal.until("from now on execute echo is allowed in this chat");
   await terminal.until("second");
@@ -62,7 +62,7 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   await using again = world.onTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
   await again.until(QUESTION);
   again.type("v\r");
-  await again.until("own first words): ");
+  await again.until("first words of this command): ");
   again.type("\r");
   await again.until("from now on execute rm -rf nothing is denied");
   expect(await again.exited).toBe(0);
@@ -81,7 +81,7 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
     // Somebody else is quicker, so the question is taken back, and the next one can be answered.
     const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
     expect(answered.err).toContain("[allowed: execute echo al''lowed]");
-    await watching.until("it is no longer asked for");
+    await watching.until("no longer waiting for approval");
     const second = world.run(["chat", "send", id, "run: echo th''en"]);
     await watching.until(QUESTION);
     watching.type("n\r");

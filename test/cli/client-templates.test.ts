@@ -131,7 +131,7 @@ test("[CV-41] a push says why workspaces cannot be kept ready, and a value that 
   const pushed = await world.run(["templates", "push", folder]);
   expect([pushed.code, pushed.err]).toEqual([
     0,
-    expect.stringMatching(/warning: no workspace is kept ready for the preset small: .*owner/),
+    expect.stringMatching(/warning: no workspaces are prebuilt for the preset small: .*owner/),
   ]);
   const create = ["workspaces", "create", "w", "--template", "kept", "--preset", "small", "--parameter", "size=l"];
   const refused = await world.run(create);

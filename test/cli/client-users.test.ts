@@ -46,11 +46,11 @@ describe("users", () => {
       code: 2,
       out: "",
       err:
-        "slipway users delete: nothing was deleted: there is no terminal to ask at, so say with --yes that you mean it\n" +
+        "slipway users delete: nothing was deleted: there is no terminal to confirm on; pass --yes to confirm\n" +
         "`slipway users delete --help` explains more.\n",
     });
     await using terminal = world.onTerminal("slipway users delete grace");
-    await terminal.until("deletes the user grace (grace@example.com) for good. Type its name: ");
+    await terminal.until("deletes the user grace (grace@example.com). Type its name: ");
     terminal.type("grace\r");
     await terminal.until("grace is deleted.");
     expect(await terminal.exited).toBe(0);
@@ -75,7 +75,7 @@ describe("users", () => {
     });
     expect(await run("users invite nobody")).toMatchObject({
       code: 2,
-      err: expect.stringContaining('no e-mail address in "nobody"'),
+      err: expect.stringContaining('no email address in "nobody"'),
     });
     expect(await run("users invite jo@example.com")).toMatchObject({
       code: 0,
@@ -148,7 +148,7 @@ describe("tokens", () => {
     expect(await statusWith(token, "/api/v2/users")).toBe(200);
     await must("tokens change ci --address 203.0.113.0/24");
     expect(await statusWith(token, "/api/v2/workspaces")).toBe(403);
-    expect(await must("tokens remove ci")).toBe("The token ci is removed.\n");
+    expect(await must("tokens remove ci")).toBe("The token ci is revoked.\n");
     expect(await run("tokens show ci")).toMatchObject({
       code: 1,
       err: expect.stringContaining("there is no token ci"),
@@ -190,13 +190,13 @@ describe("tokens", () => {
     expect(user).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway offline users`") });
     expect(token).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway tokens`") });
     expect(setup).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway offline setup`") });
-    expect(help.out).toMatch(/\n {2}offline +Make and rescue accounts/);
+    expect(help.out).toMatch(/\n {2}offline +Create and recover accounts/);
   }, 120_000);
 });
 
 describe("applications", () => {
   test("[CV-33] [CV-6] [CV-18] an application is made, edited and deleted, and one secret takes the place of another", async () => {
-    expect(await must("oauth2 apps list")).toStartWith("There are none;");
+    expect(await must("oauth2 apps list")).toStartWith("No applications.");
     const made = await must(
       "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",
     );

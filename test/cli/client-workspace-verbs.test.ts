@@ -39,7 +39,7 @@ describe("a workspace", () => {
     expect(await must("workspaces favorite second")).toBe("second is a favorite.\n");
     expect((await workspace("second")).favorite).toBe(true);
     expect((await must("workspaces list")).split("\n")[1]).toStartWith("second ");
-    expect(await must("workspaces unfavorite second")).toBe("second is no favorite.\n");
+    expect(await must("workspaces unfavorite second")).toBe("second is not a favorite.\n");
     expect((await workspace("second")).favorite).toBe(false);
   }, 120_000);
 
@@ -90,20 +90,20 @@ describe("a workspace", () => {
     const sam = await admin.as(undefined).signIn(account.email, account.password);
     const { id } = await workspace("one");
     const sees = async (): Promise<number> => (await sam.fetch("GET", `/api/v2/workspaces/${id}`)).status;
-    expect([await must("share status one"), await sees()]).toEqual(["It is shared with nobody.\n", 404]);
+    expect([await must("share status one"), await sees()]).toEqual(["Not shared.\n", 404]);
     expect(await must("share add one --user sam@example.com --role admin")).toMatch(/\nsam +user +admin\n/);
     expect(await sees()).toBe(200);
     const acl = JSON.parse(await must("share add one --user sam --everyone --json")) as WorkspaceAcl;
     expect([acl.users[0]?.role, acl.groups[0]?.role]).toEqual(["use", "use"]);
     await must("share remove one --user sam");
     expect([await must("share status one"), await sees()]).toEqual([expect.stringContaining("Everyone"), 200]);
-    expect(await must("share remove one --everyone")).toBe("It is shared with nobody.\n");
+    expect(await must("share remove one --everyone")).toBe("Not shared.\n");
     expect(await sees()).toBe(404);
     await must("groups create crew");
     await must("groups members crew --add sam");
     expect(await must("share add one --group crew --role use")).toMatch(/\ncrew +group of .* +use\n/);
     expect(await sees()).toBe(200);
-    expect(await must("share remove one --group crew")).toBe("It is shared with nobody.\n");
+    expect(await must("share remove one --group crew")).toBe("Not shared.\n");
     expect(await sees()).toBe(404);
     const refused = await Promise.all(
       ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
@@ -114,13 +114,13 @@ describe("a workspace", () => {
   test("[CV-24] its ports are opened to others, and are its owner's alone again", async () => {
     const { template_id } = await seedTemplate(world.server, ECHO, { name: "wired" });
     await createWorkspace(admin, template_id, "ported");
-    expect(await must("share ports ported")).toBe("No port is shared.\n");
+    expect(await must("share ports ported")).toBe("No ports are shared.\n");
     expect(await must("share port ported 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
     const { shares } = JSON.parse(await must("share port ported 3000 --to authenticated --json")) as {
       shares: PortShare[];
     };
     expect(shares).toMatchObject([{ port: 3000, protocol: "http", share_level: "authenticated" }]);
-    expect(await must("share port ported 3000 --to owner")).toBe("No port is shared.\n");
+    expect(await must("share port ported 3000 --to owner")).toBe("No ports are shared.\n");
     const wrong = [
       "share port ported 3000",
       "share port ported 3000 --to all",

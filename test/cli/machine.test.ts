@@ -175,7 +175,7 @@ describe("offline setup, users and tokens", () => {
     expect(existsSync(data)).toBe(false);
     await setUp();
     expect(await must("migrate --check")).toStartWith("The database is up to date");
-    expect(await must("migrate")).toBe("The database was up to date.\n");
+    expect(await must("migrate")).toBe("The database was already up to date.\n");
   }, 30_000);
 });
 
@@ -292,7 +292,7 @@ describe("doctor", () => {
     const github = "external_auth: [{id: github, type: github, client_id: a, client_secret: b}]\n";
     writeFileSync(file, github, { mode: 0o644 });
     const open = ["doctor", "--data-dir", data, "--address", "127.0.0.1:0", "--config", file];
-    expect((await runHere(open)).printed).toMatch(/WARN +settings +everybody here can read the secrets in/);
+    expect((await runHere(open)).printed).toMatch(/WARN +settings +all users of this machine can read the secrets in/);
     chmodSync(file, 0o640);
     expect((await runHere(open)).printed).toMatch(/ok +settings +can be used/);
     for (const wrong of ["extra", "--quik"]) expect((await runHere(["doctor", wrong])).code).toBe(2);
@@ -356,7 +356,7 @@ describe("for shells and systemd", () => {
     expect((await runHere(["systemd", "--backup-dir", "backups"])).errors).toContain("absolute path");
     expect((await runHere(["systemd", "--user", "a b"])).code).toBe(2);
     const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
-    expect((await runHere(["systemd", ...secret])).errors).toContain("does not belong in a unit");
+    expect((await runHere(["systemd", ...secret])).errors).toContain("don't put a secret in a unit");
     const byFile = ["--admin-password-file", "/etc/slipway/pw", ...secret.slice(2)];
     const credentials = (await runHere(["systemd", ...byFile])).printed.split("\n");
     for (const line of [

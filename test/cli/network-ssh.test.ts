@@ -240,7 +240,7 @@ describe("slipway port-forward", () => {
     const taken = createServer().listen(0, "127.0.0.1");
     const { port } = taken.address() as { port: number };
     const { code, err } = await world.run(["port-forward", "dev", "--tcp", `${port}:80`]);
-    expect([code, err]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} cannot be had`)]);
+    expect([code, err]).toEqual([1, expect.stringContaining(`cannot listen on 127.0.0.1:${port}`)]);
     taken.close();
     for (const odd of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
       expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);

@@ -11,7 +11,7 @@ test("[CV-6][TP-29] without a template, making a workspace says how to come by o
   const env = { SLIPWAY_URL: url, SLIPWAY_TOKEN: token };
   const made = await world.run(["workspaces", "create", "dev"], { env });
   expect(made.code).toBe(1);
-  expect(made.err).toMatch(/there is no template yet.*docker_host.*slipway doctor.*slipway templates push FOLDER/);
+  expect(made.err).toMatch(/there are no templates yet.*docker_host.*slipway doctor.*slipway templates push FOLDER/);
   const SLIPWAY_DOCKER_HOST = "unix:///nowhere/docker.sock";
   const doctor = await world.run(["doctor"], { env: { SLIPWAY_DOCKER_HOST } });
   expect(doctor.out).toMatch(

@@ -127,7 +127,7 @@ describe("the writer", () => {
     expect(written.length).toBeLessThan(20);
     const dropped = 40 - written.length;
     for (let next = taken.shift(); next; next = taken.shift()) next();
-    expect(written.at(-1)).toBe(`(${dropped} messages were dropped: nothing read them)\n`);
+    expect(written.at(-1)).toBe(`(${dropped} messages were dropped: the output was not read)\n`);
   });
 });
 

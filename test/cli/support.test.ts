@@ -126,7 +126,7 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   });
   write("loud");
   child.kill("SIGHUP");
-  expect(await lines.until((line) => line.includes("those from before stay"))).toMatchObject({
+  expect(await lines.until((line) => line.includes("the previous ones stay in effect"))).toMatchObject({
     level: "error",
     error: expect.stringContaining("log_level"),
   });

@@ -28,8 +28,8 @@ export const administration = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listLinkedAccounts",
-          summary: "See who has linked external accounts",
-          description: "Never their tokens.",
+          summary: "List users with linked external accounts",
+          description: "Tokens are never returned.",
           scope: "all",
         }),
       },

@@ -21,12 +21,10 @@ const MOST = 2_000;
 const GATHER_MS = 100;
 
 const query = t.Object({
-  level: t.Optional(t.String({ description: "This level and those that are worse: trace, debug, info, warn, error." })),
-  area: t.Optional(t.String({ maxLength: 64, description: "Only of this part of the server." })),
-  search: t.Optional(
-    t.String({ maxLength: 256, description: "Only lines that hold this text, whatever the letter case." }),
-  ),
-  after_id: t.Optional(t.Integer({ description: "Only lines behind the one with this id." })),
+  level: t.Optional(t.String({ description: "Minimum level: trace, debug, info, warn, error." })),
+  area: t.Optional(t.String({ maxLength: 64, description: "Only entries of this part of the server." })),
+  search: t.Optional(t.String({ maxLength: 256, description: "Only lines that contain this text, ignoring case." })),
+  after_id: t.Optional(t.Integer({ description: "Only lines after the one with this id." })),
 });
 
 const parseLevel = (text: string | undefined): number => {
@@ -72,9 +70,9 @@ export const serverLog = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getServerLog",
-          summary: "See the server's log",
+          summary: "Get the server log",
           description:
-            "The last two thousand lines of this process, kept in memory; what could be a secret or an e-mail address is left out.",
+            "The last 2,000 lines of this process, kept in memory. Values that look like secrets or email addresses are redacted.",
           scope: "all",
         }),
       },
@@ -110,8 +108,8 @@ export const serverLog = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "watchServerLog",
-          summary: "Follow the server's log",
-          description: "A WebSocket of text messages, each a list of lines: those there are, then those that come.",
+          summary: "Follow the server log",
+          description: "A WebSocket of text messages, each a list of lines: the existing lines first, then new ones.",
           sends: t.Array(ServerLogLine),
           scope: "all",
         }),

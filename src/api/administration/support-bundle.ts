@@ -27,9 +27,9 @@ export const supportBundles = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Administration"],
           operationId: "getSupportBundle",
-          summary: "Collect what helps to find a fault",
+          summary: "Create a support bundle",
           description:
-            "Version, machine, settings, health, figures and the last 2000 lines of the log, without secrets, as a tar. `slipway support-bundle --url` fetches it.",
+            "Contains version, machine, settings, health, metrics and the last 2000 log lines, without secrets, as a tar. `slipway support-bundle --url` downloads it.",
           answers: [TAR],
           scope: "all",
         }),

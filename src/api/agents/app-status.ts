@@ -30,7 +30,7 @@ export const agentAppStatus = (ctx: ApiContext) =>
           operationId: "reportAppStatus",
           summary: "Report the status of an app",
           description:
-            "Shown newest first in the app's `statuses`, and the newest of the workspace as its `latest_app_status`. The newest 50 of an app are kept.",
+            "Statuses appear newest first in the app's `statuses`, and the workspace's newest as `latest_app_status`. The newest 50 of each app are kept.",
           example: { app_slug: "web", state: "working", message: "Reads the code", uri: "https://example.com" },
           placement: "token",
         }),

@@ -37,7 +37,7 @@ export const agentContainers = (ctx: ApiContext) =>
             { type: "array", items: { type: "string" }, required: true, example: "app=web" },
             t.Union([t.String(), t.Array(t.String())], {
               description:
-                "`key=value`; repeated ones must all match. An empty value asks only whether there is such a label. Clients that sign in under the upstream names may leave it out.",
+                "`key=value`; repeat it to require several labels. An empty value matches any value of the label. Clients that sign in under the upstream names can omit it.",
             }),
           ),
         }),
@@ -47,7 +47,7 @@ export const agentContainers = (ctx: ApiContext) =>
           operationId: "listContainers",
           summary: "List containers",
           description:
-            "What the container engine of the workspace runs or has run, and the devcontainers found in the agent's folder; these, and the warnings, are not filtered. Empty where the workspace has no engine. 400 when the agent is not connected; the message names its state.",
+            "Containers of the workspace's container engine, and the devcontainers found in the agent's folder; devcontainers and warnings are not filtered. Empty if the workspace has no engine. 400 when the agent is not connected; the message gives its state.",
           scope: "workspace:read",
           placement: "agent",
         }),
@@ -75,7 +75,7 @@ export const agentContainers = (ctx: ApiContext) =>
           operationId: "watchContainers",
           summary: "Watch containers",
           description:
-            "A WebSocket of text messages, each a whole container listing: one at once, then one whenever something has changed (containers are looked at each 10 s). 1011 with the reason when the agent goes away.",
+            "A WebSocket of text messages, each a complete container list: one immediately, then one after each change (checked every 10 s). Closes with 1011 and the reason when the agent disconnects.",
           sends: ContainerListing,
           scope: "workspace:read",
           placement: "agent",

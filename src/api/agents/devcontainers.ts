@@ -13,7 +13,7 @@ import { routes } from "../http/routes.ts";
 
 const params = t.Object({
   workspaceagent: t.String({ format: "uuid", description: "Agent id." }),
-  devcontainer: t.String({ format: "uuid", description: "Devcontainer id, as the listing has it." }),
+  devcontainer: t.String({ format: "uuid", description: "Devcontainer id, as listed." }),
 });
 
 export const agentDevcontainers = (ctx: ApiContext) =>
@@ -24,7 +24,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const agent_id = await changeable(ctx, params.workspaceagent, caller);
         await askContainers(ctx, agent_id, "POST", `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`);
-        return status(202, { message: "The devcontainer is being made anew." });
+        return status(202, { message: "The devcontainer is being recreated." });
       },
       {
         user: true,
@@ -35,7 +35,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           operationId: "recreateDevcontainer",
           summary: "Recreate a devcontainer",
           description:
-            "Begins to make its container anew; the listing shows how it goes (`starting`, then `running` or `error`). 409 while something else is done to it, 403 when the template made it.",
+            "Starts to recreate its container; the list shows the progress (`starting`, then `running` or `error`). 409 while another operation is in progress, 403 if the template created it.",
           scope: "workspace:ssh",
           placement: "agent",
         }),
@@ -57,7 +57,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           operationId: "deleteDevcontainer",
           summary: "Delete a devcontainer",
           description:
-            "Stops and removes its container. It is not listed any more until its file changes or somebody makes its container. 409 while something else is done to it.",
+            "Stops and removes its container. It is not listed again until its file changes or its container is recreated. 409 while another operation is in progress.",
           scope: "workspace:ssh",
           placement: "agent",
         }),

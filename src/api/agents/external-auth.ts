@@ -37,7 +37,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
             const token = await loadToken(ctx, caller, provider);
             if (token) return token;
           }
-          throw new AppError("overloaded", "The wait has ended; no account was linked.");
+          throw new AppError("overloaded", "Timed out; no account was linked.");
         } finally {
           wait.end();
         }
@@ -55,7 +55,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           operationId: "getAgentExternalAuth",
           summary: "Get the owner's token at a provider",
           description:
-            "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",
+            "The token is renewed when it is about to expire. If no account is linked, only `url` is set: the page where the owner can link one. `match` and `id` can both be given if they name the same provider.",
           placement: "token",
         }),
       },

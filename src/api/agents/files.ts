@@ -15,7 +15,7 @@ const BYTES = "application/octet-stream";
 
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
 const path = (description: string) => t.String({ minLength: 1, maxLength: MAX_PATH_LENGTH, description });
-const WHERE = "Relative to the agent's folder unless it begins with / or ~.";
+const WHERE = "Relative to the agent's folder unless it starts with / or ~.";
 
 export const agentFiles = (ctx: ApiContext) =>
   routes()
@@ -62,14 +62,14 @@ export const agentFiles = (ctx: ApiContext) =>
         params,
         query: t.Object({
           path: path(`The file. ${WHERE}`),
-          limit: t.Optional(t.Integer({ minimum: 1, description: "Bytes from its beginning; default all." })),
+          limit: t.Optional(t.Integer({ minimum: 1, description: "Number of bytes from the start; default all." })),
         }),
         response: fails(400, 401, 403, 404, 408, 500, 503),
         detail: operation({
           tags: ["Agents"],
           operationId: "downloadAgentFile",
           summary: "Read a file of a workspace",
-          description: "Its bytes as they are, with its whole size as `X-File-Size`. Regular files only.",
+          description: "Returns the raw bytes, with the full size in `X-File-Size`. Regular files only.",
           answers: [BYTES],
           scope: "workspace:ssh",
           placement: "agent",

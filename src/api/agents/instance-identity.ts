@@ -12,7 +12,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const ABOUT =
-  "404 when no agent of a running workspace has the instance id, 409 when several have and `agent_name` does not say which. The token is the same each time and takes the place of the one the build gave out.";
+  "404 if no agent of a running workspace has the instance id, 409 if several have it and `agent_name` doesn't select one. Returns the same token each time; it replaces the one that the build issued.";
 
 const documented = (cloud: string, example: Record<string, string>) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
@@ -105,7 +105,7 @@ const findAgent = async ({ store }: ApiContext, instance_id: string, name: strin
   }
   if (others.length === 0) return first.agent_id;
   const names = fitting.map((agent) => agent.name).join(", ");
-  throw conflict(`Several agents have the instance id ${shown}: ${names}. Say which with agent_name.`);
+  throw conflict(`Several agents have the instance id ${shown}: ${names}. Specify one with agent_name.`);
 };
 
 /**

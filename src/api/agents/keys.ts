@@ -35,7 +35,7 @@ export const agentKeys = (ctx: ApiContext) =>
           operationId: "createWorkspaceKey",
           summary: "Create a key for one workspace",
           description:
-            "For a program that opens the workspace, such as an editor. The key reads, enters, starts and stops this workspace and nothing else, counts for 8 hours, and ends with the session or token it was made with.",
+            "For a program that opens the workspace, such as an editor. The key can read, use, start and stop only this workspace. It expires after 8 hours, or with the session or token that created it.",
           scope: "all",
           placement: "agent",
         }),
@@ -56,7 +56,7 @@ export const agentKeys = (ctx: ApiContext) =>
           operationId: "createExternalLink",
           summary: "Create the link of an external app",
           description:
-            "Fills a key for this workspace into the app's link. For the workspace's owner, for apps that the template declares, and for the schemes in `external_app_schemes`. Ask the person first: whatever the link leads to gets the key.",
+            "Adds a key for this workspace to the app's link. For the workspace's owner, apps that the template declares, and the schemes in `external_app_schemes`. Ask for confirmation first: the link's target gets the key.",
           scope: "all",
           placement: "agent",
         }),

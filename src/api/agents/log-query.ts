@@ -7,8 +7,8 @@ import { cursorQuery, flagQuery, parseFlag, textQuery } from "../http/query.ts";
 export const LogQuery = t.Object({
   before: cursorQuery("Only lines with a smaller id; not with `follow`."),
   after: cursorQuery("Only lines with a greater id."),
-  follow: flagQuery("Upgrade to a WebSocket that goes on with new lines."),
-  no_compression: flagQuery("Do not compress the frames of the WebSocket."),
+  follow: flagQuery("Upgrade to a WebSocket and keep sending new lines."),
+  no_compression: flagQuery("Don't compress WebSocket frames."),
   format: textQuery("`json` (default) or `text`; not with `follow`.", { type: "string", enum: ["json", "text"] }),
 });
 

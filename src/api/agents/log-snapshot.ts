@@ -22,14 +22,14 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
       {
         agent: true,
         params: t.Object({ task: t.String({ format: "uuid", description: "Task id." }) }),
-        query: t.Object({ format: t.Literal("agentapi", { description: "The form of the messages." }) }),
+        query: t.Object({ format: t.Literal("agentapi", { description: "Format of the messages." }) }),
         body: t.Object({ messages: t.Optional(t.Array(t.Unknown())) }, { additionalProperties: true }),
         response: { 204: NoContent, ...fails(400, 401, 404, 413, 415) },
         detail: operation({
           tags: ["Agents"],
           operationId: "saveTaskLogSnapshot",
-          summary: "Keep the last messages of a task",
-          description: "Shown in the task's log until its chat has begun.",
+          summary: "Store the last messages of a task",
+          description: "Shown in the task's log until its chat starts.",
           limit: LIMIT,
           example: { messages: [{ id: 1, role: "user", content: "Hello!", time: "2030-01-31T09:30:00Z" }] },
           placement: "token",

@@ -43,7 +43,7 @@ export const agentLogs = (ctx: ApiContext) => {
           operationId: "listAgentLogs",
           summary: "Get or follow log lines",
           description:
-            "Ascending by id. At most 50,000 lines or 16 MiB of output are answered at once; go on with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It ends with code 1000 when the agent is no longer in use; a reader that falls behind is closed with 1013 and resumes with `after`. `format=text` answers plain text with RFC 3339 times.",
+            "Ascending by id. Returns at most 50,000 lines or 16 MiB of output; continue with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It closes with 1000 when the agent is no longer in use, and with 1013 if the reader falls behind; resume with `after`. `format=text` returns plain text with RFC 3339 times.",
           sends: t.Array(AgentLog),
           scope: "workspace:read",
           placement: "agent",

@@ -41,8 +41,8 @@ export const agentReports = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createAgentLogSource",
-          summary: "Make a log source",
-          description: "Lines name the source they came from. The same id again is not an error and changes nothing.",
+          summary: "Create a log source",
+          description: "Each log line names its source. Repeating an id is not an error and changes nothing.",
           example: { id: ANY_ID, display_name: "Startup script", icon: "/emojis/1f4bb.png" },
           placement: "token",
         }),
@@ -68,11 +68,11 @@ export const agentReports = (ctx: ApiContext) =>
           operationId: "addAgentLogs",
           summary: "Add log lines",
           description:
-            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored. Another batch under the same key is 409.",
+            "A batch is stored completely or not at all, in order, and is on disk when the request returns. 413 once the agent has reached its lifetime limit of output: stop sending. A repeated batch is stored twice unless both requests have the same `Idempotency-Key` and no other batch of the source came in between. A different batch with the same key is 409.",
           headers: {
             "Idempotency-Key": {
               description:
-                "A name for this batch, at most 128 characters, so that it can be sent again after a lost answer.",
+                "Identifies the batch, at most 128 characters, so that it can be retried after a lost response.",
               schema: { type: "string", maxLength: 128 },
             },
           },

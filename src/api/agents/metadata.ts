@@ -53,7 +53,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           summary: "Watch an agent's metadata (server-sent events)",
           answers: ["text/event-stream"],
           description:
-            "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
+            "Events `ping` (immediately and every 15 s) and `data`: a list of {description, result}, sent immediately, at most once a second after changes and at least every 5 s. Ends when a newer build replaces the agent.",
           sends: t.Array(AgentMetadata),
           scope: "workspace:read",
           placement: "agent",
@@ -77,7 +77,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           operationId: "openAgentMetadataSocket",
           summary: "Watch an agent's metadata (WebSocket)",
           description:
-            'The same as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
+            'The same data as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
           sends: MetadataFrame,
           scope: "workspace:read",
           placement: "agent",

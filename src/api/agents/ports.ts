@@ -31,7 +31,7 @@ export const agentPorts = (ctx: ApiContext) =>
           operationId: "listListeningPorts",
           summary: "List listening ports",
           description:
-            "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",
+            "TCP ports on which the workspace user's programs listen, except the ports of the agent's apps, ports below 9 and ports of common services. 400 when the agent is not connected; the message gives its state.",
           scope: "workspace:read",
           placement: "agent",
         }),

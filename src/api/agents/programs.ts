@@ -17,11 +17,11 @@ const SUMS = "SHA256SUMS";
 const systems = t.Object({
   os: t.Union(
     INIT_SYSTEMS.map((one) => t.Literal(one)),
-    { description: "The machine's system." },
+    { description: "Operating system." },
   ),
   arch: t.Union(
     INIT_MACHINES.map((one) => t.Literal(one)),
-    { description: "The machine's processor." },
+    { description: "CPU architecture." },
   ),
 });
 
@@ -30,13 +30,12 @@ const plain = (content: string, type = "text/plain; charset=utf-8"): Response =>
 
 const scriptAt = {
   params: systems,
-  response: { 200: t.String({ description: "A shell script, for Windows one of PowerShell." }), ...fails(400) },
+  response: { 200: t.String({ description: "A shell script, or a PowerShell script for Windows." }), ...fails(400) },
   detail: operation({
     tags,
     operationId: "getInitScript",
-    summary: "Script that brings an agent to a machine",
-    description:
-      "Fetches the program, sets CODER_AGENT_URL and starts it; the token is CODER_AGENT_TOKEN of its environment.",
+    summary: "Get the agent install script",
+    description: "Downloads the program, sets CODER_AGENT_URL and starts it. Reads the token from CODER_AGENT_TOKEN.",
     security: [],
     answers: ["text/plain"],
   }),
@@ -78,13 +77,13 @@ export const agentProgramFiles = (ctx: ApiContext) => {
         params: t.Object({
           file: t.String({ description: "`slipway-<os>-<arch>`, also with `coder` for `slipway`, or `SHA256SUMS`." }),
         }),
-        response: { 200: t.Any({ description: "The program, or the digests of all." }), ...fails(404) },
+        response: { 200: t.Any({ description: "The program, or the digests of all programs." }), ...fails(404) },
         detail: operation({
           tags,
           operationId: "downloadAgentProgram",
-          summary: "Program of an agent",
+          summary: "Download the agent program",
           description:
-            "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256; If-None-Match may also name the SHA-1. There is no signature `.asc`: SHA256SUMS has the digests.",
+            "For linux, linux-musl, darwin and windows on amd64 and arm64, if available on this server. The ETag is the SHA-256; If-None-Match may also name the SHA-1. There is no `.asc` signature; SHA256SUMS has the digests.",
           security: [],
           answers: ["application/octet-stream"],
         }),

@@ -40,14 +40,14 @@ export const agentReinit = (ctx: ApiContext) =>
       },
       {
         agent: true,
-        query: t.Object({ wait: flagQuery("Also hear again of a claim that the agent knows already.") }),
+        query: t.Object({ wait: flagQuery("Also report a claim that the agent already knows.") }),
         response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "awaitReinit",
-          summary: "Wait until the workspace is given to somebody",
+          summary: "Wait until the workspace is claimed",
           description:
-            "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
+            "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event, otherwise JSON when it happens. 409 means that it never will: don't retry.",
           sends: ReinitEvent,
           placement: "token",
         }),

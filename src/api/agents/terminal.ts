@@ -63,29 +63,30 @@ export const agentTerminal = (ctx: ApiContext) =>
         query: t.Object({
           signed_token: t.Optional(
             t.String({
-              description: "A ticket of POST /applications/reconnecting-pty-signed-token, in place of a key.",
+              description: "A ticket from POST /applications/reconnecting-pty-signed-token, instead of a key.",
             }),
           ),
           reconnect: t.String({
             format: "uuid",
-            description: "Names the terminal: the same id joins the one that runs and shows its last 64 KiB again.",
+            description:
+              "Identifies the terminal. Reusing an id attaches to the running terminal and replays its last 64 KiB.",
           }),
           height: Side,
           width: Side,
           command: t.Optional(
-            t.String({ maxLength: 4096, description: "Run through the user's shell; default a login shell." }),
+            t.String({ maxLength: 4096, description: "Command to run in the user's shell; default a login shell." }),
           ),
           container: t.Optional(
-            t.String({ maxLength: 256, description: "Name or id of a container of the workspace to run in." }),
+            t.String({ maxLength: 256, description: "Name or id of a container in the workspace to run in." }),
           ),
           container_user: t.Optional(
-            t.String({ maxLength: 256, description: "Who runs it there; default the container's own user." }),
+            t.String({ maxLength: 256, description: "User in the container; default the container's user." }),
           ),
           backend_type: t.Optional(
             t.String({
               maxLength: 64,
               description:
-                "What keeps a new terminal: `buffered`, the default, is the workspace's agent; `screen` is the program of that name, where the workspace has it, and its terminal outlives an agent that is killed: come back with the same id and `screen`. Without the program the terminal says so and ends.",
+                "What keeps a new terminal alive: `buffered` (default) is the agent; `screen` is GNU screen in the workspace, whose terminals survive a killed agent: reconnect with the same id and `screen`. Without the program, the terminal prints an error and closes.",
             }),
           ),
         }),
@@ -95,7 +96,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           operationId: "openTerminal",
           summary: "Open a terminal",
           description:
-            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",
+            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same id. A detached terminal is kept for five minutes.",
           scope: "workspace:ssh",
           placement: "agent",
         }),

@@ -53,16 +53,16 @@ export const agentUpload = (ctx: ApiContext) =>
             t.String({
               format: "uuid",
               description:
-                "The terminal into whose folder it goes: where its foreground program is now. Default the agent's folder.",
+                "Upload to the current folder of this terminal's foreground program. Default: the agent's folder.",
             }),
           ),
           folder: t.Optional(
             t.String({
               maxLength: 4_096,
-              description: "The folder it goes to, where no terminal is named; as in listing one.",
+              description: "Destination folder if no terminal is given.",
             }),
           ),
-          replace: t.Optional(t.Boolean({ description: "Take the place of a file of this name; default 409." })),
+          replace: t.Optional(t.Boolean({ description: "Replace an existing file with this name; default 409." })),
         }),
         response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
         detail: operation({
@@ -73,7 +73,7 @@ export const agentUpload = (ctx: ApiContext) =>
           tags: ["Agents"],
           operationId: "uploadAgentFile",
           summary: "Upload a file into a workspace",
-          description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written by the workspace's user at once or not at all. 400 when the agent is not connected; the message names its state.`,
+          description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written atomically by the workspace's user. 400 when the agent is not connected; the message gives its state.`,
           scope: "workspace:ssh",
           placement: "agent",
         }),

@@ -71,7 +71,7 @@ export const ai = (ctx: ApiContext) =>
         query: t.Object({
           user_id: userQuery,
           workspace_id: t.Optional(t.String({ format: "uuid", description: "Only the calls of this workspace." })),
-          before: t.Optional(t.Integer({ minimum: 1, description: "`next_before` of the page before." })),
+          before: t.Optional(t.Integer({ minimum: 1, description: "`next_before` of the previous page." })),
           limit: t.Optional(t.Integer({ minimum: 1, maximum: MAX_CALLS, description: `${MAX_CALLS} by default.` })),
         }),
         response: { 200: GatewayCalls, ...fails(400, 401, 403) },
@@ -79,7 +79,7 @@ export const ai = (ctx: ApiContext) =>
           tags,
           operationId: "listGatewayCalls",
           summary: "List calls of the model gateway",
-          description: "The newest first.",
+          description: "Newest first.",
           scope: "chat:read",
         }),
       },
@@ -97,7 +97,7 @@ export const ai = (ctx: ApiContext) =>
       {
         user,
         query: t.Object({
-          by: oneOf(USAGE_DIMENSIONS, "What usage is summed by."),
+          by: oneOf(USAGE_DIMENSIONS, "How to group usage."),
           user_id: userQuery,
           start_date: t.Optional(
             t.String({ description: "A date (UTC) or an RFC 3339 time. Default: 30 days before the end." }),
@@ -109,7 +109,7 @@ export const ai = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getAiUsage",
-          summary: "Sum up model usage and cost",
+          summary: "Get model usage and cost",
           description: "Counts the model calls of chats and of the gateway.",
           scope: "chat:read",
         }),

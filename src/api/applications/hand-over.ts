@@ -102,4 +102,4 @@ export const loadPerson = async (token: string, request: Request, who: Who): Pro
 };
 
 const spent = (): AppError =>
-  new AppError("invalid", "This sign-in link was used already or is too old.", { detail: "Open the app once more." });
+  new AppError("invalid", "This sign-in link was already used or has expired.", { detail: "Open the app again." });

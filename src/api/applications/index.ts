@@ -46,7 +46,7 @@ export const applications = (ctx: ApiContext) => {
           operationId: "createTerminalTicket",
           summary: "Get a ticket for a terminal",
           description:
-            "For a page on another host, whose WebSocket brings no cookie: the terminal of this agent opens for a minute with `signed_token` in its query, and closes with the session that asked.",
+            "For a page on another host, whose WebSocket sends no cookie. The `signed_token` opens this agent's terminal for one minute; the terminal closes when the requesting session ends.",
           example: {
             url: "wss://example.com/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/pty",
             agentID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
@@ -83,7 +83,7 @@ export const applications = (ctx: ApiContext) => {
           ),
         }),
         response: {
-          307: t.Void({ description: "To the app, with an encrypted key; without a target to this server." }),
+          307: t.Void({ description: "To the app, with an encrypted key; without a target, to this server." }),
           ...fails(400, 401, 403),
         },
         detail: operation({
@@ -92,7 +92,7 @@ export const applications = (ctx: ApiContext) => {
           operationId: "redirectToApplication",
           summary: "Sign in to an app",
           description:
-            "Sends a browser back to an app on a host of its own, with an encrypted API key of the scope `application_connect` in the query. It counts once, for a minute and on that host only. A browser without a session is sent to the sign-in page first.",
+            "Redirects the browser to an app on its own host, with an encrypted API key of the scope `application_connect` in the query. The key works once, for one minute, on that host only. A browser without a session is redirected to the sign-in page first.",
           scope: "workspace:application_connect",
         }),
       },

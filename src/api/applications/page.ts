@@ -27,43 +27,51 @@ type Words = { status: number; title: string; text: string };
 
 const WORDS: Record<Trouble, Words> = {
   signed_out: { status: 401, title: "Sign in first", text: "You are signed out or your session has expired." },
-  not_found: { status: 404, title: "Nothing to open here", text: "There is no such app, or you may not open it." },
+  not_found: {
+    status: 404,
+    title: "Nothing to open here",
+    text: "The app does not exist, or you don't have access to it.",
+  },
   dormant: {
     status: 503,
-    title: "The workspace sleeps",
-    text: "It has not been used for long. Wake it up, then start it.",
+    title: "The workspace is dormant",
+    text: "It was not used for a long time. Wake it up, then start it.",
   },
   stopped: { status: 503, title: "The workspace is stopped", text: "Start it, then open the app again." },
   starting: { status: 503, title: "The workspace is starting", text: "Try again in a moment." },
-  failed: { status: 503, title: "The workspace did not start", text: "Its last build has failed; the log says why." },
+  failed: {
+    status: 503,
+    title: "The workspace did not start",
+    text: "Its last build failed. See the log for the reason.",
+  },
   no_address: { status: 404, title: "The app has no address", text: "It does not listen inside the workspace." },
   agent_away: { status: 503, title: "The workspace cannot be reached", text: "Its agent is not connected right now." },
   silent: { status: 502, title: "The app does not answer", text: "Nothing listens at its address in the workspace." },
-  late: { status: 504, title: "The app does not answer", text: "It has taken the request and says nothing." },
+  late: { status: 504, title: "The app does not answer", text: "It accepted the request but did not respond." },
   broken: {
     status: 502,
-    title: "The app's answer broke off",
-    text: "What came from the app makes no sense, or it went away.",
+    title: "The app closed the connection",
+    text: "The app sent an invalid response or disconnected.",
   },
   foreign: { status: 403, title: "Forbidden", text: "The request came from a page of another site." },
   disabled: {
     status: 403,
     title: "Apps are not shown here",
-    text: "An administrator has switched apps below this address off: they are shown on hosts of their own only.",
+    text: "An administrator disabled path-based apps. Apps open only on their own host names.",
   },
   spent: {
     status: 400,
-    title: "This link was used",
-    text: "The sign-in link was used already or is too old. Open the app again.",
+    title: "Link already used",
+    text: "The sign-in link was already used or has expired. Open the app again.",
   },
   needs_host: {
     status: 403,
     title: "This app needs its own host name",
-    text: "Below this server's address, a page gets no cookies, and its scripts, styles, requests and sockets are refused, so most apps stay blank. An administrator can set wildcard_access_url, such as *.apps.example.com, with a DNS entry and a certificate for these names. Then the app opens at a host of its own.",
+    text: "Under this server's address, an app gets no cookies, and its scripts, styles, requests and sockets are blocked, so most apps stay blank. An administrator can set wildcard_access_url, such as *.apps.example.com, with a DNS entry and a certificate for these names. The app then opens on its own host name.",
   },
   loop: {
     status: 508,
-    title: "The app leads back to itself",
+    title: "Redirect loop",
     text: "The request came back to this server several times. Check where the port or the app forwards to.",
   },
   body_of_get: {
@@ -71,7 +79,7 @@ const WORDS: Record<Trouble, Words> = {
     title: "A GET or HEAD request cannot have a body here",
     text: "The server does not pass the body of such a request to an app. Send the request with POST or QUERY, or through a forwarded port.",
   },
-  malformed: { status: 400, title: "The request is malformed", text: "It cannot be passed on to an app." },
+  malformed: { status: 400, title: "The request is malformed", text: "It can't be forwarded to an app." },
 };
 
 /** The answer; `home` is where the way back leads. */

@@ -71,16 +71,16 @@ export const audit = (ctx: ApiContext) =>
           after_id: pageQuery.after_id,
           limit: shownAs(
             { type: "integer", required: true },
-            t.Integer({ description: "0: as many as there are, up to 10,000." }),
+            t.Integer({ description: "0: all entries, up to 10,000." }),
           ),
         }),
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
         detail: operation({
           tags,
           operationId: "listAuditLogs",
-          summary: "See who did what",
+          summary: "List audit log entries",
           description:
-            "Newest first; changes that were refused are told of, too, with the status of the answer. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
+            "Newest first. Includes rejected changes, with the response status. `after_id` continues after the last entry of a page and is fast at any depth; `offset` counts from the top.",
           scope: "audit_log:read",
         }),
       },
@@ -108,7 +108,7 @@ export const audit = (ctx: ApiContext) =>
           tags,
           operationId: "exportAuditLogs",
           summary: "Export the audit log",
-          description: "Every entry that matches, one JSON object a line or as a table, newest first.",
+          description: "All matching entries, newest first, as JSON lines or CSV.",
           answers: ["application/x-ndjson", "text/csv"],
           scope: "audit_log:read",
         }),
@@ -135,7 +135,7 @@ export const audit = (ctx: ApiContext) =>
           operationId: "watchAuditLogs",
           summary: "Follow the audit log",
           description:
-            "A WebSocket of text messages, each a list of new entries that match, the oldest first. With `after_id` they begin behind that entry; without it an empty list says from when on, and what was there before is in the list.",
+            "A WebSocket of text messages, each a list of new matching entries, oldest first. With `after_id`, starts after that entry. Without it, an empty list marks the start; use the list endpoint for earlier entries.",
           placement: "here",
           anywhere: true,
           sends: t.Array(AuditLog),
@@ -155,7 +155,7 @@ export const audit = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getAuditRetention",
-          summary: "See how long entries are kept",
+          summary: "Get the audit log retention",
           scope: "all",
         }),
       },
@@ -173,8 +173,8 @@ export const audit = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateAuditRetention",
-          summary: "Say how long entries are kept",
-          description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
+          summary: "Set the audit log retention",
+          description: "In days; 0 (the default) keeps entries forever. Older entries are deleted within an hour.",
           audit: target.writes(setting.settingTarget("audit_settings", "retention")),
           example: { days: 365, sign_in_days: 90, kinds: {} },
           scope: "all",

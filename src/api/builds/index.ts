@@ -62,7 +62,7 @@ export const builds = (ctx: ApiContext) =>
         params,
         query: t.Object({
           expect_status: t.Optional(
-            t.String({ description: "`running` or `pending`: 412 when it is in another status by now." }),
+            t.String({ description: "`running` or `pending`: 412 if the build has a different status." }),
           ),
         }),
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412, 503) },
@@ -70,7 +70,7 @@ export const builds = (ctx: ApiContext) =>
           tags,
           operationId: "cancelBuild",
           summary: "Cancel a build",
-          description: "A pending build is cancelled at once; a running one is told to end.",
+          description: "A pending build is canceled immediately; a running one is asked to stop.",
           audit: target.writes(target.workspaceBuild),
           scope: "workspace:update",
           placement: "build",
@@ -92,7 +92,7 @@ export const builds = (ctx: ApiContext) =>
           summary: "Get or follow the log of a build",
           scope: "workspace:read",
           placement: "build",
-          more: " `format=text` answers plain text.",
+          more: " `format=text` returns plain text.",
         }),
       },
     )
@@ -130,7 +130,7 @@ export const builds = (ctx: ApiContext) =>
           tags,
           operationId: "listBuildResources",
           summary: "Resources of a build",
-          description: "Empty until the build has succeeded.",
+          description: "Empty until the build succeeds.",
           scope: "workspace:read",
           placement: "build",
         }),

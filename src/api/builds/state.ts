@@ -36,7 +36,7 @@ export const buildState = (ctx: ApiContext) =>
         user,
         params,
         response: {
-          200: t.Any({ description: "The bytes as the provisioner left them." }),
+          200: t.Any({ description: "The raw bytes that the provisioner stored." }),
           ...fails(400, 401, 403, 404),
         },
         detail: operation({
@@ -44,7 +44,7 @@ export const buildState = (ctx: ApiContext) =>
           operationId: "getBuildState",
           summary: "State of a build",
           answers: ["application/octet-stream"],
-          description: "What its provisioner has left for the next build.",
+          description: "The state that the provisioner stored for the next build.",
           scope: "workspace:update",
           placement: "build",
         }),
@@ -74,7 +74,7 @@ export const buildState = (ctx: ApiContext) =>
         user,
         params,
         query: t.Object({
-          force: flagQuery("Also forget what the state of Terraform that is there holds, instead of 409."),
+          force: flagQuery("Discard resources in the existing Terraform state instead of returning 409."),
         }),
         body: t.Object({ state: t.String({ maxLength: STATE_LIMIT, description: "Base64; empty for none." }) }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
@@ -83,7 +83,7 @@ export const buildState = (ctx: ApiContext) =>
           operationId: "replaceBuildState",
           summary: "Replace the state of a build",
           description:
-            "For repairs by hand: the next build of the workspace is told it. 409 while a build is active. That of a template of Terraform must be a state of Terraform (400), of the lineage of the one that is there and newer, or empty where that holds nothing (409).",
+            "For manual repairs: the next build of the workspace uses it. 409 while a build is active. For a Terraform template it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409).",
           limit: STATE_LIMIT + 4_096,
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },
@@ -96,7 +96,7 @@ export const buildState = (ctx: ApiContext) =>
 const managed = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
   const view = await buildAt(ctx, id, caller);
   if (!mayManageTemplates(caller, view.workspace.organization_id)) {
-    throw forbidden("Only those who look after templates see what builds have left.");
+    throw forbidden("Only template administrators can see build state.");
   }
   return view;
 };

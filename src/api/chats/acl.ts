@@ -36,8 +36,8 @@ export const chatAcl = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getChatAcl",
-        summary: "See with whom a chat is shared",
-        description: "For its owner; sub-chats go with theirs.",
+        summary: "Get a chat's access list",
+        description: "For the chat's owner. Sub-chats share their root chat's list.",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -69,7 +69,7 @@ export const chatAcl = (ctx: ApiContext) =>
           operationId: "updateChatAcl",
           summary: "Share a chat",
           description:
-            "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",
+            "Named users and groups get the role `read`: they can see and follow the chat with its sub-chats, messages and files, but not write. An empty string removes the role; users who lose access are disconnected immediately.",
           example: { group_roles: { [ANY_ID]: "read" } },
           audit: target.writes(target.chat),
           scope: "chat:share",

@@ -97,7 +97,7 @@ export const changeChat = (ctx: ApiContext) =>
           operationId: "updateChat",
           summary: "Change a chat",
           description:
-            "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too. A change of `permission_mode` counts from the next call of a tool on, also while a turn runs; calls that wait for approval already must still be answered.",
+            "Applies all changes or none. Archiving includes all sub-chats and is rejected (409) while one of them is active; sub-chats also inherit permission changes. A change of `permission_mode` applies from the next tool call, even during a turn; calls already waiting for approval must still be answered.",
           example: { title: "Greetings" },
           audit: target.writes(target.chat),
           scope: "chat:update",
@@ -120,7 +120,7 @@ export const changeChat = (ctx: ApiContext) =>
           tags,
           operationId: "interruptChat",
           summary: "Interrupt the turn",
-          description: "What was said so far is kept. The sub-chats it waits for are interrupted, too; others go on.",
+          description: "The answer so far is kept. Sub-chats that it waits for are also interrupted; others continue.",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -140,7 +140,7 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteQueuedMessage",
-          summary: "Take a message out of the queue",
+          summary: "Remove a queued message",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -152,7 +152,7 @@ export const changeChat = (ctx: ApiContext) =>
         const { id } = await ownChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "promoteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 202;
-        return { message: "The queued message goes next." };
+        return { message: "The queued message is next." };
       },
       {
         user: true,
@@ -161,8 +161,8 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "promoteQueuedMessage",
-          summary: "Let a queued message go first",
-          description: "A turn that runs is interrupted.",
+          summary: "Promote a queued message",
+          description: "Interrupts the current turn.",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -187,8 +187,8 @@ export const changeChat = (ctx: ApiContext) =>
           tags,
           headers: REPEATABLE,
           operationId: "submitToolResults",
-          summary: "Answer the calls of the client's tools",
-          description: "Every call that is awaited, exactly once. 409 when none is.",
+          summary: "Submit tool results",
+          description: "Answers every pending call exactly once. 409 if none is pending.",
           limit: CHAT_BODY_LIMIT,
           example: { results: [{ tool_call_id: "call_1", output: { answer: 42 } }] },
           scope: "chat:update",
@@ -209,7 +209,7 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "reconcileChat",
-          summary: "Bring a chat in an invalid state back to life",
+          summary: "Recover a chat in an invalid state",
           scope: "chat:update",
           placement: "chat",
         }),

@@ -42,9 +42,9 @@ export const compactChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "compactChat",
-          summary: "Make the history shorter for the model",
+          summary: "Summarize the history for the model",
           description:
-            "A turn that has a model sum the history up, and ends; people see all of it. `instructions` steer the summary. 409 while the chat is busy, and when nothing was answered since the last time. When the summary fails the chat is in error, and the history as it was.",
+            "Runs a turn in which a model summarizes the history; users still see all messages. `instructions` guide the summary. 409 while the chat is busy, or if there are no new answers since the last summary. If the summary fails, the chat has an error and the history is unchanged.",
           example: { instructions: "Keep the names of files." },
           scope: "chat:update",
           placement: "chat",
@@ -63,9 +63,9 @@ export const compactChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "clearChat",
-          summary: "Let the model begin anew",
+          summary: "Clear the model's context",
           description:
-            "The model is given nothing of what was said so far; people see all of it, and an edit of an earlier message brings it back for the model. 409 while the chat is busy or messages wait in its queue, and when there is nothing to clear.",
+            "The model no longer sees the earlier messages. Users still do, and editing an earlier message restores it for the model. 409 while the chat is busy or has queued messages, or if there is nothing to clear.",
           scope: "chat:update",
           placement: "chat",
         }),

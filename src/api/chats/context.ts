@@ -28,9 +28,9 @@ export const chatContext = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "refreshChatContext",
-          summary: "Pin the workspace's context anew",
+          summary: "Update the pinned workspace context",
           description:
-            "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",
+            "A chat keeps the instructions and skills from when it started. This replaces them with the workspace's current ones.",
           scope: "chat:update",
           placement: "chat",
         }),

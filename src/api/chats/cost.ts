@@ -27,7 +27,7 @@ export const chatCost = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getChatCost",
-        summary: "See what a chat has cost",
+        summary: "Get the cost of a chat",
         description:
           "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
         scope: "chat:read",
@@ -47,14 +47,14 @@ export const chatCost = (ctx: ApiContext) =>
           ...rangeQuery,
           limit: pageQuery.limit,
           offset: pageQuery.offset,
-          search: t.Optional(t.String({ maxLength: 128, description: "In the username or the name." })),
+          search: t.Optional(t.String({ maxLength: 128, description: "Matches the username or the name." })),
         }),
         response: { 200: UserCosts, ...fails(400, 401, 403) },
         detail: operation({
           tags,
           operationId: "listUserCosts",
-          summary: "See what each user has spent",
-          description: "For administrators; the dearest first.",
+          summary: "List spending by user",
+          description: "For administrators; highest first.",
           scope: "chat:read",
         }),
       },
@@ -70,8 +70,8 @@ export const chatCost = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getCostSummary",
-          summary: "See what a user has spent",
-          description: "By model, root chat and month. One's own; administrators see everybody's.",
+          summary: "Get a user's spending",
+          description: "By model, root chat and month. Users see their own; administrators see everyone's.",
           scope: "chat:read",
         }),
       },

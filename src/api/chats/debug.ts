@@ -34,7 +34,7 @@ export const chatDebug = (ctx: ApiContext) =>
           operationId: "listChatRuns",
           summary: "List the recorded runs of a chat",
           description:
-            "The newest first, at most 100, without their steps. Empty unless the deployment or the owner has model calls recorded.",
+            "Newest first, at most 100, without steps. Empty unless the deployment or the owner enabled recording.",
           scope: "chat:read",
           placement: "chat",
         }),

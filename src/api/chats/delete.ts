@@ -38,7 +38,7 @@ export const deleteChat = (ctx: ApiContext) =>
           operationId: "deleteChat",
           summary: "Delete a chat",
           description:
-            "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
+            "Permanently deletes the chat with its sub-chats, history and files, and disconnects its followers. 409 while it or one of its sub-chats is active: interrupt it first.",
           audit: target.deletes(target.chat),
           scope: "chat:delete",
           placement: "chat",

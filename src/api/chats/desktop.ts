@@ -42,9 +42,9 @@ export const chatDesktop = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "openChatDesktop",
-          summary: "Look at the desktop of a chat's workspace",
+          summary: "Connect to the desktop of a chat's workspace",
           description:
-            "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 409 why there is no desktop; 1011 when the agent or the desktop goes away.",
+            "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. Starts a desktop if none is running: with the VNC server in SLIPWAY_DESKTOP_VNC, Xvnc, or Xvfb with x11vnc. 400 if the workspace can't be reached, 409 if there is no desktop; closes with 1011 when the agent or the desktop disconnects.",
           scope: "chat:update",
           placement: "chat_workspace",
         }),

@@ -28,7 +28,7 @@ export const chatDiff = (ctx: ApiContext) =>
           operationId: "getChatDiff",
           summary: "Get the diff of a chat's pull request",
           description:
-            "Asked of the git host with the account that the chat's owner has linked there. 404 while the chat has pushed nothing to a host of this deployment; 503 in words when the host does not answer.",
+            "Requested from the git host with the chat owner's linked account. 404 if the chat has not pushed to a host of this deployment; 503 if the host is not responding.",
           scope: "chat:read",
           placement: "chat",
         }),

@@ -39,14 +39,14 @@ export const chatFiles = (ctx: ApiContext) => {
           tags,
           operationId: "uploadChatFile",
           summary: "Upload a file for a chat",
-          description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. What it is, is told by its bytes. A file that no message names within 30 days is forgotten.`,
+          description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. The content type is detected from the bytes. A file that no message references within 30 days is deleted.`,
           limit: FILE_LIMIT,
           reads: "stream",
           accepts: [ANY_TYPE, ...CHAT_FILE_TYPES],
           headers: {
             "Content-Disposition": {
               required: true,
-              description: "Has the name of the file; folders in it are dropped.",
+              description: "Contains the file name; folders in it are removed.",
               schema: { type: "string" },
               example: 'attachment; filename="notes.txt"',
             },
@@ -57,13 +57,13 @@ export const chatFiles = (ctx: ApiContext) => {
     )
     .get("/:file", ({ caller, params }) => download(ctx, caller, params.file), {
       user: true,
-      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload answered." }) }),
+      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload returned." }) }),
       response: fails(400, 401, 404),
       detail: operation({
         tags,
         operationId: "downloadChatFile",
         summary: "Read a file of a chat",
-        description: "For whoever uploaded it and for whoever may see the chat it belongs to.",
+        description: "For the user who uploaded it and users who can see its chat.",
         answers: [...CHAT_FILE_TYPES],
         scope: "chat:read",
       }),

@@ -52,7 +52,7 @@ export const forkChat = (ctx: ApiContext) =>
           operationId: "forkChat",
           summary: "Copy a chat",
           description:
-            "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
+            "Creates a chat of the same owner with the history up to a message, its files, labels, model and settings. It stays idle until someone sends a message. Sub-chats, queued messages and shares are not copied.",
           example: {},
           scope: "chat:create",
           placement: "chat",

@@ -44,7 +44,7 @@ export const chatGit = (ctx: ApiContext) =>
           operationId: "streamChatGit",
           summary: "Follow the repositories of a chat",
           description:
-            'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
+            'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that changed since the last message (the first has all of them), and `{"type": "error", "message"}`. Repositories are scanned after tool calls of the chat, every 30 s, and when the client sends `{"type": "refresh"}`, at most once a second. A refresh always gets a response. 400 if the workspace cannot be reached; closes with 1011 when its agent disconnects.',
           sends: GitMessage,
           takes: GitRequest,
           scope: "chat:read",

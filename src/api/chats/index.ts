@@ -61,7 +61,7 @@ export const chats = (ctx: ApiContext) =>
             "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
           ),
           label: t.Optional(
-            t.Union([t.String(), t.Array(t.String())], { description: "key:value; repeated ones must all match." }),
+            t.Union([t.String(), t.Array(t.String())], { description: "key:value; repeat to require several." }),
           ),
           after_id: pageQuery.after_id,
           limit: t.Optional(t.Integer({ description: "0 or absent: 50." })),
@@ -71,8 +71,8 @@ export const chats = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listChats",
-          summary: "List one's chats",
-          description: "Root chats with their children: pinned ones first, then the one that moved last.",
+          summary: "List your chats",
+          description: "Root chats with their children: pinned chats first, then by last activity.",
           scope: "chat:read",
         }),
       },
@@ -92,7 +92,7 @@ export const chats = (ctx: ApiContext) =>
           headers: REPEATABLE,
           operationId: "createChat",
           summary: "Create a chat",
-          description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",
+          description: "The first turn starts immediately. `GET /api/v2/organizations` lists the ids of organizations.",
           limit: CHAT_BODY_LIMIT,
           example: { organization_id: ANY_ID, content: [{ type: "text", text: "Hello! Who are you?" }] },
           scope: "chat:create",

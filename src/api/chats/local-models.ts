@@ -23,9 +23,9 @@ export const localModels = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Models"],
           operationId: "listLocalModelServers",
-          summary: "Look for servers of models on this machine",
+          summary: "Find model servers on this machine",
           description:
-            "Asks the addresses of the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp), all at once and 1.5 s at most for each question.",
+            "Queries the addresses in the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp) in parallel, with a timeout of 1.5 s per request.",
           scope: "chat_config:read",
         }),
       },

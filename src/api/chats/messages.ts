@@ -93,7 +93,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "sendMessage",
           summary: "Send a message",
           description:
-            "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
+            "While the chat is busy, the message is queued (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
           example: { content: [{ type: "text", text: "In one sentence, please." }] },
           scope: "chat:update",
           placement: "chat",
@@ -134,7 +134,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "editMessage",
           summary: "Edit a message",
           description:
-            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, also into folders that are gone; `warnings` names those that do not, and 409 says why none does. Commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
+            "Replaces one of the user's messages: it and all later messages are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
           scope: "chat:update",
           placement: "chat",
@@ -197,7 +197,7 @@ export const chatMessages = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listPrompts",
-          summary: "List what the user has written",
+          summary: "List the user's messages",
           description: "Newest first.",
           scope: "chat:read",
           placement: "chat",

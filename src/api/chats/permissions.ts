@@ -35,9 +35,9 @@ export const chatPermissions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listApprovals",
-          summary: "List the calls that wait for permission, with what each would do",
+          summary: "List calls waiting for approval",
           description:
-            "Edits and new files come as a diff against the files as they are now, commands with their parts and their folder. Empty when the chat waits for no permission.",
+            "Shows edits and new files as diffs against the current files, and commands with their parts and folder. Empty if no call is waiting.",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -62,9 +62,9 @@ export const chatPermissions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "answerPermissions",
-          summary: "Answer calls that wait for permission",
+          summary: "Answer calls waiting for approval",
           description:
-            "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
+            "Every call that `action_required` of the kind `permission` names, exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
           scope: "chat:update",
           placement: "chat",
@@ -92,7 +92,7 @@ export const userPermissions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserPermissions",
-          summary: "Read what one's new chats may do without asking",
+          summary: "Get the permissions of your new chats",
           scope: "chat_config:read",
         }),
       },
@@ -114,15 +114,15 @@ export const userPermissions = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          workspace_id: t.Optional(t.String({ format: "uuid", description: "Where the chat would work." })),
+          workspace_id: t.Optional(t.String({ format: "uuid", description: "The workspace of the chat." })),
         }),
         response: { 200: Starting, ...fails(400, 401) },
         detail: operation({
           tags,
           operationId: "getStartingPermissions",
-          summary: "Read what a chat that one begins now may do without asking",
+          summary: "Get the permissions a new chat would have",
           description:
-            "For a chat of the client type `ui` in that workspace, or in none. In a workspace that runs on the server's own machine it asks before changes, unless one has set permissions for one's new chats.",
+            "For a chat of the client type `ui` in that workspace, or in none. In a workspace on the server's own machine it asks before changes, unless you have set permissions for your new chats.",
           scope: "chat_config:read",
         }),
       },
@@ -140,8 +140,8 @@ export const userPermissions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserPermissions",
-          summary: "Set what one's new chats may do without asking",
-          description: "Chats that are there already keep their own.",
+          summary: "Set the permissions of your new chats",
+          description: "Existing chats are unchanged.",
           limit: CHAT_BODY_LIMIT,
           example: {
             permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },

@@ -74,7 +74,7 @@ export const chatStream = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         query: t.Object({
-          after_id: t.Optional(t.Integer({ description: "Leave out snapshot messages up to this id." })),
+          after_id: t.Optional(t.Integer({ description: "Skip snapshot messages up to this id." })),
         }),
         response: {
           200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
@@ -86,7 +86,7 @@ export const chatStream = (ctx: ApiContext) =>
           summary: "Follow a chat",
           answers: ["text/event-stream"],
           description:
-            "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
+            "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. A message from the client closes the connection. With `Accept: text/event-stream`, the same arrays are sent as `data` events.",
           sends: t.Array(ChatEvent),
           scope: "chat:read",
           placement: "chat",

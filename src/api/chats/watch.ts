@@ -33,9 +33,9 @@ export const chatWatch = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "watchChats",
-          summary: "Watch one's own chats",
+          summary: "Watch your chats",
           description:
-            'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
+            'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot. A message from the client closes the connection.',
           sends: WatchEvent,
           scope: "chat:read",
           placement: "owner",

@@ -50,9 +50,9 @@ export const connections = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listConnectionLogs",
-          summary: "See who was connected to which workspace",
+          summary: "List workspace connections",
           description:
-            "Newest first: SSH, editors, terminals, apps and ports. Requests of one browser to an app are one connection, which is over after 15 minutes of silence.",
+            "Newest first: SSH, editors, terminals, apps and ports. A browser's requests to an app count as one connection, which ends after 15 minutes without requests.",
           scope: "audit_log:read",
         }),
       },
@@ -69,7 +69,7 @@ export const connections = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getConnectionRetention",
-          summary: "See how long connections are kept",
+          summary: "Get the connection log retention",
           scope: "audit_log:read",
         }),
       },
@@ -87,8 +87,9 @@ export const connections = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateConnectionRetention",
-          summary: "Say how long connections are kept",
-          description: "Days from the beginning of a connection; 0 is for ever. What is older goes within minutes.",
+          summary: "Set the connection log retention",
+          description:
+            "Days from the start of a connection; 0 keeps entries forever. Older entries are deleted within minutes.",
           audit: target.writes(setting.settingTarget("audit_settings", "connection retention")),
           example: { days: 90 },
           scope: "all",

@@ -18,7 +18,7 @@ const tags = ["General"];
 const user = true;
 
 const checkReader = (caller: UserCaller): void => {
-  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the server fares.");
+  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors can see the server's health.");
 };
 
 const counts = named("CoordinatorCounts", t.Object({ peers: t.Integer(), tunnels: t.Integer() }));
@@ -33,7 +33,7 @@ const Coordinator = named(
         preferred_derp: t.Integer(),
         tunnels_to: t.Array(t.String({ format: "uuid" })),
       }),
-      { description: "Who is connected, at most 1,000 of them." },
+      { description: "Connected peers, at most 1,000." },
     ),
     counts,
   }),
@@ -58,13 +58,14 @@ export const debug = (ctx: ApiContext) =>
       },
       {
         user,
-        query: t.Object({ force: flagQuery("Look again, although somebody has looked a moment ago.") }),
+        query: t.Object({ force: flagQuery("Run the checks again instead of returning a recent result.") }),
         response: { 200: HealthReport, ...fails(400, 401, 403) },
         detail: operation({
           tags,
           operationId: "getHealthReport",
-          summary: "See how the server fares",
-          description: "What `slipway doctor` finds, and whether the server reaches itself. Looked at once a minute.",
+          summary: "Get the health report",
+          description:
+            "The results of `slipway doctor`, and whether the server can reach itself. Refreshed once a minute.",
           scope: "debug_info:read",
         }),
       },
@@ -81,7 +82,7 @@ export const debug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getHealthSettings",
-          summary: "See which warnings are dismissed",
+          summary: "List dismissed warnings",
           scope: "debug_info:read",
         }),
       },
@@ -89,7 +90,7 @@ export const debug = (ctx: ApiContext) =>
     .put(
       "/health/settings",
       async ({ caller, body }) => {
-        if (!mayChangeDeployment(caller)) throw forbidden("Only an owner may dismiss warnings.");
+        if (!mayChangeDeployment(caller)) throw forbidden("Only owners can dismiss warnings.");
         await changeHealthSettings(ctx, body);
         return readHealthSettings(ctx.store);
       },
@@ -100,8 +101,8 @@ export const debug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateHealthSettings",
-          summary: "Choose which warnings are dismissed",
-          description: "They no longer make it unhealthy.",
+          summary: "Set dismissed warnings",
+          description: "Dismissed warnings don't make the report unhealthy.",
           audit: target.writes(settingTarget("health_settings", "dismissed")),
           example: { dismissed_healthchecks: ["Database"] },
           scope: "deployment_config:update",
@@ -121,7 +122,7 @@ export const debug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getCoordinator",
-          summary: "See who is in the private network",
+          summary: "List peers of the private network",
           scope: "debug_info:read",
         }),
       },
@@ -139,7 +140,7 @@ export const debug = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getTailnetStats",
-          summary: "See how busy relay and coordinator are",
+          summary: "Get relay and coordinator metrics",
           scope: "debug_info:read",
         }),
       },

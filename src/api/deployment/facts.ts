@@ -38,7 +38,7 @@ const HAS_NOT = [
 ];
 
 const checkReader = (caller: UserCaller): void => {
-  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the deployment is set up.");
+  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors can see the deployment's configuration.");
 };
 
 export const deploymentFacts = (ctx: ApiContext) =>
@@ -51,8 +51,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "checkAuthorization",
-        summary: "Ask what one may do",
-        description: "Answers by the names of the questions. What is not there or not known is answered with false.",
+        summary: "Check permissions",
+        description: "Returns results by the names of the checks. Unknown objects and actions are false.",
         example: { checks: { mine: { object: { resource_type: "workspace", owner_id: "me" }, action: "read" } } },
         scope: "any",
       }),
@@ -77,8 +77,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getEntitlements",
-          summary: "See which features there are",
-          description: "None takes a licence.",
+          summary: "List features",
+          description: "None requires a license.",
           scope: "any",
         }),
       },
@@ -96,7 +96,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
           tags,
           operationId: "listLicenses",
           summary: "List licences",
-          description: "There are none, and none is needed.",
+          description: "Always empty: no license is needed.",
           scope: "deployment_config:read",
         }),
       },
@@ -106,8 +106,9 @@ export const deploymentFacts = (ctx: ApiContext) =>
       detail: {
         tags,
         operationId: "checkUpdate",
-        summary: "See whether there is a newer version",
-        description: "The server asks nobody, so it knows of none but its own; `url` is empty.",
+        summary: "Check for updates",
+        description:
+          "The server does not contact any update service, so it only knows its own version; `url` is empty.",
         security: [],
       },
     })
@@ -123,8 +124,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDeploymentConfig",
-          summary: "See the settings in effect",
-          description: "Each with the flag, variable or file it comes from. Secrets are named and never shown.",
+          summary: "List the settings in effect",
+          description: "Each with the flag, variable or file it comes from. Secret values are never shown.",
           scope: "deployment_config:read",
         }),
       },
@@ -141,7 +142,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDeploymentStats",
-          summary: "See what the deployment has to do now",
+          summary: "Get deployment statistics",
           scope: "deployment_stats:read",
         }),
       },

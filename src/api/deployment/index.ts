@@ -20,8 +20,8 @@ const tags = ["General"];
 const SshConfig = named(
   "SshConfig",
   t.Object({
-    hostname_prefix: t.String({ description: "What the name of a workspace begins with in an ssh configuration." }),
-    hostname_suffix: t.String({ description: "What it ends with." }),
+    hostname_prefix: t.String({ description: "Prefix of workspace names in an ssh configuration." }),
+    hostname_suffix: t.String({ description: "Suffix of workspace names." }),
     ssh_config_options: t.Record(t.String(), t.String(), { description: "Further options of ssh, by name." }),
   }),
 );
@@ -34,8 +34,8 @@ const Region = named(
     display_name: t.String(),
     icon_url: t.String(),
     healthy: t.Boolean(),
-    path_app_url: t.String({ description: "Below this address applications are reached." }),
-    wildcard_hostname: t.String({ description: "Host names of applications; empty when there are none." }),
+    path_app_url: t.String({ description: "Base URL of applications." }),
+    wildcard_hostname: t.String({ description: "Host names of applications; empty if not configured." }),
   }),
 );
 
@@ -46,7 +46,7 @@ export const deployment = (ctx: ApiContext) =>
     .use(debug(ctx))
     .get("/appearance", () => readAppearance(ctx), {
       response: { 200: Appearance },
-      detail: { tags, operationId: "getAppearance", summary: "How the server presents itself", security: [] },
+      detail: { tags, operationId: "getAppearance", summary: "Get the appearance", security: [] },
     })
     .put("/appearance", ({ caller, body }) => changeAppearance(ctx, caller, body), {
       user: true,
@@ -55,8 +55,8 @@ export const deployment = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "updateAppearance",
-        summary: "Choose how the server presents itself",
-        description: "What is left out stays.",
+        summary: "Set the appearance",
+        description: "Omitted fields are unchanged.",
         example: {
           application_name: "Harbour",
           announcement_banners: [
@@ -73,7 +73,7 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: SshConfig, ...fails(401) },
-        detail: operation({ tags, operationId: "getSshConfig", summary: "Names of workspaces for ssh", scope: "any" }),
+        detail: operation({ tags, operationId: "getSshConfig", summary: "Get the ssh configuration", scope: "any" }),
       },
     )
     .get("/experiments", () => [], {
@@ -82,8 +82,8 @@ export const deployment = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listExperiments",
-        summary: "Experiments that are switched on",
-        description: "There are none.",
+        summary: "List enabled experiments",
+        description: "Always empty.",
         scope: "any",
       }),
     })
@@ -93,8 +93,8 @@ export const deployment = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listAvailableExperiments",
-        summary: "Experiments that exist",
-        description: "There are none.",
+        summary: "List available experiments",
+        description: "Always empty.",
         scope: "any",
       }),
     })
@@ -119,8 +119,8 @@ export const deployment = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listRegions",
-          summary: "Where the server is reached",
-          description: "One place: this server.",
+          summary: "List regions",
+          description: "One region: this server.",
           scope: "any",
         }),
       },

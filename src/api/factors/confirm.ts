@@ -35,7 +35,7 @@ export const confirmation = (ctx: ApiContext) =>
           operationId: "confirmIdentity",
           summary: "Confirm who you are",
           description:
-            "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
+            "With the password, and a code if there is a second factor. This session can then change sign-in settings for 15 minutes.",
           example: { password: "your password" },
           scope: "all",
         }),
@@ -61,7 +61,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Second factors"],
           operationId: "startPasskeyConfirmation",
-          summary: "Begin to confirm who you are with a passkey",
+          summary: "Start confirmation with a passkey",
           scope: "all",
         }),
       },

@@ -43,7 +43,7 @@ export const passkeys = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listPasskeys",
-          summary: "List one's passkeys",
+          summary: "List your passkeys",
           description: "Oldest first.",
           scope: "all",
         }),
@@ -62,7 +62,7 @@ export const passkeys = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "startPasskeyRegistration",
-          summary: "Begin to register a passkey",
+          summary: "Start registering a passkey",
           description: "403 naming `confirmation`: confirm first who you are.",
           scope: "all",
         }),
@@ -85,7 +85,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "createPasskey",
           summary: "Register a passkey",
           description:
-            "From now on it signs in alone, and signing in with the password needs it or another second factor, too.",
+            "It can then be used to sign in, and signing in with the password also requires a second factor.",
           example: {
             challenge: "from the answer to starting it",
             name: "Laptop",
@@ -130,7 +130,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "deletePasskey",
           summary: "Delete a passkey",
           description:
-            "The recovery codes go with the last second factor. 403 naming `confirmation`: confirm first who you are.",
+            "Removing the last second factor also deletes the recovery codes. 403 naming `confirmation`: confirm first who you are.",
           scope: "all",
         }),
       },

@@ -25,8 +25,8 @@ export const recoveryCodes = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Second factors"],
           operationId: "createRecoveryCodes",
-          summary: "Make new recovery codes",
-          description: "The old ones count no more. 403 naming `confirmation`: confirm first who you are.",
+          summary: "Regenerate recovery codes",
+          description: "Earlier codes become invalid. 403 naming `confirmation`: confirm first who you are.",
           scope: "all",
         }),
       },

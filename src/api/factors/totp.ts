@@ -32,8 +32,9 @@ export const totp = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "startTotpEnrolment",
-          summary: "Begin to enrol an authenticator app",
-          description: "Nothing counts until a code confirms it. 403 naming `confirmation`: confirm first who you are.",
+          summary: "Start enrolling an authenticator app",
+          description:
+            "Has no effect until confirmed with a code. 403 naming `confirmation`: confirm first who you are.",
           scope: "all",
         }),
       },
@@ -52,9 +53,9 @@ export const totp = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "confirmTotpEnrolment",
-          summary: "Enrol an authenticator app",
+          summary: "Enroll an authenticator app",
           description:
-            "From now on signing in with the password needs a code, too. With the first second factor come recovery codes, once.",
+            "Signing in with the password then also requires a code. The first second factor returns recovery codes, once.",
           example: { enrolment: "from the answer to starting it", code: "123456" },
           scope: "all",
         }),
@@ -77,7 +78,7 @@ export const totp = (ctx: ApiContext) =>
           tags,
           operationId: "disableTotp",
           summary: "Disable the authenticator app",
-          description: "Takes the password and a code. The recovery codes go with the last factor.",
+          description: "Requires the password and a code. Removing the last factor also deletes the recovery codes.",
           example: { password: "your password", code: "123456" },
           scope: "all",
         }),

@@ -24,7 +24,7 @@ const params = groupPath;
 const listQuery = t.Object({
   organization: t.Optional(t.String({ description: "Of this organization only: its id or name." })),
   has_member: t.Optional(t.String({ description: "Only groups this user is in: an id, a username or `me`." })),
-  group_ids: t.Optional(t.String({ maxLength: 4_000, description: "Only these, separated by commas." })),
+  group_ids: t.Optional(t.String({ maxLength: 4_000, description: "Only these groups, comma-separated." })),
 });
 
 export const groups = (ctx: ApiContext) =>
@@ -38,7 +38,7 @@ export const groups = (ctx: ApiContext) =>
         tags,
         operationId: "listGroups",
         summary: "List groups",
-        description: "Those of the organizations the caller may see.",
+        description: "Groups of the organizations that the caller can see.",
         scope: "group:read",
       }),
     })
@@ -87,7 +87,7 @@ export const groups = (ctx: ApiContext) =>
           tags,
           operationId: "updateGroup",
           summary: "Change a group",
-          description: "What is left out stays. Who comes into it or leaves it has other rights at once.",
+          description: "Omitted fields are unchanged. Membership changes take effect immediately.",
           example: { display_name: "Front end", add_users: ["ada"] },
           audit: target.writes(target.group),
           scope: "group:update",
@@ -108,7 +108,7 @@ export const groups = (ctx: ApiContext) =>
           tags,
           operationId: "deleteGroup",
           summary: "Delete a group",
-          description: "Its members lose what was shared with it.",
+          description: "Its members lose access to what was shared with it.",
           audit: target.deletes(target.group),
           scope: "group:delete",
         }),

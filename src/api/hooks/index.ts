@@ -42,19 +42,19 @@ export const hooks = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          event: t.Optional(t.String({ description: "Only of this event." })),
+          event: t.Optional(t.String({ description: "Only for this event." })),
           result: t.Optional(t.String({ description: "Only with this result." })),
           chat_id: t.Optional(t.String({ description: "Only of this chat." })),
-          after_id: t.Optional(t.String({ description: "Go on behind the dispatch with this id." })),
+          after_id: t.Optional(t.String({ description: "Continue after the dispatch with this id." })),
           limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
         }),
         response: { 200: HookDispatches, ...fails(400, 401, 403) },
         detail: operation({
           tags: ["Hooks"],
           operationId: "listHookDispatches",
-          summary: "See what lifecycle hooks have decided",
+          summary: "List lifecycle hook dispatches",
           description:
-            "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
+            "Newest first. Contents are stored only with the setting `hook_ledger_contents` and deleted with their chat; everything else is deleted after `hook_ledger_days`.",
           scope: "all",
         }),
       },
@@ -76,8 +76,8 @@ const consumer = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Hooks"],
           operationId: "getHookConsumer",
-          summary: "See the consumer of lifecycle hooks",
-          description: "Never its secret.",
+          summary: "Get the lifecycle hook consumer",
+          description: "The secret is never returned.",
           scope: "all",
         }),
       },
@@ -94,9 +94,8 @@ const consumer = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Hooks"],
           operationId: "tryHookConsumer",
-          summary: "Try the consumer of lifecycle hooks",
-          description:
-            "Sends it one signed event of no chat; what it answers counts for nothing. 409 when there is none.",
+          summary: "Test the lifecycle hook consumer",
+          description: "Sends one signed test event; the response has no effect. 409 if no consumer is configured.",
           scope: "all",
         }),
       },

@@ -91,7 +91,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
 
 /** What a person reads who opened an address in a browser, outside the API. */
 const wordsForPeople = ({ kind, message, detail }: AppError): { title: string; text: string } => {
-  if (kind === "not_found") return { title: "Page not found", text: "There is no page at this address." };
+  if (kind === "not_found") return { title: "Page not found", text: "No page exists at this URL." };
   const text = [message, detail].filter(Boolean).join(" ");
   return { title: TITLES[kind] ?? "This page cannot be shown", text };
 };

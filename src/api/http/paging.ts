@@ -9,8 +9,8 @@ const EVERYTHING = 10_000;
 // Without bounds in the schema: Elysia reports those without the name of the parameter.
 export const pageQuery = {
   limit: t.Optional(t.Integer({ description: "0 or absent: everything." })),
-  offset: t.Optional(t.Integer({ description: "Rows to leave out." })),
-  after_id: t.Optional(t.String({ format: "uuid", description: "Begin after the row with this id." })),
+  offset: t.Optional(t.Integer({ description: "Number of rows to skip." })),
+  after_id: t.Optional(t.String({ format: "uuid", description: "Start after the row with this id." })),
 };
 
 /** The words and terms of a search; `keys` says which. */

@@ -9,22 +9,22 @@ export const WORDS: Record<number, string> = {
   101: "Switching to a WebSocket.",
   200: "Done.",
   201: "Created.",
-  204: "Done; there is no body.",
+  204: "Done; no body.",
   400: "The request is malformed or breaks a rule; `validations` names the fields.",
-  401: "Nobody is signed in, or the token is not valid.",
-  403: "The caller may see this but not do it.",
-  404: "It does not exist, or the caller may not see it.",
+  401: "Not signed in, or the token is invalid.",
+  403: "The caller can see this but is not allowed to do it.",
+  404: "It does not exist, or the caller can't see it.",
   406: "It is not ready yet.",
-  409: "It conflicts with the present state.",
+  409: "It conflicts with the current state.",
   410: "It has been deleted.",
   412: "The state has moved on.",
   413: "The body is larger than the limit of this route.",
   415: "The content type is not supported.",
   426: "Only a WebSocket is served here.",
   429: "Too many tries; wait a minute.",
-  502: "A lifecycle hook gave no valid answer; nothing was done.",
+  502: "A lifecycle hook returned no valid answer; nothing was done.",
   503: "The server is overloaded or stopping; retry.",
-  504: "Somebody this server has asked did not answer in time.",
+  504: "An upstream service did not respond in time.",
 };
 
 const failures = new Map<number, TSchema>();
@@ -44,10 +44,10 @@ export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TS
   kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])));
 
 /** 204. */
-export const NoContent = t.Void({ description: "Done; there is no body." });
+export const NoContent = t.Void({ description: "Done; no body." });
 
 /** 200 without a body. */
-export const Done = t.Void({ description: "Done; there is no body." });
+export const Done = t.Void({ description: "Done; no body." });
 
 /** The document entry of a WebSocket: the upgrade has no JSON answer. */
 export const Upgraded = t.Void({ description: "Switching to a WebSocket." });

@@ -1,4 +1,4 @@
-// How builds went, and what chats used: reports that no upstream client knows, for the page of insights.
+// Get build insights, and what chats used: reports that no upstream client knows, for the page of insights.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAudit } from "#domain/access.ts";
@@ -38,7 +38,7 @@ export const insightFigures = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getBuildInsights",
-          summary: "How builds went",
+          summary: "Get build insights",
           description:
             "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
           scope: "template:view_insights",
@@ -61,7 +61,7 @@ export const insightFigures = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getChatInsights",
-          summary: "What chats used",
+          summary: "Get chat insights",
           description:
             "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",
           scope: "template:view_insights",

@@ -68,7 +68,7 @@ export const insights = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDailyUsers",
-          summary: "People who used any workspace, by day",
+          summary: "Get daily active users",
           description: "One entry a day from 60 days ago to today.",
           scope: "template:view_insights",
         }),
@@ -92,7 +92,7 @@ export const insights = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getTemplateInsights",
-          summary: "How templates are used",
+          summary: "Get template insights",
           description:
             "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. For those who may see the insights of every template asked for.",
           scope: "template:view_insights",
@@ -109,8 +109,8 @@ export const insights = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserActivity",
-          summary: "How long each user worked",
-          description: "A minute counts once, whatever was used in it. Users without use are left out.",
+          summary: "Get user activity",
+          description: "Each minute counts once, regardless of how many apps were used. Inactive users are omitted.",
           scope: "template:view_insights",
         }),
       },
@@ -125,7 +125,7 @@ export const insights = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserLatency",
-          summary: "Latency of each user's connections",
+          summary: "Get user latency",
           description: "Percentiles over the medians of half hours, in milliseconds; -1 when none was measured.",
           scope: "template:view_insights",
         }),
@@ -148,7 +148,7 @@ export const insights = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserStatusCounts",
-          summary: "How many users had which status",
+          summary: "Get user status counts",
           description:
             "At the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the zone's daylight saving; with an offset they have 24 hours.",
           scope: "template:view_insights",

@@ -66,8 +66,8 @@ export const invitations = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "sendInvitation",
-          summary: "Send an invitation again",
-          description: "Makes a new link, good for 7 days. The old one no longer works.",
+          summary: "Resend an invitation",
+          description: "Creates a new link, valid for 7 days. The old link stops working.",
           example: { by: "link" },
           scope: ["user:create", "organization_member:create"],
         }),

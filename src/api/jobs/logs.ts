@@ -31,7 +31,7 @@ export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more
     tags,
     operationId,
     summary,
-    description: `With \`follow\` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.${more}`,
+    description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent.${more}`,
     sends: JobLog,
     scope,
     placement,

@@ -24,7 +24,7 @@ const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL
 export const mcpSignIn = (ctx: ApiContext) => {
   const providerAt = (server: McpServerRow): Provider => {
     const provider = oauthProvider(ctx.encryption, server);
-    if (!provider) throw invalid("Nobody has to sign in at this MCP server.");
+    if (!provider) throw invalid("This MCP server requires no sign-in.");
     return provider;
   };
   return routes()
@@ -47,7 +47,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "startMcpServerSignIn",
-          summary: "Begin to sign in at an MCP server",
+          summary: "Start sign-in to an MCP server",
           description: "For the caller's own chats.",
           scope: "mcp_server:update",
         }),
@@ -71,16 +71,16 @@ export const mcpSignIn = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         query: t.Object({
-          code: t.Optional(t.String({ description: "What the server sent back." })),
-          state: t.Optional(t.String({ description: "As it was given to the server." })),
-          error: t.Optional(t.String({ description: "Why the server did not agree." })),
+          code: t.Optional(t.String({ description: "The code that the server returned." })),
+          state: t.Optional(t.String({ description: "As sent to the server." })),
+          error: t.Optional(t.String({ description: "Error that the server returned." })),
         }),
         response: { 200: t.String(), ...fails(400, 401, 404, 503) },
         detail: operation({
           tags,
           operationId: "completeMcpServerSignIn",
-          summary: "End signing in at an MCP server",
-          description: "The server sends the browser here.",
+          summary: "Complete sign-in to an MCP server",
+          description: "The server redirects the browser here.",
           scope: "mcp_server:update",
         }),
       },
@@ -98,7 +98,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "signOutOfMcpServer",
-          summary: "Sign out at an MCP server",
+          summary: "Sign out of an MCP server",
           audit: target.deletes(setting.linkIn("mcp_server")),
           scope: "mcp_server:update",
         }),

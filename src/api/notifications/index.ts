@@ -30,9 +30,9 @@ const user = true;
 
 const list = (description: string) => t.Optional(t.String({ description: `${description} Ids with commas between.` }));
 const filter = {
-  templates: list("Only of these kinds."),
-  targets: list("Only about all of these."),
-  read_status: t.Optional(oneOf(READ_STATUSES, "all, which it is without, read or unread.")),
+  templates: list("Only these kinds."),
+  targets: list("Only notifications about all of these."),
+  read_status: t.Optional(oneOf(READ_STATUSES, "all (default), read or unread.")),
 };
 
 const toFilter = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
@@ -48,13 +48,15 @@ export const notifications = (ctx: ApiContext) =>
       user,
       query: t.Object({
         ...filter,
-        starting_before: t.Optional(t.String({ format: "uuid", description: "Only what is older than this one." })),
+        starting_before: t.Optional(
+          t.String({ format: "uuid", description: "Only notifications older than this one." }),
+        ),
       }),
       response: { 200: Inbox, ...fails(400, 401) },
       detail: operation({
         tags,
         operationId: "listInboxNotifications",
-        summary: "Read one's inbox",
+        summary: "List your inbox",
         description: "25 at a time, newest first.",
         scope: "user:read_personal",
       }),
@@ -69,15 +71,15 @@ export const notifications = (ctx: ApiContext) =>
         user,
         query: t.Object({
           ...filter,
-          format: t.Optional(oneOf(["plaintext", "markdown"], "Of the words; they are plain either way.")),
+          format: t.Optional(oneOf(["plaintext", "markdown"], "Format of the text; always plain text.")),
         }),
         response: { 200: Upgraded, ...fails(400, 401, 503) },
         detail: operation({
           tags,
           operationId: "watchInbox",
-          summary: "Watch one's inbox",
+          summary: "Watch your inbox",
           description:
-            'Text messages {"notification", "unread_count"} of what is new; without `notification` when only the count has changed. Messages from the client end it.',
+            'Text messages {"notification", "unread_count"} for each new notification; without `notification` if only the count changed. A message from the client closes the connection.',
           placement: "here",
           anywhere: true,
           sends: InboxEvent,
@@ -97,7 +99,7 @@ export const notifications = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "markInboxAsRead",
-          summary: "Mark everything as read",
+          summary: "Mark all as read",
           scope: "user:update_personal",
         }),
       },
@@ -125,7 +127,7 @@ export const notifications = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getNotificationSettings",
-        summary: "See whether notifications leave the server",
+        summary: "Get whether notifications are paused",
         scope: "notification:read",
       }),
     })
@@ -142,8 +144,8 @@ export const notifications = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateNotificationSettings",
-          summary: "Pause what leaves the server",
-          description: "Inboxes are filled all the same; what waits goes out afterwards.",
+          summary: "Pause or resume notifications",
+          description: "Inboxes still receive notifications; paused deliveries are sent after resuming.",
           audit: target.writes(settingTarget("notifications_settings", "notifier")),
           example: { notifier_paused: false },
           scope: "notification:update",
@@ -187,7 +189,7 @@ export const notifications = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listDispatchMethods",
-          summary: "See how notifications can be sent",
+          summary: "List delivery methods",
           scope: "notification:read",
         }),
       },
@@ -204,8 +206,8 @@ export const notifications = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "sendTestNotification",
-          summary: "Send oneself a test",
-          description: "To the inbox, and wherever else it goes.",
+          summary: "Send a test notification",
+          description: "To your inbox and all enabled delivery methods.",
           scope: "user:update_personal",
         }),
       },

@@ -32,7 +32,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listNotificationPreferences",
-          summary: "See what one does not want to hear of",
+          summary: "Get notification preferences",
           scope: "user:read_personal",
         }),
       },
@@ -48,8 +48,8 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateNotificationPreferences",
-          summary: "Choose what one wants to hear of",
-          description: "What is not named stays.",
+          summary: "Set notification preferences",
+          description: "Omitted kinds are unchanged.",
           example: { template_disabled_map: { [ANY_ID]: true } },
           scope: "user:update_personal",
         }),
@@ -68,9 +68,9 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createWebpushSubscription",
-          summary: "Have a browser pushed",
+          summary: "Subscribe a browser to push notifications",
           description:
-            "What the browser has answered to `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
+            "The subscription that the browser returned from `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
           example: {
             endpoint: "https://push.example.com/1",
             auth_key: "from the browser",
@@ -93,7 +93,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteWebpushSubscription",
-          summary: "Have a browser left alone",
+          summary: "Unsubscribe a browser",
           example: { endpoint: "https://push.example.com/1" },
           scope: "user:update_personal",
         }),
@@ -111,7 +111,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "sendTestWebpush",
-          summary: "Send one's browsers a test",
+          summary: "Send a test push notification",
           scope: "user:update_personal",
         }),
       },

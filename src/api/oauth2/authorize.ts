@@ -49,8 +49,8 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "getOAuth2AuthorizationRequest",
-          summary: "What an application asks a person for",
-          description: "404 where the setting oauth2_provider is off.",
+          summary: "Get an authorization request",
+          description: "404 if the setting oauth2_provider is off.",
           scope: "all",
         }),
       },
@@ -63,7 +63,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         const app = await appOfRequest(ctx, asked);
         try {
           const scopes = scopesOfRequest(ctx, app, asked);
-          if (!isApproved) throw new OAuth2Problem("access_denied", "The person has said no.");
+          if (!isApproved) throw new OAuth2Problem("access_denied", "The user declined.");
           const code = await approve(ctx, caller, asked, { app, scopes, seen: toSeen(request, ctx.addresses) });
           return { redirect_to: answerTo(ctx, asked, { code }) };
         } catch (error) {
@@ -78,8 +78,9 @@ export const oauth2Authorize = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "answerOAuth2AuthorizationRequest",
-          summary: "Say whether an application may act for oneself",
-          description: "For the page that asks: whoever agrees has signed in, a token cannot. 404 as above.",
+          summary: "Approve or decline an authorization request",
+          description:
+            "For the consent page: requires a signed-in session; API tokens can't approve access. 404 if the setting oauth2_provider is off.",
           limit: 65_536,
           example: { client_id: ANY_ID, redirect_uri: "https://dashboard.example.com/callback", approve: true },
           scope: "all",

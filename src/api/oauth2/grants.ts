@@ -49,8 +49,8 @@ export const oauth2Grants = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listOAuth2Grants",
-          summary: "List what one has granted to applications",
-          description: "The newest first.",
+          summary: "List your OAuth grants",
+          description: "Newest first.",
           scope: "api_key:read",
         }),
       },
@@ -69,8 +69,8 @@ export const oauth2Grants = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteOAuth2Grant",
-          summary: "Take back what one has granted",
-          description: "Counts at once; what was opened with it ends.",
+          summary: "Revoke an OAuth grant",
+          description: "Takes effect immediately and closes the application's open connections.",
           audit: target.deletes(target.oauth2Grant),
           scope: "api_key:delete",
         }),

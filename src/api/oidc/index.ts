@@ -89,7 +89,7 @@ export const oidc = (ctx: ApiContext) => {
           ...detail,
           operationId: "completeDefaultOidcSignIn",
           summary: "Sign in at the first OpenID Connect provider",
-          description: "For clients that know one provider only: begins as the operation that names one.",
+          description: "For clients that support only one provider.",
         },
       },
     )
@@ -101,7 +101,7 @@ export const oidc = (ctx: ApiContext) => {
         ...detail,
         operationId: "startOidcSignIn",
         summary: "Sign in at an OpenID Connect provider",
-        description: "Sends the browser there. Counts ten minutes, in this browser.",
+        description: "Redirects the browser to the provider. Valid for ten minutes, in this browser.",
       },
     })
     .get(

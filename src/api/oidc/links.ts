@@ -25,7 +25,7 @@ export const oidcLinks = (ctx: ApiContext) =>
           operationId: "deleteOidcLinks",
           summary: "Remove a user's sign-in links",
           description:
-            "The next verified sign-in with the user's address may get the account, where the provider may link accounts. Ends the user's sign-ins. For owners, and for user-admins where the user has no role.",
+            "The next verified sign-in with the user's address can link the account again, if the provider allows linking. Ends the user's sessions. For owners, and for user-admins where the user has no role.",
           scope: "all",
         }),
       },

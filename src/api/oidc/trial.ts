@@ -36,7 +36,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           tags,
           operationId: "listOidcProviders",
           summary: "List sign-in providers",
-          description: "How each is set up, without its secret. For owners and auditors.",
+          description: "Each provider's configuration, without its secret. For owners and auditors.",
           scope: "user:read",
         }),
       },
@@ -63,9 +63,8 @@ export const oidcTrial = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "startOidcTrial",
-          summary: "Begin to try a sign-in provider",
-          description:
-            "For a browser, which then goes to `url` and comes back to the page of the trial. Nobody is signed in.",
+          summary: "Start testing a sign-in provider",
+          description: "For a browser, which goes to `url` and returns to the test page. No one is signed in.",
           scope: "all",
         }),
       },
@@ -91,9 +90,9 @@ export const oidcTrial = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "completeOidcTrial",
-          summary: "See what a sign-in provider says",
+          summary: "Get the result of a sign-in provider test",
           description:
-            "Shows the claims of whoever signed in there, their groups, and what these would give. Writes nothing. Counts once, for the browser and the person who began the trial.",
+            "Returns the claims and groups of the person who signed in, and the roles that these would give. Stores nothing. Works once, for the browser and user who started the test.",
           example: { query: "?code=…&state=…" },
           scope: "all",
         }),

@@ -31,7 +31,7 @@ export const groupsOfOrganization = (ctx: ApiContext) =>
           tags,
           operationId: "listOrganizationGroups",
           summary: "List the groups of an organization",
-          description: "That of all members first, then the others by name.",
+          description: "The group of all members first, then the others by name.",
           scope: "group:read",
         }),
       },

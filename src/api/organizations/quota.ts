@@ -25,9 +25,8 @@ export const quota = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Groups"],
           operationId: "getWorkspaceQuota",
-          summary: "See what a member's workspaces cost and may cost",
-          description:
-            "In credits a day, as templates say of their resources. Builds that would go beyond the budget fail.",
+          summary: "Get a member's workspace quota",
+          description: "In credits per day, as declared by templates. Builds that would exceed the budget fail.",
           scope: "organization_member:read",
         }),
       },

@@ -35,7 +35,7 @@ export const sharing = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getWorkspaceSharing",
-          summary: "See whether workspaces may be shared",
+          summary: "Get the sharing settings",
           scope: "organization:read",
         }),
       },
@@ -56,8 +56,8 @@ export const sharing = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateWorkspaceSharing",
-          summary: "Allow or forbid sharing workspaces",
-          description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
+          summary: "Set the sharing settings",
+          description: "Disabling sharing also revokes existing shares of the organization's workspaces and chats.",
           audit: target.writes(target.organization),
           example: { sharing_disabled: false },
           scope: "organization:update",

@@ -28,16 +28,16 @@ const serveQuery = t.Object({
     minLength: 1,
     maxLength: 64,
     pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
-    description: "What it is called; a newer connection of that name takes the place of the one before.",
+    description: "Name of the worker; a new connection with this name replaces the previous one.",
     examples: ["builder-1"],
   }),
   tags: short("Such as `region=eu,gpu=yes`.", 4_096),
   provisioners: short("Such as `local,docker`. Default: local."),
   places: short(
-    "Where what it makes lives, such as `docker=<id of the engine>`: another worker there can go on with it.",
+    "Location of its resources, such as `docker=<id of the engine>`: another worker at the same location can take over.",
   ),
   version: short("Of the program.", 64),
-  slots: t.Optional(t.Integer({ minimum: 1, maximum: 64, description: "Jobs at the same time. Default 1." })),
+  slots: t.Optional(t.Integer({ minimum: 1, maximum: 64, description: "Concurrent jobs. Default 1." })),
 });
 
 const tagsIn = (field: string, text: string | undefined): Record<string, string> => {
@@ -73,7 +73,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           tags,
           operationId: "listProvisionerDaemons",
           summary: "List provisioner daemons",
-          description: "Workers that are processes of their own, the last seen first.",
+          description: "External workers, last seen first.",
           scope: "provisioner_daemon:read",
         }),
       },
@@ -114,7 +114,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           operationId: "serveProvisionerDaemon",
           summary: "Take jobs",
           description:
-            "For `slipway provisioner`: a WebSocket of JSON messages. The provisioner key stands where a session token would.",
+            "For `slipway provisioner`: a WebSocket of JSON messages. Send the provisioner key in place of a session token.",
         },
       },
     );

@@ -45,8 +45,10 @@ export const provisionerJobs = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         query: t.Object({
-          status: t.Optional(t.String({ description: "Only these, with commas between, such as pending,running." })),
-          initiator: t.Optional(t.String({ format: "uuid", description: "Only of this user." })),
+          status: t.Optional(
+            t.String({ description: "Only these statuses, comma-separated, such as pending,running." }),
+          ),
+          initiator: t.Optional(t.String({ format: "uuid", description: "Only jobs of this user." })),
           limit: t.Optional(t.Integer({ minimum: 1, maximum: 500, description: "50 without it." })),
         }),
         response: { 200: t.Array(ProvisionerJob), ...fails(400, 401, 403, 404) },
@@ -54,7 +56,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
           tags,
           operationId: "listProvisionerJobs",
           summary: "List provisioner jobs",
-          description: "Newest first, among the last 500, for those who look after templates.",
+          description: "Newest first, among the last 500. For template administrators.",
           scope: "provisioner_jobs:read",
         }),
       },

@@ -29,7 +29,12 @@ export const agentConnection = (ctx: ApiContext) =>
     .get("/connection", () => connectionInfo(ctx), {
       user: true,
       response: { 200: AgentConnectionInfo, ...fails(401) },
-      detail: operation({ tags, operationId: "getConnectionInfo", summary: "How agents are reached", scope: "any" }),
+      detail: operation({
+        tags,
+        operationId: "getConnectionInfo",
+        summary: "Get connection information",
+        scope: "any",
+      }),
     })
     .get(
       "/:workspaceagent/connection",
@@ -44,7 +49,7 @@ export const agentConnection = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getAgentConnectionInfo",
-          summary: "How an agent is reached",
+          summary: "Get an agent's connection information",
           description: "The same for every agent.",
           scope: "workspace:read",
           placement: "agent",
@@ -68,7 +73,7 @@ export const derpMaps = (ctx: ApiContext) =>
           operationId: "watchRelayMap",
           summary: "Follow the relay map",
           description:
-            "A WebSocket. Each binary message is the whole map as JSON: one at once, further ones when it has changed, which it does not while the server runs. Clients send nothing; one that does is closed with 1002.",
+            "A WebSocket. Each binary message is the whole map as JSON: one immediately, and more if it changes. Clients must not send messages; the server closes those connections with 1002.",
           sends: DerpMap,
           scope: "any",
         }),

@@ -40,8 +40,8 @@ export const derp = (ctx: ApiContext) =>
       },
     )
     .get("/derp/latency-check", () => new Response(null), {
-      response: { 200: t.Void({ description: "Nothing; how long it took is the answer." }) },
-      detail: { tags, operationId: "measureRelayLatency", summary: "How far the relay is", security: [] },
+      response: { 200: t.Void({ description: "Empty; the response time is the result." }) },
+      detail: { tags, operationId: "measureRelayLatency", summary: "Measure relay latency", security: [] },
     });
 
 class RelayConnection implements SocketHandler {

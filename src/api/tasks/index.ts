@@ -38,7 +38,7 @@ export const tasks = (ctx: ApiContext) =>
         tags,
         operationId: "listTasks",
         summary: "List tasks",
-        description: "Newest first, of the newest 1,000. One's own; the site's owner sees those of all.",
+        description: "Newest first, among the newest 1,000. Users see their own tasks; owners see all.",
         scope: "task:read",
       }),
     })
@@ -58,7 +58,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "createTask",
           summary: "Create a task",
           description:
-            "Makes a workspace, by exactly one of template_id and template_version_id. When it can be worked in, a chat begins there with the prompt, once.",
+            "Creates a workspace from exactly one of template_id and template_version_id. When the workspace is ready, a chat starts with the prompt, once.",
           limit: PROMPT_LIMIT,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
           scope: ["task:create", "workspace:create", "template:use"],
@@ -96,8 +96,8 @@ export const tasks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateTaskInput",
-          summary: "Give a task another prompt",
-          description: "Only until its chat has begun.",
+          summary: "Change a task's prompt",
+          description: "Only before its chat starts.",
           limit: PROMPT_LIMIT,
           audit: target.writes(target.task),
           example: { input: "Add a page that lists the open invoices." },
@@ -120,9 +120,8 @@ export const tasks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "sendTaskInput",
-          summary: "Say something to a task",
-          description:
-            "It waits in the chat's queue while a turn goes on. 409 while the task is paused or has no chat yet.",
+          summary: "Send a message to a task",
+          description: "Queued while a turn is running. 409 while the task is paused or has no chat yet.",
           limit: PROMPT_LIMIT,
           example: { input: "Sort them by date, too." },
           scope: "task:update",
@@ -142,14 +141,14 @@ export const tasks = (ctx: ApiContext) =>
         query: t.Object({
           after_id: t.Optional(t.Integer({ minimum: 0, description: "Only entries with larger ids." })),
           limit: t.Optional(
-            t.Integer({ minimum: 1, maximum: LOGS, description: "The newest so many; 1,000 when absent." }),
+            t.Integer({ minimum: 1, maximum: LOGS, description: "Number of newest entries; default 1,000." }),
           ),
         }),
         response: { 200: TaskLogs, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           operationId: "listTaskLogs",
-          summary: "List what was said in a task",
+          summary: "List a task's messages",
           scope: "task:read",
           placement: "task",
         }),
@@ -169,7 +168,7 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "pauseTask",
           summary: "Pause a task",
-          description: "Stops its workspace; a turn that goes on is interrupted.",
+          description: "Stops its workspace and interrupts the current turn.",
           audit: target.writes(target.task),
           scope: "task:update",
           placement: "task",
@@ -190,8 +189,7 @@ export const tasks = (ctx: ApiContext) =>
           tags,
           operationId: "resumeTask",
           summary: "Resume a task",
-          description:
-            "Starts its workspace again. The chat goes on where it was; a prompt that could not be given is.",
+          description: "Starts its workspace again. The chat continues; a prompt that could not be delivered is sent.",
           audit: target.writes(target.task),
           scope: "task:update",
           placement: "task",

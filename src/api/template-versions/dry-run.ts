@@ -45,9 +45,9 @@ export const dryRuns = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createDryRun",
-          summary: "Try a template version",
+          summary: "Start a dry run",
           description:
-            "Starts a job that looks whether a workspace could be made with these values, on the provisioner that would make it. No workspace is made.",
+            "Starts a job that checks whether a workspace could be created with these values, on the provisioner that would build it. Does not create a workspace.",
           example: { workspace_name: "trial", rich_parameter_values: [] },
           scope: "template:update",
           placement: "template_version",
@@ -92,7 +92,7 @@ export const dryRuns = (ctx: ApiContext) =>
           tags,
           operationId: "listDryRunResources",
           summary: "Resources of a dry run",
-          description: "What the workspace would have. 412 until the dry run has ended.",
+          description: "Resources that the workspace would have. 412 until the dry run ends.",
           scope: "template:read",
           placement: "template_version",
         }),

@@ -33,7 +33,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
         user,
         params: versionPath,
         query: t.Object({
-          user_id: t.Optional(t.String({ description: "For whom the workspace would be; changes nothing here." })),
+          user_id: t.Optional(t.String({ description: "Owner of the workspace; has no effect." })),
         }),
         response: { 101: Upgraded, ...fails(400, 401, 404, 412, 503) },
         detail: operation({
@@ -41,7 +41,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
           operationId: "openDynamicParameters",
           summary: "Live form of a template version",
           description:
-            "A WebSocket: each message {id, inputs} is answered by one {id, diagnostics, parameters}. The first answer comes unasked and has the id -1.",
+            "A WebSocket: each message {id, inputs} is answered by one {id, diagnostics, parameters}. The first response is sent without a request and has the id -1.",
           sends: DynamicParameters,
           takes: DynamicParametersRequest,
           scope: "template:read",
@@ -65,7 +65,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
           tags,
           operationId: "evaluateDynamicParameters",
           summary: "Parameters of a template version for some values",
-          description: "Which are asked, with which options and defaults, and what is wrong with each.",
+          description: "Returns the parameters with their options, defaults and validation errors.",
           example: { id: 1, inputs: {}, owner_id: "me" },
           scope: "template:read",
           placement: "template_version",

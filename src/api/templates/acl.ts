@@ -32,7 +32,7 @@ export const templateAcl = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getTemplateAcl",
-          summary: "See who may use a template",
+          summary: "Get a template's access list",
           scope: "template:read",
         }),
       },
@@ -51,7 +51,7 @@ export const templateAcl = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listTemplateAclAvailable",
-          summary: "List whom a template could be given to",
+          summary: "List users and groups to share a template with",
           scope: "template:read",
         }),
       },
@@ -73,9 +73,9 @@ export const templateAcl = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateTemplateAcl",
-          summary: "Choose who may use a template",
+          summary: "Change a template's access list",
           description:
-            "At first all members of its organization may: take the role from the group with the organization's id to keep it for some. Who is named gets the role `use` (make workspaces of it) or `admin` (also change it); an empty text takes it away. Workspaces that exist stay their owners'.",
+            "By default, all members of its organization can use it; remove the role of the group with the organization's id to restrict it. The roles are `use` (create workspaces) and `admin` (also manage it); an empty string removes the role. Existing workspaces are unchanged.",
           example: { group_perms: { [ANY_ID]: "use" } },
           audit: target.writes(target.template),
           scope: "template:update",

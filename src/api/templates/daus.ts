@@ -39,7 +39,7 @@ export const templateDaus = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Templates"],
           operationId: "getTemplateDailyUsers",
-          summary: "People who used a template, by day",
+          summary: "Get a template's daily active users",
           description: "One entry a day from 60 days ago to today.",
           scope: "template:view_insights",
         }),

@@ -63,7 +63,7 @@ export const namedVersions = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getPreviousTemplateVersion",
-          summary: "Get the version before",
+          summary: "Get the previous version",
           description: "404 for the first one.",
           scope: "template:read",
         }),

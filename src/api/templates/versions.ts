@@ -40,7 +40,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         params: templatePath,
         query: t.Object({
           ...pageQuery,
-          include_archived: t.Optional(t.BooleanString({ description: "Show archived versions, too." })),
+          include_archived: t.Optional(t.BooleanString({ description: "Include archived versions." })),
         }),
         response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
         detail: operation({
@@ -75,20 +75,20 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         user: true,
         params: templatePath,
         body: t.Object({
-          all: t.Optional(t.Boolean({ description: "Not only those whose import failed: all that nothing uses." })),
+          all: t.Optional(t.Boolean({ description: "Archive all unused versions, not only failed imports." })),
         }),
         response: {
           200: t.Object({
             template_id: t.String({ format: "uuid" }),
-            archived_ids: t.Array(t.String({ format: "uuid" }), { description: "What was archived just now." }),
+            archived_ids: t.Array(t.String({ format: "uuid" }), { description: "The archived versions." }),
           }),
           ...fails(400, 401, 403, 404, 413, 503),
         },
         detail: operation({
           tags,
           operationId: "archiveUnusedTemplateVersions",
-          summary: "Archive the versions of a template that nothing uses",
-          description: "Never the active one, nor one that the latest build of a workspace was made from.",
+          summary: "Archive unused versions",
+          description: "Never archives the active version or a version used by the latest build of a workspace.",
           audit: target.writes(target.template),
           example: { all: false },
           scope: "template:update",
@@ -131,7 +131,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "activateTemplateVersion",
-          summary: "Make a version the active one",
+          summary: "Set the active version",
           description: "Its import must have succeeded, and it must not be archived.",
           audit: target.writes(target.template),
           example: { id: ANY_ID },

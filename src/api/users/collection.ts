@@ -77,7 +77,7 @@ export const userCollection = (ctx: ApiContext) =>
         response: {
           200: t.Object({
             users: t.Array(User),
-            count: t.Integer({ description: "All that match, not only this page." }),
+            count: t.Integer({ description: "Total number of matches." }),
           }),
           ...fails(400, 401),
         },
@@ -85,7 +85,7 @@ export const userCollection = (ctx: ApiContext) =>
           tags,
           operationId: "listUsers",
           summary: "List users",
-          description: "Those the caller may see, by username.",
+          description: "Users that the caller can see, by username.",
           scope: "user:read",
         }),
       },

@@ -26,8 +26,8 @@ export const firstUser = (ctx: ApiContext) =>
         detail: {
           tags,
           operationId: "checkFirstUser",
-          summary: "Is there a first user",
-          description: "404 until it has been made.",
+          summary: "Check whether the first user exists",
+          description: "404 until it is created.",
           security: [],
         },
       },
@@ -64,7 +64,8 @@ export const firstUser = (ctx: ApiContext) =>
           tags,
           operationId: "createFirstUser",
           summary: "Create the first user",
-          description: "Works once, with the token of the link that the server prints at start. The user is an owner.",
+          description:
+            "Works once, with the token from the setup link that the server prints at startup. The user becomes an owner.",
           security: [],
           example: {
             setup_token: "from the link that the server prints",

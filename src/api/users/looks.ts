@@ -20,9 +20,9 @@ const Looks = named(
   t.Object({
     theme_preference: lineText({
       maxLength: 32,
-      description: "Such as light, dark or auto; empty: as the browser has it.",
+      description: "Such as light, dark or auto; empty: browser default.",
     }),
-    terminal_font: oneOf(TERMINAL_FONTS, "Empty: as the system has it."),
+    terminal_font: oneOf(TERMINAL_FONTS, "Empty: system default."),
   }),
 );
 const Filled = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
@@ -42,7 +42,7 @@ export const userLooks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserAppearance",
-          summary: "See one's theme and font",
+          summary: "Get your theme and font",
           scope: "user:read_personal",
         }),
       },
@@ -60,7 +60,7 @@ export const userLooks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateUserAppearance",
-          summary: "Choose one's theme and font",
+          summary: "Set your theme and font",
           example: { theme_preference: "dark", terminal_font: "" },
           scope: "user:update_personal",
         }),
@@ -79,8 +79,8 @@ export const userLooks = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listAutofillParameters",
-          summary: "Get what one last filled in",
-          description: "The values that one's newest workspace of the template was started with.",
+          summary: "Get autofill values",
+          description: "The values of your newest workspace of the template.",
           scope: "user:read_personal",
         }),
       },

@@ -19,7 +19,7 @@ const AuthMethods = named(
   t.Object({
     terms_of_service_url: t.String(),
     password: t.Object({ enabled: t.Boolean() }),
-    passkey: t.Object({ enabled: t.Boolean({ description: "Whether browsers take passkeys at the access URL." }) }),
+    passkey: t.Object({ enabled: t.Boolean({ description: "Whether browsers accept passkeys at the access URL." }) }),
     github: t.Object({ enabled: t.Boolean(), default_provider_configured: t.Boolean() }),
     oidc: t.Object({
       enabled: t.Boolean(),
@@ -30,9 +30,9 @@ const AuthMethods = named(
           id: t.String(),
           name: t.String(),
           icon: t.String({ description: "A URL, or empty." }),
-          url: t.String({ description: "Where a browser begins; takes `redirect`, a path to go to afterwards." }),
+          url: t.String({ description: "Sign-in URL; accepts `redirect`, a path to go to afterwards." }),
         }),
-        { description: "All of them; the members beside tell of the first, for clients that know one." },
+        { description: "All providers. The other fields describe the first one, for clients that support only one." },
       ),
     }),
   }),
@@ -67,7 +67,7 @@ export const signInMethods = (ctx: ApiContext) =>
       }),
       {
         response: { 200: AuthMethods },
-        detail: { tags, operationId: "listSignInMethods", summary: "Ways to sign in", security: [] },
+        detail: { tags, operationId: "listSignInMethods", summary: "List sign-in methods", security: [] },
       },
     )
     .post(
@@ -82,7 +82,7 @@ export const signInMethods = (ctx: ApiContext) =>
       {
         body: t.Object({ password: t.String({ maxLength: 1000 }) }),
         response: {
-          200: t.Object({ valid: t.Boolean(), details: t.String({ description: "What is wrong; empty when valid." }) }),
+          200: t.Object({ valid: t.Boolean(), details: t.String({ description: "The problem; empty if valid." }) }),
           ...fails(400, 415, 503),
         },
         detail: operation({

@@ -89,7 +89,7 @@ export const oneUser = (ctx: ApiContext) =>
           tags,
           operationId: "setUserStatus",
           summary: "Suspend or activate a user",
-          description: "A suspended user cannot sign in; keys stop counting at once and open streams end.",
+          description: "A suspended user can't sign in; keys are rejected and open streams closed immediately.",
           audit: target.writes(target.user),
           scope: "user:update",
         }),

@@ -28,7 +28,7 @@ export const userPassword = (ctx: ApiContext) =>
           tags: ["Users"],
           operationId: "setPassword",
           summary: "Set a password",
-          description: "Every other sign-in and token of the user ends.",
+          description: "Revokes all other sessions and tokens of the user.",
           example: { old_password: "your password", password: "a long enough secret" },
           audit: target.writes(target.user),
           scope: "all",

@@ -25,7 +25,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getQuietHours",
-          summary: "See when a required stop disturbs least",
+          summary: "Get quiet hours",
           scope: "user:read_personal",
         }),
       },
@@ -41,9 +41,9 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateQuietHours",
-          summary: "Choose when a required stop disturbs least",
+          summary: "Set quiet hours",
           description:
-            "A template that requires a stop on some days stops workspaces at this time of those days. What runs follows, never sooner than two hours from now.",
+            "A template that requires a stop on some days stops workspaces at this time of those days. Applies to running workspaces too, at the earliest in two hours.",
           example: { schedule: "CRON_TZ=Europe/Paris 0 22 * * *" },
           audit: target.writes(target.user),
           scope: "user:update_personal",
@@ -62,7 +62,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserPreferences",
-          summary: "See what one has chosen about the app",
+          summary: "Get app preferences",
           scope: "user:read_personal",
         }),
       },
@@ -80,7 +80,7 @@ export const quietHours = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateUserPreferences",
-          summary: "Choose something about the app",
+          summary: "Set app preferences",
           example: { task_notification_alert_dismissed: true },
           scope: "user:update_personal",
         }),

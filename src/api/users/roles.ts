@@ -62,7 +62,7 @@ export const userRoles = (ctx: ApiContext) =>
           tags,
           operationId: "setUserRoles",
           summary: "Set a user's site roles",
-          description: "Replaces all of them.",
+          description: "Replaces all roles.",
           audit: target.writes(target.user),
           example: { roles: ["auditor"] },
           scope: "user:update",

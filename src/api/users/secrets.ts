@@ -16,7 +16,7 @@ const tags = ["Secrets"];
 const user = true;
 const path = t.Object({
   user: userPath.properties.user,
-  secret: t.String({ description: "Its name, letter case ignored." }),
+  secret: t.String({ description: "Name, case-insensitive." }),
 });
 
 const presentSecret = ({ id, name, description, env_name, file_path, ...row }: UserSecretRow): UserSecret => ({
@@ -45,7 +45,7 @@ export const userSecrets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listSecrets",
-          summary: "List one's secrets",
+          summary: "List your secrets",
           description: "By name.",
           scope: "user_secret:read",
         }),
@@ -67,7 +67,7 @@ export const userSecrets = (ctx: ApiContext) =>
           operationId: "createSecret",
           summary: "Keep a secret",
           description:
-            "One's own workspaces that run are told: programs that begin from now on find it, and its file is written. It is sealed, and never returned.",
+            "Your running workspaces get it: new processes see it, and its file is written. The value is encrypted and never returned.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
           scope: "user_secret:create",
         }),
@@ -80,8 +80,8 @@ export const userSecrets = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getSecret",
-        summary: "Get one of one's secrets",
-        description: "Without its value.",
+        summary: "Get a secret",
+        description: "Without the value.",
         scope: "user_secret:read",
       }),
     })
@@ -97,8 +97,8 @@ export const userSecrets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateSecret",
-          summary: "Change one of one's secrets",
-          description: "What is left out stays. One's own workspaces that run are told, as when it was made.",
+          summary: "Change a secret",
+          description: "Omitted fields are unchanged. Your running workspaces are updated.",
           audit: target.writes(target.secret),
           example: { value: "another token of the registry" },
           scope: "user_secret:update",
@@ -118,9 +118,9 @@ export const userSecrets = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteSecret",
-          summary: "Delete one of one's secrets",
+          summary: "Delete a secret",
           description:
-            "Workspaces that run are told: programs that run keep it, those that begin from now on do not find it, and files that hold it are removed unless somebody has changed them.",
+            "Running workspaces are updated: running processes keep it, new processes don't get it, and its files are removed unless they were changed.",
           audit: target.deletes(target.secret),
           scope: "user_secret:delete",
         }),

@@ -66,7 +66,7 @@ export const session = (ctx: ApiContext) =>
           operationId: "signIn",
           summary: "Sign in with a password",
           description:
-            "Also sets a cookie for browsers. Counts 24 hours from its last use. 401 with `second_factor`: the password was right and a code is needed, too.",
+            "Also sets a cookie for browsers. Expires 24 hours after its last use. 401 with `second_factor` means that the password was correct and a code is required.",
           security: [],
           example: { email: "you@example.com", password: "your password" },
         }),

@@ -45,8 +45,8 @@ export const userSkills = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listSkills",
-          summary: "List one's skills",
-          description: "By name, without their texts.",
+          summary: "List your skills",
+          description: "By name, without the text.",
           scope: "user:read_personal",
         }),
       },
@@ -66,7 +66,7 @@ export const userSkills = (ctx: ApiContext) =>
           tags,
           operationId: "createSkill",
           summary: "Write a skill",
-          description: "All chats of the caller can read it from now on.",
+          description: "All of the caller's chats can use it.",
           example: {
             name: "release-notes",
             description: "When release notes are to be written.",
@@ -83,7 +83,7 @@ export const userSkills = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getSkill",
-        summary: "Get one of one's skills",
+        summary: "Get a skill",
         scope: "user:read_personal",
       }),
     })
@@ -100,7 +100,7 @@ export const userSkills = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updateSkill",
-          summary: "Change one of one's skills",
+          summary: "Change a skill",
           audit: target.writes(target.skill),
           example: { description: "When release notes are due." },
           scope: "user:update_personal",
@@ -120,7 +120,7 @@ export const userSkills = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteSkill",
-          summary: "Delete one of one's skills",
+          summary: "Delete a skill",
           audit: target.deletes(target.skill),
           scope: "user:update_personal",
         }),

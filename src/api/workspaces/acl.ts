@@ -46,7 +46,7 @@ export const acl = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "getWorkspaceAcl",
-          summary: "See with whom a workspace is shared",
+          summary: "Get a workspace's access list",
           scope: "workspace:read",
           placement: "workspace",
         }),
@@ -75,7 +75,7 @@ export const acl = (ctx: ApiContext) => {
           operationId: "updateWorkspaceAcl",
           summary: "Share a workspace",
           description:
-            "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
+            "The roles are `use` (see it and work in it) and `admin` (also start, stop and change it); an empty string removes the role. Users who lose access are disconnected immediately.",
           example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
           scope: "workspace:share",

@@ -1,4 +1,4 @@
-// Why and when a workspace stops: what moved its deadline, and what the server will do by itself next. An extension of ours.
+// Get a workspace's schedule activity: what moved its deadline, and what the server will do by itself next. An extension of ours.
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { findCapturing } from "#actors/workspace/snapshot-rows.ts";
@@ -33,9 +33,9 @@ export const activity = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "getWorkspaceActivity",
-          summary: "Why and when a workspace stops",
+          summary: "Get a workspace's schedule activity",
           description:
-            "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",
+            "The last 50 events that changed its deadline or that the server triggered automatically, and the next planned actions. Specific to this server.",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -26,9 +26,9 @@ export const autostart = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceAutostart",
-          summary: "Set when a workspace starts by itself",
+          summary: "Set a workspace's autostart schedule",
           description:
-            "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
+            "A time on days of the week in a time zone, in local time across daylight saving changes. 400 if the template doesn't allow autostart.",
           example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
           audit: target.writes(target.workspace),
           scope: "workspace:update",

@@ -39,7 +39,7 @@ export const autoupdates = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setWorkspaceAutomaticUpdates",
-          summary: "Choose whether a workspace follows its template",
+          summary: "Set automatic updates",
           description: "`always`: each start uses the template's active version.",
           example: { automatic_updates: "always" },
           audit: target.writes(target.workspace),
@@ -68,9 +68,9 @@ export const autoupdates = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "resolveWorkspaceAutostart",
-          summary: "See whether a workspace can start by itself",
+          summary: "Check whether a workspace can autostart",
           description:
-            "Always false while its next start uses the version it has: then its parameters have values already.",
+            "Always false if its next start uses the current version, because its parameters already have values.",
           scope: "workspace:read",
           placement: "workspace",
         }),

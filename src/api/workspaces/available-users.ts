@@ -35,7 +35,7 @@ export const availableUsers = (ctx: ApiContext) =>
           user: t.String({ description: "User id, username or `me`." }),
         }),
         query: t.Object({
-          q: t.Optional(t.String({ maxLength: 2000, description: "As in the list of users." })),
+          q: t.Optional(t.String({ maxLength: 2000, description: "As in the user list." })),
           limit: pageQuery.limit,
           offset: pageQuery.offset,
         }),
@@ -43,8 +43,8 @@ export const availableUsers = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "listAvailableWorkspaceOwners",
-          summary: "List the users a workspace can be made for",
-          description: "By username. Only for those who may create workspaces for every member.",
+          summary: "List possible workspace owners",
+          description: "By username. Requires permission to create workspaces for all members.",
           scope: "workspace:create",
         }),
       },

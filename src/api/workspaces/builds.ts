@@ -39,7 +39,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           tags,
           operationId: "createBuild",
           summary: "Start, stop or delete a workspace",
-          description: "Queues a build. Parameters that are left out keep the value of the last build.",
+          description: "Queues a build. Omitted parameters keep their values from the last build.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
           scope: { oneOf: ["workspace:start", "workspace:stop", "workspace:delete"] },
@@ -61,7 +61,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "restartWorkspace",
           summary: "Restart or update a workspace",
           description:
-            "Stops it if it runs and starts it again, with another version or other values where the body names them. Both builds are planned at once; the second begins when the first has ended well, and does not begin when that failed or was cancelled. Answers the build that comes first.",
+            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build.",
           audit: target.writes(target.restart),
           example: { rich_parameter_values: [] },
           scope: ["workspace:start", "workspace:stop"],
@@ -97,14 +97,14 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         params: path,
         query: t.Object({
           ...pageQuery,
-          since: t.Optional(t.String({ format: "date-time", description: "Only builds made after this time." })),
+          since: t.Optional(t.String({ format: "date-time", description: "Only builds created after this time." })),
         }),
         response: { 200: t.Array(Build), ...fails(400, 401, 404, 503) },
         detail: operation({
           tags,
           operationId: "listBuilds",
           summary: "List the builds of a workspace",
-          description: "The newest first.",
+          description: "Newest first.",
           scope: "workspace:read",
           placement: "workspace",
         }),
@@ -122,14 +122,13 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       {
         user: true,
         params: path,
-        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
+        query: t.Object({ include_deleted: flagQuery("Return deleted workspaces instead of 410.") }),
         response: { 200: BuildTimings, ...fails(400, 401, 404, 410) },
         detail: operation({
           tags,
           operationId: "getWorkspaceTimings",
           summary: "Timings of the latest build",
-          description:
-            "Of each script the newest run. Those of a stop or delete build are the stop scripts of the agents it has ended.",
+          description: "The newest run of each script. For a stop or delete build, the stop scripts of its agents.",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -23,14 +23,14 @@ import { availableUsers } from "./available-users.ts";
 
 const tags = ["Workspaces"];
 const user = t.String({ description: "User id, username or `me`." });
-const named = t.Object({ user, workspacename: t.String({ description: "Name, letter case ignored." }) });
+const named = t.Object({ user, workspacename: t.String({ description: "Name, case-insensitive." }) });
 const created = {
   user: true,
   body: CreateWorkspace,
   response: { 200: Workspace, 201: Workspace, ...fails(400, 401, 403, 404, 409, 413, 503) },
 } as const;
 const description =
-  "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
+  "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued immediately. Clients that sign in under the upstream names get 201 instead of 200.";
 
 /** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
 export const findWorkspaceId = async (
@@ -105,7 +105,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       {
         user: true,
         params: named,
-        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 404.") }),
+        query: t.Object({ include_deleted: flagQuery("Return deleted workspaces instead of 404.") }),
         response: { 200: Workspace, ...fails(400, 401, 404) },
         detail: operation({
           tags,

@@ -32,9 +32,9 @@ export const dormant = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceDormancy",
-          summary: "Make a workspace dormant, or wake it",
+          summary: "Set whether a workspace is dormant",
           description:
-            "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
+            "A dormant workspace is stopped, ignores its schedule, accepts no connections, and is deleted at deleting_at if its template says so. Starting it also wakes it up.",
           example: { dormant: true },
           audit: target.writes(target.workspace),
           scope: "workspace:update",

@@ -32,9 +32,9 @@ export const extend = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "extendWorkspace",
-          summary: "Move the deadline of a running workspace",
+          summary: "Change the deadline of a running workspace",
           description:
-            "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
+            "Later or earlier, at least 30 minutes from now and within the template's limit. 409 if it is not running or has no deadline. The workspace's agent can call this too.",
           audit: target.writes(target.workspace),
           example: { deadline: ANY_TIME },
           scope: "workspace:update",

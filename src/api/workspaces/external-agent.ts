@@ -32,8 +32,8 @@ export const externalAgent = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "getExternalAgentCredentials",
-          summary: "Credentials of an external agent",
-          description: "For an agent on a machine of one's own, of a template with a resource `coder_external_agent`.",
+          summary: "Get the credentials of an external agent",
+          description: "For an agent on your own machine, from a template with a `coder_external_agent` resource.",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -28,7 +28,7 @@ export const favorite = (ctx: ApiContext) => {
   const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
     const place = await workspaceAt(ctx, id, caller);
     if (place.deleted) throw gone();
-    if (!mayFavourite(caller, place)) throw forbidden("Only the owner of a workspace may mark it.");
+    if (!mayFavourite(caller, place)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
     await ctx.workspaces.ask(place.id, "favor", { favorite });
   };
   return routes()
@@ -39,7 +39,7 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, true);
         return status(204, undefined);
       },
-      marking("favoriteWorkspace", "Mark a workspace as a favourite"),
+      marking("favoriteWorkspace", "Add a workspace to your favorites"),
     )
     .delete(
       "/:workspace/favorite",
@@ -47,6 +47,6 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, false);
         return status(204, undefined);
       },
-      marking("unfavoriteWorkspace", "Take the mark from a workspace"),
+      marking("unfavoriteWorkspace", "Remove a workspace from your favorites"),
     );
 };

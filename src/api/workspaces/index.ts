@@ -56,7 +56,7 @@ export const workspaces = (ctx: ApiContext) => {
             t.String({
               format: "uuid",
               description:
-                "Begin after the row with this id, in the order of ids. The first page is after 00000000-0000-0000-0000-000000000000.",
+                "Start after the row with this id, ordered by id. The first page is after 00000000-0000-0000-0000-000000000000.",
             }),
           ),
         }),
@@ -66,7 +66,7 @@ export const workspaces = (ctx: ApiContext) => {
           operationId: "listWorkspaces",
           summary: "List workspaces",
           description:
-            "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted. This order changes as workspaces start and stop, so pages by `offset` can miss some and show others twice. Pages by `after_id` are in the order of ids and hold each workspace once.",
+            "Workspaces that the caller can see: favorites first, then running ones, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted. This order changes as workspaces start and stop, so pages by `offset` can skip or repeat workspaces. Pages by `after_id` are ordered by id and contain each workspace once.",
           scope: "workspace:read",
         }),
       },
@@ -85,7 +85,7 @@ export const workspaces = (ctx: ApiContext) => {
       {
         user: true,
         params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
-        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
+        query: t.Object({ include_deleted: flagQuery("Return deleted workspaces instead of 410.") }),
         response: { 200: Workspace, ...fails(400, 401, 404, 410) },
         detail: operation({
           tags,

@@ -61,7 +61,7 @@ export const portShares = (ctx: ApiContext) => {
           operationId: "sharePort",
           summary: "Share a port",
           description:
-            "Or changes how it is shared: the agent's name and the port are the key. The template says how open a share may be.",
+            "Creates or changes a share, identified by agent name and port. The template limits the sharing level.",
           example: {
             agent_name: "main",
             port: 3000,

@@ -21,7 +21,7 @@ export const prebuilds = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getPrebuildSettings",
-        summary: "See whether workspaces are kept ready",
+        summary: "Get whether prebuilt workspaces are paused",
         scope: "deployment_config:read",
       }),
     })
@@ -38,9 +38,9 @@ export const prebuilds = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "updatePrebuildSettings",
-          summary: "Pause keeping workspaces ready",
+          summary: "Pause or resume prebuilt workspaces",
           description:
-            "While it is paused no workspace is made or removed to be kept ready; builds that run end, and what is ready can be claimed.",
+            "While paused, no prebuilt workspaces are created or removed. Running builds finish, and ready workspaces can be claimed.",
           example: { reconciliation_paused: true },
           audit: target.writes(settingTarget("prebuilds_settings", "reconciliation")),
           scope: "deployment_config:update",

@@ -29,9 +29,9 @@ export const ttl = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "setWorkspaceTtl",
-          summary: "Set how long a workspace runs",
+          summary: "Set a workspace's autostop",
           description:
-            "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",
+            "Applies from the next start; the current deadline is unchanged, except that null or 0 removes it. 400 if the template doesn't allow it.",
           example: { ttl_ms: 28_800_000 },
           audit: target.writes(target.workspace),
           scope: "workspace:update",

@@ -36,9 +36,9 @@ export const usage = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Workspaces"],
           operationId: "reportWorkspaceUsage",
-          summary: "Report that a workspace is used",
+          summary: "Report workspace usage",
           description:
-            "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
+            "Without a body, only last_used_at is updated; with both fields it also counts as activity. The workspace's agent can report for its owner.",
           example: {},
           scope: "workspace:update",
           placement: "workspace",
@@ -51,7 +51,7 @@ const parseUsage = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string;
   if (!agent_id && !app_name) return undefined;
   if (!agent_id || !app_name) {
     throw invalid("Validation failed.", [
-      { field: agent_id ? "app_name" : "agent_id", detail: "agent_id and app_name are given together" },
+      { field: agent_id ? "app_name" : "agent_id", detail: "agent_id and app_name must be given together" },
     ]);
   }
   if (!(USAGE_APPS as readonly string[]).includes(app_name)) {

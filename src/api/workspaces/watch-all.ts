@@ -53,7 +53,7 @@ export const watchAll = (ctx: ApiContext) => {
           after_id: t.Optional(
             t.String({
               maxLength: 64,
-              description: "The last `id` of an earlier stream: only what was missed is sent.",
+              description: "The last `id` of an earlier stream: only missed changes are sent.",
             }),
           ),
         }),
@@ -61,10 +61,10 @@ export const watchAll = (ctx: ApiContext) => {
         detail: operation({
           tags: ["Workspaces"],
           operationId: "watchWorkspaces",
-          summary: "Watch all workspaces one may see",
+          summary: "Watch all workspaces you can see",
           answers: ["text/event-stream"],
           description:
-            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. {"type": "templates", "changed"} names templates one may see that were changed or deleted, or a version of which was archived, renamed or made the active one. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
+            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of a row or of access to it. Deleted workspaces are never included. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. {"type": "templates", "changed"} lists visible templates that were changed or deleted, or whose versions were archived, renamed or promoted. To resume, pass the last non-empty `id` as `after_id`: the server sends the missed changes, or a snapshot if they are no longer available. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. A message from the client closes the connection.',
           sends: WorkspacesEvent,
           scope: "workspace:read",
           placement: "here",

@@ -62,7 +62,7 @@ export const watch = (ctx: ApiContext) => {
           summary: "Watch a workspace (server-sent events)",
           answers: ["text/event-stream"],
           description:
-            "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of anything it shows: its builds and agents, its template, names of people and of the organization, its place in the queue. Last use, signs of life and measurements of agents come with the next change. Prefer watch-ws: browsers allow few connections of this kind.",
+            "Events `ping` (immediately and every 15 s) and `data`: the whole workspace, immediately and after each change to it, its builds, agents, template, names or queue position. Last use, heartbeats and agent metadata are sent with the next change. Prefer watch-ws: browsers allow only a few connections of this kind.",
           sends: Workspace,
           scope: "workspace:read",
           placement: "workspace",
@@ -87,7 +87,7 @@ export const watch = (ctx: ApiContext) => {
           operationId: "openWorkspaceSocket",
           summary: "Watch a workspace (WebSocket)",
           description:
-            'Text messages {"type", "data"}: `ping` at once and every 15 s, `data` with the whole workspace at once and after each change, `error` with {"message"}. Messages from the client end it.',
+            'Text messages {"type", "data"}: `ping` immediately and every 15 s, `data` with the whole workspace immediately and after each change, `error` with {"message"}. A message from the client closes the connection.',
           sends: WorkspaceFrame,
           scope: "workspace:read",
           placement: "workspace",

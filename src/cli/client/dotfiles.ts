@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
   confirmable(input, has.yes, "run or linked");
   return forPeople("dotfiles", input, async () => {
     const { HOME } = input.env;
-    if (!HOME) throw new VerbFailure("there is no home folder: set HOME");
+    if (!HOME) throw new VerbFailure("no home directory: set HOME");
     const repository = await orAsked(input, word, "Repository");
     if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is not a repository`);
     if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a branch`);

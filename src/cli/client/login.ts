@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
     talksTo(url);
     await mustBeSlipway(url, input);
     if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
-      input.printError(`Warning: ${url.origin} is not encrypted; others on the way can read what you type.\n`);
+      input.printError(`Warning: ${url.origin} is not encrypted; others on the network can read what you type.\n`);
     }
     const client = await signIn(new Client(url, undefined, input.headers), given, input);
     const { username, email } = await client.get("/api/v2/users/me", input);
@@ -41,7 +41,8 @@ const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => 
   const [word, ...more] = words;
   noWords(more);
   if (word !== undefined && value.url !== undefined) throw usageError("--url", "given twice");
-  if (value.token !== undefined) throw usageError("--token", "others could read it: use --token-stdin");
+  if (value.token !== undefined)
+    throw usageError("--token", "other users of this machine could read it: use --token-stdin");
   if (has["password-stdin"] && has["token-stdin"]) throw usageError("--token-stdin", "not with --password-stdin");
   if (has["password-stdin"] && value.email === undefined) throw usageError("--email", "--password-stdin needs it");
   return loadClientConfig(input, { url: word ?? value.url }, lastSession(input)).url;
@@ -63,7 +64,7 @@ const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
     throw error;
   });
-  if (typeof said?.version !== "string") throw new VerbFailure(`${url.origin} is no Slipway server`);
+  if (typeof said?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
 };
 
 const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
@@ -80,12 +81,12 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
     return client.signIn(value.email ?? "", toSecret(await allInput(streams), "password"), codeGiven(value.code));
   }
   if (!streams.inputIsTerminal) {
-    throw new VerbFailure("there is no terminal to ask on: use --token-stdin, or --email EMAIL --password-stdin");
+    throw new VerbFailure("no terminal for prompts: use --token-stdin, or --email EMAIL --password-stdin");
   }
   await using asker = new Asker(streams, input.printError);
   const email = value.email ?? (await asker.line(`E-mail (empty: paste a token from ${client.url.origin}/cli-auth): `));
   if (email === "") return client.as(toSecret(await asker.secret("Token: "), "token"));
-  const askCode = () => asker.line("Code of your authenticator app, or a recovery code: ");
+  const askCode = () => asker.line("Code from your authenticator app, or a recovery code: ");
   const password = toSecret(await asker.secret("Password: "), "password");
   // Awaited: the terminal is needed until the code has been typed.
   return await client.signIn(email, password, codeGiven(value.code) ?? askCode);

@@ -13,13 +13,13 @@ export const run: RunVerb = async (input) => {
   return forPeople("logout", input, async () => {
     const session = readSession(input);
     if (!session) {
-      input.print(has.json ? JSON.stringify({ ended: false }) : "Nobody was signed in.");
+      input.print(has.json ? JSON.stringify({ ended: false }) : "Not signed in.");
       return EXIT.ok;
     }
     const problem = await endAtServer(session, input).catch((error: Error) => error.message);
     // Whatever the server says: who asks to be signed out here, is.
     forgetSession(input);
-    if (problem !== undefined) input.printError(`The session could not be ended at the server: ${plain(problem)}\n`);
+    if (problem !== undefined) input.printError(`Could not revoke the session on the server: ${plain(problem)}\n`);
     const { url, username } = session;
     input.print(has.json ? JSON.stringify({ ended: true, url, username }) : `Signed out of ${new URL(url).origin}.`);
     return EXIT.ok;

@@ -14,7 +14,7 @@ type Reader = Place & Pick<VerbInput, "readFile">;
 const sessionFile = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => {
   if (XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME)) return join(XDG_CONFIG_HOME, "slipway", "session.json");
   if (HOME) return join(HOME, ".config", "slipway", "session.json");
-  throw new VerbFailure("there is no home folder to keep a session in: set HOME or XDG_CONFIG_HOME");
+  throw new VerbFailure("no home directory to store the session in: set HOME or XDG_CONFIG_HOME");
 };
 
 /** The session that is kept, or undefined. Throws VerbFailure when there is a file that cannot be read. */
@@ -54,7 +54,7 @@ const readFolder = (input: Reader, folder: string): Session | undefined => {
   const [url, token] = ["url", "session"].map((name) => readIfThere(input, join(folder, name))?.trim());
   if (!url || !token) return undefined;
   if (!URL.canParse(url))
-    throw new VerbFailure(`${join(folder, "url")} holds no address. Sign in again with \`slipway login\`.`);
+    throw new VerbFailure(`${join(folder, "url")} contains no server URL. Sign in again with \`slipway login\`.`);
   return { url, token, username: "" };
 };
 
@@ -83,7 +83,7 @@ const writePrivate = (file: string, text: string): void => {
     chmodSync(part, 0o600);
     renameSync(part, file);
   } catch (error) {
-    throw new VerbFailure(`the session cannot be kept: ${(error as Error).message}`);
+    throw new VerbFailure(`cannot store the session: ${(error as Error).message}`);
   }
 };
 

@@ -126,7 +126,7 @@ const disk = async (_: VerbInput, path: string): Promise<Figure> => {
     const { blocks, bfree, bsize } = statfsSync(path);
     return { used: (blocks - bfree) * bsize, total: blocks * bsize, unit: "bytes" };
   } catch (error) {
-    throw new VerbFailure(`${path} cannot be looked at: ${(error as Error).message}`);
+    throw new VerbFailure(`${path} cannot be read: ${(error as Error).message}`);
   }
 };
 

@@ -45,11 +45,13 @@ const mustBeFree = async (url: string, fresh: boolean): Promise<void> => {
   const { schema, newest, view } = await inspectPostgres(url);
   const active = view?.active ?? view?.members[0];
   if (active) {
-    throw new MachineError(`node ${active.id} is active; stop every node first, or use its pages or API while it runs`);
+    throw new MachineError(
+      `node ${active.id} is active; stop every node first, or use the web UI or API while it runs`,
+    );
   }
   if (schema === 0 && fresh) return;
-  if (schema === 0) throw new MachineError("nothing has been stored in this database yet; the first start does");
+  if (schema === 0) throw new MachineError("this database is empty; start the server once to initialize it");
   if (schema < newest) {
-    throw new MachineError("the database is of an older version; a start of a node brings it up to date");
+    throw new MachineError("the database is from an older version; start a node to upgrade it");
   }
 };

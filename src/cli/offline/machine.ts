@@ -53,14 +53,14 @@ const mustBeCurrent = ({ data_dir }: Config): void => {
   if (!exists) throw new MachineError(`there is no database in ${data_dir}; name its folder with --data-dir`);
   if (schema < newest) {
     throw new MachineError(
-      "the database is of an older version; `slipway migrate` or a start of the server brings it up to date",
+      "the database is from an older version; upgrade it with `slipway migrate` or by starting the server",
     );
   }
 };
 
 const findReason = (error: unknown): string | undefined => {
   if (error instanceof LockedError) {
-    return `${error.message}; stop the server first, or use its pages or API while it runs`;
+    return `${error.message}; stop the server first, or use the web UI or API while it runs`;
   }
   if (error instanceof MachineError || error instanceof DatabaseVersionError) return error.message;
   if (error instanceof AppError) {

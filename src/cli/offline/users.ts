@@ -73,13 +73,13 @@ const resetPassword: Work = async (accounts, { words, options, json }, input) =>
   if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
   else {
     const said = made ? ` New password: ${password}` : "";
-    input.print(`The password of ${username} is set; all sign-ins and tokens have ended.${said}`);
+    input.print(`The password of ${username} is set; all sessions and tokens were revoked.${said}`);
   }
 };
 
 const resetFactors: Work = async (accounts, { words, json }, { print }) => {
   const { id, username } = await accounts.resetFactors(onlyWord(words, "the user's name"));
-  print(json ? JSON.stringify({ id, username }) : `${username} signs in with the password alone.`);
+  print(json ? JSON.stringify({ id, username }) : `${username} can now sign in with only the password.`);
 };
 
 const WORKS: Readonly<Record<string, Work>> = {

@@ -19,7 +19,7 @@ export const run: RunVerb = async (input) => {
   const { given: json, rest: argv } = takeSwitch(rest, "--json");
   const loaded = loadConfig({ ...input, argv });
   const rows = shownSettings(SERVER_SETTINGS, loaded);
-  if (what === "check") input.print(json ? JSON.stringify({ ok: true }) : "The settings can be used.");
+  if (what === "check") input.print(json ? JSON.stringify({ ok: true }) : "The settings are valid.");
   else input.print(json ? JSON.stringify(rows, null, 2) : settingsListing(rows));
   return EXIT.ok;
 };

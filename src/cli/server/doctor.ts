@@ -31,7 +31,11 @@ const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Findi
   );
   const mode = (hasSecrets && statSync(config.config ?? "", { throwIfNoEntry: false })?.mode) || 0;
   if ((mode & 0o007) === 0) return { name, status: "ok", detail: "can be used" };
-  return { name, status: "warn", detail: `everybody here can read the secrets in ${config.config}: chmod 640` };
+  return {
+    name,
+    status: "warn",
+    detail: `all users of this machine can read the secrets in ${config.config}: chmod 640`,
+  };
 };
 
 const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };

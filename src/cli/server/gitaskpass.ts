@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
   const client = new Client(url, token);
   try {
     const now = await ask(client, at, input.signal);
-    if (now.url !== "") input.printError(`slipway: to go on, link your account at ${now.url}\n`);
+    if (now.url !== "") input.printError(`slipway: to continue, link your account at ${now.url}\n`);
     const { username, password } = now.url === "" ? now : await linked(client, at, input);
     input.print(field === "Username" ? username : password);
     return EXIT.ok;

@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   const env = Object.fromEntries(Object.entries(input.env).filter(([, value]) => value !== undefined)) as Env;
   const ssh = Bun.which("ssh", { PATH: env.PATH ?? "" });
   if (ssh === null) {
-    input.printError("slipway gitssh: there is no ssh in this workspace; install OpenSSH's client\n");
+    input.printError("slipway gitssh: ssh is not installed in this workspace; install the OpenSSH client\n");
     return EXIT.failed;
   }
   const folder = mkdtempSync(join(tmpdir(), "slipway-ssh-"));

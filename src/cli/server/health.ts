@@ -73,7 +73,7 @@ const ownServer = (input: VerbInput, argv: readonly string[]): Target => {
 const addressOf = (config: Config, path: string): Target => {
   const { port } = config.address;
   if (port === 0)
-    throw usageError("health", "cannot know the port of a server that chooses it; give --address or --url");
+    throw usageError("health", "cannot determine the port of a server that picks one; pass --address or --url");
   // The bound address and not the access URL: the answer must not depend on a proxy.
   const url = new URL(path, accessUrl({ ...config, access_url: undefined }, port));
   // The server answers only to its own names; the setting is the way to know one.

@@ -16,17 +16,17 @@ export const run: RunVerb = async (input) => {
   const { config } = loadConfig({ ...input, argv: left });
   if (options.to !== undefined) return move(input, config, options.to, json);
   if (config.database_url !== undefined) {
-    input.printError("slipway migrate: a PostgreSQL database is brought to this version by the start of a node\n");
+    input.printError("slipway migrate: a PostgreSQL database is upgraded when a node starts\n");
     return EXIT.failed;
   }
   const { exists, schema, newest, problem, missing } = inspectDatabase(config.data_dir);
   const facts = { exists, schema, newest, missing };
   if (check) {
     if (json) input.print(JSON.stringify(facts));
-    else if (!exists) input.print("There is no database yet; the first start makes it.");
+    else if (!exists) input.print("No database yet; it is created on the first start.");
     else if (problem) input.print(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`);
     else if (missing.length === 0) input.print(`The database is up to date (schema ${schema}).`);
-    else input.print(`To be applied: ${missing.join(", ")}. The database is copied to backups/ before.`);
+    else input.print(`To be applied: ${missing.join(", ")}. The database is copied to backups/ first.`);
     return !exists || schema === newest ? EXIT.ok : NEEDED;
   }
   if (!exists) {
@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
   // Opening the store is what migrates.
   const work = async (): Promise<void> => {
     if (json) input.print(JSON.stringify({ applied: missing, schema: newest }));
-    else input.print(missing.length === 0 ? "The database was up to date." : `Applied: ${missing.join(", ")}.`);
+    else input.print(missing.length === 0 ? "The database was already up to date." : `Applied: ${missing.join(", ")}.`);
   };
   return onMachine("migrate", input, config, work, { fresh: true });
 };

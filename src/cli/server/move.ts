@@ -20,7 +20,8 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   const { clock, signal, print, printError } = input;
   const { data_dir: directory, database_url } = config;
   const url = to === "sqlite" || to === "postgres" ? database_url : to;
-  if (url === undefined) throw usageError("--to", "needs database_url: the PostgreSQL to move from or to");
+  if (url === undefined)
+    throw usageError("--to", "database_url is required: the PostgreSQL database to move from or to");
   if (!POSTGRES.test(url))
     throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
@@ -42,7 +43,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     else {
       const where = to === "sqlite" ? directory : withoutPassword(url);
       print(
-        `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${where}; all were compared.`,
+        `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${where}; all were verified.`,
       );
       if (to !== "sqlite") print(`Give every node the key of this installation: encryption.key in ${directory}.`);
     }

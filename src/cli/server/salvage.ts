@@ -12,9 +12,9 @@ import { forPeople } from "./backup.ts";
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { path, rest: argv } = takePath(rest);
-  if (path === undefined) throw usageError("salvage", "expected a folder for what can be read, empty or missing");
+  if (path === undefined) throw usageError("salvage", "expected an empty or missing folder for the recovered data");
   const { config } = loadConfig({ ...input, argv });
-  if (config.database_url !== undefined) throw usageError("salvage", "PostgreSQL has tools of its own for this");
+  if (config.database_url !== undefined) throw usageError("salvage", "use PostgreSQL's own tools for this");
   return forPeople("salvage", input, path, async () => {
     const options = { from: config.data_dir, into: path, now: input.clock.now(), signal: input.signal };
     const salvaged = await salvage(options).catch((error) => {
@@ -36,8 +36,8 @@ const describe = ({ repaired, tables, search }: Salvaged, into: string): string 
     ...(repaired === "nothing" ? [] : [`Repaired the ${repaired} of the database.`]),
     `Copied ${rows} rows of ${tables.length} tables into ${resolve(into)}.`,
     ...(losses.length === 0
-      ? ["No table has losses."]
-      : ["Tables with losses:", asTable(["TABLE", "ROWS COPIED", "UNREADABLE RANGES", "ROWS LEFT OUT"], losses)]),
+      ? ["No table lost rows."]
+      : ["Tables that lost rows:", asTable(["TABLE", "ROWS COPIED", "UNREADABLE RANGES", "ROWS LEFT OUT"], losses)]),
     ...(search === "whole" ? [] : ["The search index is incomplete: older chats may not be found by their text."]),
     `Start the server with --data-dir ${resolve(into)}. Keep the damaged directory until you have compared the two.`,
   ].join("\n");

@@ -87,7 +87,7 @@ const withinOpenFiles = (config: Config, isConfigured: boolean): Config => {
   const carried = limit && carriedConnections(limit, config.cluster_active === "every" ? OPENED_BY_NODE : 1);
   if (carried === undefined || carried >= config.max_connections) return config;
   log("server")[isConfigured || carried < MANY_CONNECTIONS ? "warn" : "debug"](
-    "max_connections is lowered to what the limit of open files carries. Raise LimitNOFILE of the service or `ulimit -n`",
+    "max_connections is lowered to fit the limit on open files. Raise LimitNOFILE of the service or `ulimit -n`",
     { max_connections: carried, configured: config.max_connections, limit },
   );
   return { ...config, max_connections: carried };
@@ -106,7 +106,7 @@ function reload(input: VerbInput, began: StartedWith): void {
       ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
     });
   } catch (error) {
-    log("server").error("the settings cannot be used; those from before stay", { error: formatError(error) });
+    log("server").error("the settings are invalid; the previous ones stay in effect", { error: formatError(error) });
   }
 }
 
@@ -235,7 +235,7 @@ const announce = async (
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
   input.print(`API documentation: ${shown}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
-  input.print(`Data is kept in ${await placeOfData(config)}`);
+  input.print(`Data directory: ${await placeOfData(config)}`);
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
 };
 
@@ -266,7 +266,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
 async function withinDeadline(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
   const { promise: late, resolve: giveUp } = Promise.withResolvers<number>();
   const timer = clock.after(ms, () => {
-    log("server").error("the stop took longer than shutdown_timeout; what was still open is cut off", {
+    log("server").error("shutdown took longer than shutdown_timeout; closing the remaining connections", {
       timeout_ms: ms,
     });
     giveUp(EXIT.failed);

@@ -38,7 +38,7 @@ export const run: RunVerb = async (input) => {
   await write(file, parts, new Flow(input.clock, 0, input.signal));
   const names = Object.keys(parts);
   if (json) input.print(JSON.stringify({ path: resolve(file), files: names }));
-  else input.print(`${resolve(file)} holds ${names.join(", ")}. Look into it before you send it: tar -xOf ${file}`);
+  else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: tar -xOf ${file}`);
   return EXIT.ok;
 };
 

@@ -35,7 +35,7 @@ export const run: RunVerb = async (input) => {
   if (secret)
     throw usageError(
       toFlag(secret[0]),
-      `a secret does not belong in a unit: put it into a file and name that, ${toFlag(toFileKey(secret[0]))} /etc/slipway/...`,
+      `don't put a secret in a unit: put it in a file and pass that, as ${toFlag(toFileKey(secret[0]))} /etc/slipway/...`,
     );
   const flags = given
     .filter(([key]) => key !== "data_dir" && !isByFile(key))

@@ -6,31 +6,31 @@ import type { Verb } from "../verb.ts";
 
 /** What every verb says of the server that it talks to. */
 export const CONNECTION = (): string =>
-  `--output json|table  what is printed; --json is short for --output json\n\n${settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX)}`;
+  `--output json|table  output format; --json is short for --output json\n\n${settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX)}`;
 
 export const SIGNING_IN: readonly Verb[] = [
   group({
     name: "login",
     area: "start",
-    help: "Sign in to a server and keep the session for the other verbs.",
+    help: "Sign in to a server and store the session.",
     otherwise: {
       usage: "[URL] [--email EMAIL --password-stdin [--code CODE] | --token-stdin | --use-token-as-session] [--json]",
       load: () => import("../client/login.ts"),
     },
     details: () =>
       [
-        "Asks for e-mail and password, or for a token, which the page /cli-auth of the server shows.",
-        "--password-stdin, --token-stdin  read the secret from a pipe instead",
-        "--code CODE  of the second factor, where the account has one; otherwise it is asked for",
-        "--use-token-as-session  keeps the token of SLIPWAY_TOKEN or CODER_SESSION_TOKEN",
-        "The session is kept in $XDG_CONFIG_HOME/slipway/session.json (~/.config without it), readable for you alone, or in the",
-        "files `url` and `session` of `slipway --global-config FOLDER login`.",
+        "Prompts for email and password, or for a token from the server's page /cli-auth.",
+        "--password-stdin, --token-stdin  read the secret from standard input instead",
+        "--code CODE  second-factor code, if the account has one; otherwise it is prompted for",
+        "--use-token-as-session  store the token from SLIPWAY_TOKEN or CODER_SESSION_TOKEN",
+        "The session is stored in $XDG_CONFIG_HOME/slipway/session.json (default ~/.config), readable only by you, or in the",
+        "files `url` and `session` in FOLDER with `slipway --global-config FOLDER login`.",
       ].join("\n"),
     words: [
       {
         name: "token",
         usage: "[--url URL] [--json]",
-        help: "Prints the token of the session.",
+        help: "Prints the session token.",
         load: () => import("../client/login-token.ts"),
       },
     ],
@@ -38,7 +38,7 @@ export const SIGNING_IN: readonly Verb[] = [
   {
     name: "logout",
     area: "start",
-    help: "End the session that `login` has kept.",
+    help: "End the stored session.",
     usage: "[--yes] [--json]",
     load: () => import("../client/logout.ts"),
   },
@@ -55,7 +55,7 @@ export const SIGNING_IN: readonly Verb[] = [
 export const LOGS: Verb = {
   name: "logs",
   area: "workspaces",
-  help: "Print what a workspace's newest build and its agents wrote.",
+  help: "Print the logs of a workspace's latest build and its agents.",
   usage: "WORKSPACE [--follow] [--json] [settings]",
   details: CONNECTION,
   names: "workspace",

@@ -8,10 +8,10 @@ const OPTIONS = "[--display-name TEXT] [--avatar-url URL] [--quota N] [--organiz
 export const GROUPS = group({
   area: "people",
   name: "groups",
-  help: "List, make, change and delete groups of an organization, and say who is in them.",
+  help: "Manage the groups of an organization and their members.",
   details: () =>
     [
-      "GROUP is a name or an id; without --organization those of the organization `default`.",
+      "GROUP is a name or an ID. The default organization is `default`.",
       "--quota  credits that each member may add to the daily cost of their workspaces",
       CONNECTION(),
     ].join("\n"),
@@ -19,34 +19,34 @@ export const GROUPS = group({
     {
       name: "list",
       usage: "[--organization NAME]",
-      help: "All of them; Everyone is the group of all members.",
+      help: "Lists groups. Everyone contains all members.",
       load: () => import("../client/groups/list.ts"),
     },
     {
       name: "create",
       usage: `NAME ${OPTIONS}`,
-      help: "A group with nobody in it.",
+      help: "Creates an empty group.",
       load: () => import("../client/groups/create.ts"),
     },
     {
       name: "edit",
       names,
       usage: `GROUP [--name NAME] ${OPTIONS}`,
-      help: "What is left out stays.",
+      help: "Changes a group. Omitted options are unchanged.",
       load: () => import("../client/groups/edit.ts"),
     },
     {
       name: "members",
       names,
       usage: "GROUP [--add USER]... [--remove USER]... [--organization NAME]",
-      help: "Who is in it; who comes has what was shared with it at once.",
+      help: "Lists, adds or removes members. Added members immediately get access to what is shared with the group.",
       load: () => import("../client/groups/members.ts"),
     },
     {
       name: "delete",
       names,
       usage: "GROUP [--yes] [--organization NAME]",
-      help: "Deletes it once you have said so again; its members lose what was shared with it.",
+      help: "Deletes a group after confirmation. Its members lose access to what was shared with it.",
       load: () => import("../client/groups/delete.ts"),
     },
   ],

@@ -2,23 +2,23 @@
 import { group } from "../group.ts";
 
 export const PASSWORDS =
-  "A password is made up and printed, or read with --password-file FILE (/dev/stdin for a pipe).";
+  "A password is generated and printed, or read with --password-file FILE (/dev/stdin for a pipe).";
 
 export const OFFLINE = group({
   area: "server",
   name: "offline",
-  help: "Make and rescue accounts at the data directory, while no server runs.",
+  help: "Create and recover accounts in the data directory while no server is running.",
   details: () =>
     [
       PASSWORDS,
-      "Works on the data directory, or on the PostgreSQL of database_url, so no server may run on it. Takes the settings of `serve`.",
-      "With a running server, `slipway users` and `slipway tokens` do this.",
+      "Works on the data directory or on database_url directly. Stop the server first. Takes the settings of `serve`.",
+      "With a running server, use `slipway users` and `slipway tokens`.",
     ].join("\n"),
   words: [
     {
       name: "setup",
       usage: "NAME --email EMAIL [--password-file FILE]",
-      help: "Make the data directory and its first owner, before the first start.",
+      help: "Create the data directory and the first owner before the first start.",
       load: () => import("../offline/setup.ts"),
     },
     {

@@ -8,33 +8,38 @@ const PLACES = "[--env VARIABLE] [--file PATH] [--description TEXT] [--value-fil
 export const SECRETS = group({
   area: "workspaces",
   name: "secrets",
-  help: "Keep secrets that your workspaces find in their environment or in files.",
+  help: "Manage secrets that your workspaces get as environment variables or files.",
   details: () =>
     [
-      "The value comes from FILE (/dev/stdin for a pipe), from a pipe, or is asked for where nobody sees it.",
-      "PATH is absolute or below ~/. Workspaces have what is kept when they start.",
+      "The value is read from FILE (/dev/stdin for a pipe), from standard input, or from a hidden prompt.",
+      "PATH is absolute or starts with ~/. Workspaces get the secrets that exist when they start.",
       CONNECTION(),
     ].join("\n"),
   words: [
-    { name: "list", usage: "", help: "Yours, without their values.", load: () => import("../client/secrets/list.ts") },
+    {
+      name: "list",
+      usage: "",
+      help: "Lists your secrets, without values.",
+      load: () => import("../client/secrets/list.ts"),
+    },
     {
       name: "create",
       usage: `NAME ${PLACES}`,
-      help: "Keeps one, for a variable, a file or both.",
+      help: "Creates a secret for a variable, a file or both.",
       load: () => import("../client/secrets/create.ts"),
     },
     {
       name: "change",
       names,
       usage: `NAME ${PLACES}`,
-      help: "Another value, or another place for it.",
+      help: "Changes a secret's value or target.",
       load: () => import("../client/secrets/change.ts"),
     },
     {
       name: "remove",
       names,
       usage: "NAME",
-      help: "It is kept no longer.",
+      help: "Deletes a secret.",
       load: () => import("../client/secrets/remove.ts"),
     },
   ],

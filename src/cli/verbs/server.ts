@@ -26,7 +26,7 @@ export const RUNNING: readonly Verb[] = [
   {
     name: "provisioner",
     area: "server",
-    help: "Run a worker that takes builds from a server.",
+    help: "Run a worker that builds workspaces for a server.",
     usage: "[settings]",
     details: () => settingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
     load: () => import("../server/provisioner.ts"),
@@ -38,16 +38,15 @@ export const INSIDE: readonly Verb[] = [
   {
     name: "readonly",
     area: "plumbing",
-    help: "Run a program that cannot write files, as chats in plan mode do.",
+    help: "Run a program without write access to files, as plan mode does.",
     usage: "[--writable FILE]... -- PROGRAM [ARGUMENT]...",
-    details: () =>
-      "Held back by Landlock, with all that it starts. Fails where the system has none of version 3 or later.",
+    details: () => "Restricts the program and its children with Landlock. Fails without Landlock version 3 or later.",
     load: () => import("../server/readonly.ts"),
   },
   {
     name: "gitssh",
     area: "plumbing",
-    help: "Be git's ssh inside a workspace, with its owner's key.",
+    help: "Act as git's ssh command inside a workspace, with the owner's key.",
     usage: "[arguments of ssh]",
     details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("../server/gitssh.ts"),
@@ -55,7 +54,7 @@ export const INSIDE: readonly Verb[] = [
   {
     name: "gitaskpass",
     area: "plumbing",
-    help: "Answer git's questions for passwords inside a workspace, with its owner's linked accounts.",
+    help: "Answer git's credential prompts inside a workspace from the owner's linked accounts.",
     usage: "PROMPT",
     details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("../server/gitaskpass.ts"),
@@ -63,10 +62,10 @@ export const INSIDE: readonly Verb[] = [
   {
     name: "external-auth",
     area: "plumbing",
-    help: "Print the owner's token at a linked account, for scripts of a workspace.",
+    help: "Print the token of the owner's linked account, for scripts in a workspace.",
     usage: "access-token ID",
     details: () =>
-      "Fails and prints where to link the account while there is none; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
+      "Without a linked account, fails and prints where to link one; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("../server/external-auth.ts"),
   },
 ];
@@ -76,13 +75,13 @@ export const WITHIN: readonly Verb[] = [
   {
     name: "stat",
     area: "workspaces",
-    help: "Show how much processor, memory and disk a workspace uses, from inside it.",
+    help: "Show CPU, memory and disk usage from inside a workspace.",
     usage: "[cpu|memory|disk] [--path PATH] [--host] [--prefix Ki|Mi|Gi|Ti] [--json]",
     details: () =>
       [
-        "--path PATH   a folder on the disk that is meant (default: the home folder)",
-        "--host        the whole machine, also where this is a container with limits of its own",
-        "--prefix Gi   the unit that bytes are shown in (default: one that fits)",
+        "--path PATH   a folder on the disk to report (default: the home directory)",
+        "--host        report the whole machine, even inside a container with limits",
+        "--prefix Gi   unit for bytes (default: automatic)",
       ].join("\n"),
     load: () => import("../client/stat.ts"),
   },
@@ -93,11 +92,11 @@ export const WITHIN: readonly Verb[] = [
     usage: "REPOSITORY [--branch NAME] [--folder FOLDER] [--yes] [--json]",
     details: () =>
       [
-        "Runs install.sh, install, bootstrap.sh, bootstrap, setup.sh or setup of it, or the last two below script/; without one",
-        "links its dotfiles into the home folder, inside of folders that are shared such as .config, and keeps what was there as",
-        "NAME.before-dotfiles. A second run fetches first and links what is new.",
-        "--folder FOLDER  where the copy of the repository is kept (default: ~/.config/slipway/dotfiles)",
-        "--yes, -y        does not ask; without a terminal it is needed",
+        "Runs its install.sh, install, bootstrap.sh, bootstrap, setup.sh or setup, also script/bootstrap and script/setup. Without one,",
+        "links its dotfiles into the home directory, merging folders such as .config, and renames existing files to",
+        "NAME.before-dotfiles. Later runs pull first and link new files.",
+        "--folder FOLDER  where to clone the repository (default: ~/.config/slipway/dotfiles)",
+        "--yes, -y        don't prompt; required without a terminal",
       ].join("\n"),
     load: () => import("../client/dotfiles.ts"),
   },
@@ -108,33 +107,33 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "health",
     area: "server",
-    help: "Ask a running server whether it is ready; exit code 0 or 1.",
+    help: "Check whether a running server is ready; exit code 0 or 1.",
     usage: "[--url URL] [--json] [settings]",
     details: () =>
-      "--url URL  a server elsewhere, whose certificate must be good; without it the one on this machine.\nTakes the settings of `serve` to find that one.",
+      "--url URL  check a remote server with a valid certificate (default: the server on this machine,\nfound with the settings of `serve`).",
     load: () => import("../server/health.ts"),
   },
   {
     name: "backup",
     area: "server",
-    help: "Make a backup of the data directory, also while the server runs.",
+    help: "Back up the data directory, even while the server is running.",
     usage: "[FOLDER|FILE.tar] [--json] [settings]",
     details: () =>
       [
-        "FOLDER    a folder slipway-<time> is made in it (default: the setting backup_dir)",
-        "FILE.tar  everything in one file",
-        "A backup holds the key of the server's secrets: keep it as you keep the data directory. Takes the settings of `serve`.",
+        "FOLDER    writes a folder slipway-<time> in it (default: the setting backup_dir)",
+        "FILE.tar  writes a single file",
+        "A backup contains the encryption key: protect it like the data directory. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/backup.ts"),
   },
   {
     name: "restore",
     area: "server",
-    help: "Put a backup into an empty data directory.",
+    help: "Restore a backup into an empty data directory.",
     usage: "BACKUP [--check] [--json] [settings]",
     details: () =>
       [
-        "BACKUP   a folder slipway-<time> or a .tar file, as `slipway backup` has made it",
+        "BACKUP   a folder slipway-<time> or a .tar file written by `slipway backup`",
         "--check  only look whether it is whole and could be restored",
         "The data directory (--data-dir) must be empty or missing. Takes the settings of `serve`.",
       ].join("\n"),
@@ -143,13 +142,13 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "salvage",
     area: "server",
-    help: "Copy what can be read of a damaged database into a new data directory.",
+    help: "Recover a damaged database into a new data directory.",
     usage: "FOLDER [--json] [settings]",
     details: () =>
       [
-        "FOLDER  the new data directory, empty or missing; the damaged one (--data-dir) stays as it is",
-        "Copies readable rows, the uploads and the key, and lists the tables with losses. No server may run. Prefer a backup",
-        "where there is one: `slipway restore`. Takes the settings of `serve`.",
+        "FOLDER  the new data directory, empty or missing; the damaged one (--data-dir) is not changed",
+        "Copies readable rows, uploads and the key, and lists the tables that lost rows. Stop the server first. If you have a",
+        "backup, use `slipway restore` instead. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/salvage.ts"),
   },
@@ -169,38 +168,38 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "migrate",
     area: "server",
-    help: "Bring the database to this version, as a start of the server does.",
+    help: "Upgrade the database to this version, as starting the server does.",
     usage: "[--check] [--to postgres://USER:PASSWORD@HOST/DATABASE | --to postgres | --to sqlite] [--json] [settings]",
     details: () =>
       [
-        "--check  only say what there is to do; exit code 1 when there is something",
+        "--check  only report pending migrations; exit code 1 if there are any",
         "--to     move all of the data directory into an empty PostgreSQL (`postgres`: the one in database_url), or back into an empty data directory",
-        "Works on the data directory, so no server may run on it. Takes the settings of `serve`.",
+        "Works on the data directory. Stop the server first. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/migrate.ts"),
   },
   {
     name: "doctor",
     area: "server",
-    help: "Check that this machine has everything a server needs.",
+    help: "Check that this machine meets the server's requirements.",
     usage: "[--json] [--quick] [settings]",
     details: () =>
       [
         "--quick  do not read all of the database",
-        "Exit code 0 when nothing is wrong, 1 when something is. Changes nothing. Takes the settings of `serve`.",
+        "Exit code 0 if all checks pass, else 1. Changes nothing. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/doctor.ts"),
   },
   {
     name: "support-bundle",
     area: "server",
-    help: "Collect diagnostics, without secrets, in one file.",
+    help: "Collect server diagnostics, without secrets, into one file.",
     usage: "FILE.tar [--url URL | --log-file FILE] [--json] [settings]",
     details: () =>
       [
-        "Version, machine, settings, findings of `doctor`, sizes of tables; nothing is sent anywhere.",
-        "--url URL        that of a running server, with its log, for owners of it: `slipway login` signs you in",
-        "--log-file FILE  its last 2000 lines, without what looks like a secret (`journalctl -u slipway > FILE` makes one)",
+        "Contains the version, machine, settings, `doctor` findings and table sizes. Nothing is sent anywhere.",
+        "--url URL        collect from a running server, including its log; requires the owner role (`slipway login`)",
+        "--log-file FILE  include its last 2000 lines, secrets redacted (create one with `journalctl -u slipway > FILE`)",
         "Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/support-bundle.ts"),
@@ -233,8 +232,8 @@ export const OPERATING: readonly Verb[] = [
     details: () =>
       [
         "--user NAME     the user it runs as (default: slipway)",
-        "--program PATH  where the program is (default: /usr/local/bin/slipway)",
-        "Settings that are given stand in the unit. Takes the settings of `serve`.",
+        "--program PATH  path of the program (default: /usr/local/bin/slipway)",
+        "The unit contains the settings you pass. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/systemd.ts"),
   },

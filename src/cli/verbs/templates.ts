@@ -9,33 +9,33 @@ const versionVerbs = () => import("../client/templates/version-verbs.ts");
 export const TEMPLATES = group({
   area: "templates",
   name: "templates",
-  help: "List, make, change and delete templates and their versions.",
+  help: "Manage templates and their versions.",
   details: CONNECTION,
   words: [
     {
       name: "list",
       usage: "",
-      help: "What workspaces can be made of.",
+      help: "Lists templates.",
       load: () => import("../client/templates/list.ts"),
     },
     {
       name: "push",
       usage:
         "[FOLDER] [--name NAME] [--version NAME] [--message TEXT] [--variable NAME=VALUE]... [--provisioner-tag NAME=VALUE]... [--organization NAME] [--no-activate]",
-      help: "A folder with a template.yaml or *.tf (default: the one you are in) becomes the active version of the template (default: the folder's name).",
+      help: "Uploads a folder with a template.yaml or *.tf (default: the current one) as the active version of a template (default: the folder's name).",
       load: () => import("../client/templates/push.ts"),
     },
     {
       name: "init",
       usage: "[FOLDER] [--example NAME] [--list]",
-      help: "Write the files of a starter template (default: local) into a folder, to begin one of your own. --list shows all starters.",
+      help: "Writes a starter template (default: local) to a folder as a starting point. --list shows all starters.",
       load: () => import("../client/templates/init.ts"),
     },
     {
       name: "pull",
       names,
       usage: "TEMPLATE [FOLDER] [--version NAME]",
-      help: "The files that its active version, or another one, was made of; into an empty folder (default: the template's name).",
+      help: "Downloads the files of the active or another version into an empty folder (default: the template's name).",
       load: () => import("../client/templates/pull.ts"),
     },
     {
@@ -43,35 +43,35 @@ export const TEMPLATES = group({
       names,
       usage:
         "TEMPLATE [--user NAME[:admin]]... [--group NAME[:admin]]... [--remove-user NAME]... [--remove-group NAME]...",
-      help: "Who may use it and who change it; the group Everyone is all members of its organization.",
+      help: "Shows or changes who can use and manage a template; the group Everyone contains all members of its organization.",
       load: () => import("../client/templates/access.ts"),
     },
     {
       name: "versions",
       names,
       usage: "TEMPLATE [--archived]",
-      help: "Its versions, newest first.",
+      help: "Lists versions, newest first.",
       load: () => import("../client/templates/versions.ts"),
     },
     {
       name: "promote",
       names,
       usage: "TEMPLATE VERSION",
-      help: "New workspaces are made of this version.",
+      help: "Makes this the active version, used for new workspaces.",
       load: async () => ({ run: (await versionVerbs()).promote }),
     },
     {
       name: "archive",
       names,
       usage: "TEMPLATE VERSION",
-      help: "This version is no longer offered.",
+      help: "Archives a version.",
       load: async () => ({ run: (await versionVerbs()).archive }),
     },
     {
       name: "unarchive",
       names,
       usage: "TEMPLATE VERSION",
-      help: "It is offered again.",
+      help: "Unarchives a version.",
       load: async () => ({ run: (await versionVerbs()).unarchive }),
     },
     {
@@ -86,7 +86,7 @@ export const TEMPLATES = group({
       name: "delete",
       names,
       usage: "TEMPLATE [--yes]",
-      help: "Deletes a template that has no workspaces, once you have said so again.",
+      help: "Deletes a template without workspaces after confirmation.",
       load: () => import("../client/templates/delete.ts"),
     },
   ],

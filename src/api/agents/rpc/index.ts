@@ -32,7 +32,7 @@ export const agentRpc = (ctx: ApiContext) =>
           ),
           role: t.Optional(
             t.String({
-              description: "`agent` (default) speaks for the agent; any other is a passive user of its token.",
+              description: "`agent` (default) speaks for the agent; any other only observes.",
             }),
           ),
         }),
@@ -42,7 +42,7 @@ export const agentRpc = (ctx: ApiContext) =>
           operationId: "connectAgent",
           summary: "Connect an agent",
           description:
-            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A newer connection of the same agent takes the place of the one before; a newer build ends it with 1001.",
+            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one; a newer build closes it with 1001.",
           placement: "token",
         }),
       },

@@ -42,7 +42,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserPrompt",
-          summary: "Read what one's chats are told",
+          summary: "Get your system prompt",
           scope: "chat_config:read",
         }),
       },
@@ -61,8 +61,8 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserPrompt",
-          summary: "Set what one's chats are told",
-          description: "Answers the text as it was stored.",
+          summary: "Set your system prompt",
+          description: "Returns the stored text.",
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("prompt"),
           example: { custom_prompt: "Answer in short sentences." },
@@ -91,7 +91,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getUserDebugLogging",
-          summary: "Read whether one's model calls are recorded",
+          summary: "Get whether your model calls are recorded",
           scope: "chat_config:read",
         }),
       },
@@ -109,7 +109,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUserDebugLogging",
-          summary: "Record one's model calls, or not",
+          summary: "Set whether your model calls are recorded",
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("debug_logging"),
           example: { debug_logging_enabled: true },
@@ -131,7 +131,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listCompactionThresholds",
-          summary: "Read when one's chats are compacted, by model",
+          summary: "Get your compaction thresholds by model",
           scope: "chat_config:read",
         }),
       },
@@ -150,7 +150,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setCompactionThreshold",
-          summary: "Set when one's chats with a model are compacted",
+          summary: "Set your compaction threshold for a model",
           audit: target.writes(setting.newThreshold),
           example: { threshold_percent: 70 },
           scope: "chat_config:update",
@@ -170,7 +170,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteCompactionThreshold",
-          summary: "Let the model decide again when one's chats are compacted",
+          summary: "Reset your compaction threshold for a model",
           audit: target.writes(setting.threshold),
           scope: "chat_config:update",
         }),

@@ -27,7 +27,7 @@ const readable = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw notFound();
 };
 const writable = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators set this.");
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can change this.");
 };
 
 const days = (field: string, value: number): number => {
@@ -209,7 +209,7 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getSystemPrompt",
-          summary: "Read what every chat is told",
+          summary: "Get the system prompt of all chats",
           scope: "chat_config:read",
         }),
       },
@@ -228,9 +228,9 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setSystemPrompt",
-          summary: "Set what every chat is told",
+          summary: "Set the system prompt of all chats",
           description:
-            "It counts from the next model call on. Without `include_default_system_prompt` that stays as it is; the first own prompt replaces the one Slipway comes with.",
+            "Applies from the next model call. Without `include_default_system_prompt`, that option is unchanged; the first custom prompt replaces the default.",
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("system_prompt"),
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
@@ -253,7 +253,7 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getDebugLogging",
-          summary: "Read whether users may record model calls",
+          summary: "Get whether users can record model calls",
           scope: "chat_config:read",
         }),
       },
@@ -273,7 +273,7 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setDebugLogging",
-          summary: "Set whether users may record model calls",
+          summary: "Set whether users can record model calls",
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("allow_debug_logging"),
           example: { allow_users: true },

@@ -146,7 +146,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           operationId: "updateModelConfig",
           summary: "Change a model",
           description:
-            "Chats that use it go on with it as it is then; while it is disabled, with the default. A model becomes the default only when it answers: it is asked to say hello first (412).",
+            "Chats that use it continue with the changed model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412).",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
           scope: "chat_config:update",
@@ -168,7 +168,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           tags,
           operationId: "deleteModelConfig",
           summary: "Delete a model",
-          description: "Chats that use it go on with the default.",
+          description: "Chats that use it continue with the default.",
           audit: target.deletes(setting.modelConfig),
           scope: "chat_config:update",
         }),

@@ -54,7 +54,7 @@ export const modelOverrides = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "listModelOverrides",
-          summary: "See which models one wants for one's chats",
+          summary: "Get your model overrides",
           scope: "chat_config:read",
         }),
       },
@@ -71,15 +71,14 @@ export const modelOverrides = (ctx: ApiContext) => {
         body: PutModelOverride,
         params: t.Object({
           ...path.properties,
-          context: oneOf(OVERRIDE_CONTEXTS, "What the model is for: the chat itself, a sub-chat, or looking around."),
+          context: oneOf(OVERRIDE_CONTEXTS, "What the model is used for: the chat itself, a sub-chat, or exploration."),
         }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
           operationId: "setModelOverride",
-          summary: "Choose a model for one's chats",
-          description:
-            "Counts for chats made from then on whose request names no model, while administrators allow it.",
+          summary: "Set a model override",
+          description: "Applies to new chats whose request names no model, if administrators allow it.",
           audit: target.writes(setting.memberModel),
           example: { mode: "chat_default" },
           scope: "chat_config:update",

@@ -70,7 +70,7 @@ export const availableModels = (ctx: ApiContext) =>
           tags: ["Models"],
           operationId: "listAvailableModels",
           summary: "List the models chats can use",
-          description: "By provider. While no model is set up there is the built-in demo model.",
+          description: "By provider. If no model is configured, lists the built-in demo model.",
           scope: "chat_config:read",
         }),
       },

@@ -42,7 +42,7 @@ export const organizationModels = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listOrganizationModelOverrides",
-          summary: "See which models an organization wants beside its chats",
+          summary: "Get an organization's model overrides",
           scope: "chat_config:read",
         }),
       },
@@ -62,7 +62,7 @@ export const organizationModels = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setOrganizationModelOverride",
-          summary: "Choose a model for what an organization's chats do beside their own words",
+          summary: "Set an organization's model override",
           description:
             "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",
           audit: target.writes(setting.organizationModel),

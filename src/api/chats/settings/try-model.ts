@@ -28,7 +28,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
           tags: ["Models"],
           operationId: "tryModelConfig",
           summary: "Try a model",
-          description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
+          description: "Sends a test message and waits up to a minute. The cost counts toward the caller.",
           scope: "chat_config:update",
         }),
       },
@@ -48,7 +48,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
           operationId: "checkModelProvider",
           summary: "Try a model provider before it is saved",
           description:
-            "Asks for its list of models, 10 seconds at most, and lets `model` say hello. Nothing is stored. The stored key goes to the stored address alone.",
+            "Requests its list of models (10 seconds at most) and sends `model` a test message. Nothing is stored. The stored key is only sent to the stored address.",
           scope: "chat_config:update",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
         }),

@@ -29,7 +29,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getUsageLimits",
-        summary: "See the spend limits",
+        summary: "Get the spend limits",
         description: "For administrators.",
         scope: "chat:read",
       }),
@@ -47,9 +47,9 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setUsageLimits",
-          summary: "Set everybody's spend limit",
+          summary: "Set the default spend limit",
           description:
-            "A user's own limit counts before it, then the lowest of the user's groups. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
+            "A user's own limit takes precedence, then the lowest limit of the user's groups. Limits are checked before each model call and message, so concurrent calls can exceed them by their cost. Calls to models without a price are not counted.",
           audit: setting.writesSetting("usage_limit"),
           example: { spend_limit_micros: 20_000_000, period: "month" },
           scope: "chat:update",
@@ -62,7 +62,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getUsageLimitStatus",
-        summary: "See one's own spend limit and what is spent",
+        summary: "Get your spend limit and spending",
         scope: "chat:read",
       }),
     })
@@ -100,7 +100,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteUserUsageLimit",
-          summary: "Take a user's own spend limit away",
+          summary: "Remove a user's spend limit",
           audit: target.writes(setting.userLimit),
           scope: "chat:update",
         }),
@@ -121,7 +121,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           tags,
           operationId: "setGroupUsageLimit",
           summary: "Set the spend limit of each member of a group",
-          description: "Of several groups the lowest counts.",
+          description: "With several groups, the lowest limit applies.",
           audit: target.writes(setting.newGroupLimit),
           example: { spend_limit_micros: 50_000_000 },
           scope: "chat:update",
@@ -141,7 +141,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteGroupUsageLimit",
-          summary: "Take the spend limit of a group's members away",
+          summary: "Remove a group's spend limit",
           audit: target.writes(setting.groupLimit),
           scope: "chat:update",
         }),

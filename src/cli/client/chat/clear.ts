@@ -15,6 +15,6 @@ export const run: RunVerb = async (input) => {
 
 export const clear = async (input: VerbInput, { client }: Remote, id: string, json: boolean): Promise<number> => {
   const chat = await client.post(`/api/v2/chats/${id}/clear`);
-  input.print(json ? JSON.stringify(chat) : "The model begins anew with your next message.");
+  input.print(json ? JSON.stringify(chat) : "Context cleared. The model starts over with your next message.");
   return EXIT.ok;
 };

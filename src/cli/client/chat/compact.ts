@@ -32,7 +32,7 @@ export const compact = async (
   const body: CompactChat = instructions === "" ? {} : { instructions };
   const chat = await client.post(`${path}/compact`, body);
   if (!waits) {
-    input.print(json ? JSON.stringify(chat) : "It is being summed up.");
+    input.print(json ? JSON.stringify(chat) : "Summarizing the chat.");
     return EXIT.ok;
   }
   remote.onInterrupt(() => interrupt(client, id));

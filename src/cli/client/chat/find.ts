@@ -20,7 +20,7 @@ export const chatNamed = async (client: Client, name: string): Promise<Chat> => 
   const all = recent.flatMap((chat) => [chat, ...(chat.children as Chat[])]);
   const [found, more] = all.filter(({ id }) => id.startsWith(name.toLowerCase()));
   if (!found) throw new VerbFailure(`there is no chat ${name}; \`slipway chat list\` shows yours`);
-  if (more) throw new VerbFailure(`several chats begin with ${name}`);
+  if (more) throw new VerbFailure(`several chats match ${name}`);
   return found;
 };
 
@@ -51,7 +51,7 @@ export const readPrompt = async (input: VerbInput, words: readonly string[]): Pr
   const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isPiped) return words.join(" ");
   const streams = getStreams(input);
-  const text = streams.inputIsTerminal ? await orAsked(input, undefined, "What to say") : await allInput(streams);
-  if (text.trim() === "") throw usageError("chat", "expected what to say, as words or from a pipe");
+  const text = streams.inputIsTerminal ? await orAsked(input, undefined, "Message") : await allInput(streams);
+  if (text.trim() === "") throw usageError("chat", "expected a message, as arguments or from a pipe");
   return text;
 };

@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
       Bun.sliceAnsi(plain(title), 0, TITLE, { ellipsis: "…" }),
     ]);
     if (has.json) input.print(JSON.stringify(chats));
-    else if (rows.length === 0) input.print("There are none; `slipway chat new TEXT` begins one.");
+    else if (rows.length === 0) input.print("No chats. Start one with `slipway chat new TEXT`.");
     else input.print(asTable(["CHAT", "STATUS", "CHANGED", "TITLE"], rows));
     return EXIT.ok;
   });

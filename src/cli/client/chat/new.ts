@@ -59,6 +59,6 @@ export const interrupt = async (client: Client, chat_id: string): Promise<void> 
 const findOrganizationId = async (client: Client): Promise<string> => {
   const organizations = await client.get("/api/v2/users/me/organizations");
   const found = organizations.find(({ is_default }) => is_default) ?? organizations[0];
-  if (!found) throw new VerbFailure("you belong to no organization, so there is no place for a chat");
+  if (!found) throw new VerbFailure("you can't start a chat because you don't belong to an organization");
   return found.id;
 };

@@ -122,7 +122,7 @@ export class PermissionDesk {
       const call = calls[at] as ToolCallRequest;
       note(askedText(call, title).trimEnd());
       const answer = await this.#choose(lines, call, withdrawn);
-      if (withdrawn.aborted) return note("\n[it is no longer asked for]");
+      if (withdrawn.aborted) return note("\n[no longer waiting for approval]");
       if (!answer) return note(`\n[not answered; \`slipway chat watch ${chat_id}\` asks again]`);
       answers.push(answer);
       at += 1;
@@ -146,7 +146,7 @@ export class PermissionDesk {
       if (choice.scope !== "always" || call.tool_name !== "execute") return answer;
       const words = choice.decision === "allow" ? "Always allow" : "Never allow";
       const command = await lines.line(
-        `${words} commands that begin with (Enter: with its own first words): `,
+        `${words} commands that start with (Enter: the first words of this command): `,
         withdrawn,
       );
       if (command === undefined) return undefined;
@@ -163,12 +163,12 @@ export class PermissionDesk {
     } catch (error) {
       const refused = error instanceof ApiError ? error : undefined;
       if (refused?.status === 409 || withdrawn.aborted) {
-        note("[somebody else has answered it]");
+        note("[already answered by someone else]");
         return "over";
       }
       const [wrong] = refused?.body.validations ?? [];
       const words = wrong?.detail ?? (error instanceof Error ? error.message : String(error));
-      note(`[the answer was not taken: ${plain(words)}]`);
+      note(`[the answer was rejected: ${plain(words)}]`);
       const index = /^answers\.(\d+)/.exec(wrong?.field ?? "")?.[1];
       if (index !== undefined) return Number(index);
       return refused && refused.status < 500 ? "over" : "again";

@@ -41,15 +41,15 @@ export class ChatPrinter {
     else if (event.type === "message") this.#message(event.message);
     else if (event.type === "history_reset") {
       this.#newest = 0;
-      this.#remark("[what was said before has been changed]");
+      this.#remark("[earlier messages were edited]");
     } else if (event.type === "retry") this.#retry(event.retry);
     else if (event.type === "queue_update") {
       const { length } = event.queued_messages;
-      if (length > this.#queued) this.#remark("[waits until the turn that runs has ended]");
+      if (length > this.#queued) this.#remark("[queued until the current turn ends]");
       this.#queued = length;
     } else if (event.type === "action_required" && event.action_required.kind === undefined) {
       const names = event.action_required.tool_calls.map(({ tool_name }) => plain(tool_name)).join(", ");
-      this.#remark(`[waits for the results of tools of another client: ${names}]`);
+      this.#remark(`[waiting for tool results from another client: ${names}]`);
     }
   }
 

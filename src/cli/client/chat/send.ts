@@ -41,7 +41,7 @@ export const run: RunVerb = async (input) => {
       ...(model === undefined ? {} : { model_config_id: model }),
     } satisfies CreateMessage);
     if (has["no-wait"]) {
-      input.print(has.json ? JSON.stringify(sent) : sent.queued ? "It waits in the queue." : "It is being answered.");
+      input.print(has.json ? JSON.stringify(sent) : sent.queued ? "Queued." : "Sent.");
       return EXIT.ok;
     }
     remote.onInterrupt(() => interrupt(client, id));

@@ -18,7 +18,7 @@ export const run: RunVerb = async (input) => {
     const { connection_logs } = await client.get(`/api/v2/connectionlog?${query}`);
     const now = input.clock.now();
     if (has.json) input.print(JSON.stringify(connection_logs));
-    else if (connection_logs.length === 0) input.print("There are none.");
+    else if (connection_logs.length === 0) input.print("No connections.");
     else
       input.print(
         asTable(

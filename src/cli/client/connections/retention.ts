@@ -10,7 +10,8 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const [days, more] = words;
   if (more !== undefined) throw usageError(more, "unexpected argument");
-  if (days !== undefined && !/^\d{1,5}$/.test(days)) throw usageError(days, "expected a number of days, 0 is for ever");
+  if (days !== undefined && !/^\d{1,5}$/.test(days))
+    throw usageError(days, "expected a number of days; 0 keeps entries forever");
   return withServer("connections retention", input, value, async ({ client }) => {
     const kept = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
     const words = kept.days === 0 ? "for ever" : `for ${kept.days} day${kept.days === 1 ? "" : "s"}`;

@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   return withServer("groups create", input, value, async ({ client }) => {
     const name = await orAsked(input, word, "Name of the group");
     const group = await client.post(groupsPath(value.organization), { name, ...members });
-    const next = `\`slipway groups members ${group.name} --add USER\` puts people into it`;
+    const next = `\`slipway groups members ${group.name} --add USER\` adds members`;
     input.print(has.json ? JSON.stringify(group) : `Created ${group.name}; ${next}.`);
     return EXIT.ok;
   });

@@ -11,7 +11,12 @@ export const run: RunVerb = async (input) => {
   confirmable(input, has.yes);
   return withServer("groups delete", input, value, async ({ client }) => {
     const group = await named(client);
-    if (!has.yes) await mustBeMeant(input, group.name, `This deletes the group ${group.name} with all it was given.`);
+    if (!has.yes)
+      await mustBeMeant(
+        input,
+        group.name,
+        `This deletes the group ${group.name} and removes its access to everything shared with it.`,
+      );
     await client.delete(`/api/v2/groups/${group.id}`);
     input.print(has.json ? JSON.stringify(group) : `${group.name} is deleted.`);
     return EXIT.ok;

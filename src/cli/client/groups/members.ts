@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
     const members = await listMembers(client, id);
     const rows = members.map((one) => [one.username, plain(one.name) || "-", plain(one.email), one.status]);
     if (has.json) input.print(JSON.stringify(members));
-    else if (rows.length === 0) input.print("Nobody is in it.");
+    else if (rows.length === 0) input.print("No members.");
     else input.print(asTable(["USERNAME", "NAME", "EMAIL", "STATUS"], rows));
     return EXIT.ok;
   });

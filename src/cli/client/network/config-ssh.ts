@@ -38,7 +38,7 @@ export const run: RunVerb = async (input) => {
     if (after !== before) writeConfig(file, after);
     input.print(
       has.remove
-        ? `${file} has no section of Slipway any more`
+        ? `${file} no longer has a Slipway section`
         : `${file} is ready: \`ssh ${prefix}NAME\` opens the workspace NAME`,
     );
     return EXIT.ok;

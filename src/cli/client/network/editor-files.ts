@@ -129,7 +129,7 @@ export const proxyLog = ({ clock, parentPid = 0 }: VerbInput, folder: string | u
   return (line) => {
     if (size > MAX_LOG_BYTES) return;
     size += line.length;
-    const text = `${new Date(clock.now()).toISOString()} ${size > MAX_LOG_BYTES ? "the log ends here: it is full" : line}\n`;
+    const text = `${new Date(clock.now()).toISOString()} ${size > MAX_LOG_BYTES ? "log truncated: the size limit was reached" : line}\n`;
     try {
       appendFileSync(file, text, { mode: 0o600 });
     } catch {

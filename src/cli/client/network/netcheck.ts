@@ -36,10 +36,10 @@ export const netcheck = async (input: VerbInput, client: Client) => {
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   const [region] = Object.values(derp_map.regions);
   const trip = await relayTrip(client, input.clock);
-  const error = trip === undefined ? `The relay did not pass a message on within ${TIMEOUT_MS / 1_000} s.` : null;
+  const error = trip === undefined ? `The relay did not forward a message within ${TIMEOUT_MS / 1_000} s.` : null;
   const warnings: Warning[] =
     trip !== undefined && trip > SLOW_MS
-      ? [{ code: "EDERP01", message: `The relay takes ${Math.round(trip)} ms to pass a message on.` }]
+      ? [{ code: "EDERP01", message: `The relay is slow: the round trip takes ${Math.round(trip)} ms.` }]
       : [];
   const severity: Severity = error !== null ? "error" : warnings.length > 0 ? "warning" : "ok";
   const id = region?.regionID ?? 0;

@@ -5,13 +5,13 @@ import { dirname, join } from "node:path";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 
-const BEGIN = "# --- begin of the section written by `slipway config-ssh`; it is written anew each time ---";
+const BEGIN = "# --- begin of the section written by `slipway config-ssh`; it is overwritten each time ---";
 const END = "# --- end of the section written by `slipway config-ssh` ---";
 
 /** Where it is: what was given, else `~/.ssh/config`. Throws VerbFailure without a home. */
 export const configFile = ({ HOME }: VerbInput["env"], given: string | undefined): string => {
   if (given !== undefined) return given;
-  if (!HOME) throw new VerbFailure("there is no home folder: set HOME, or say --file");
+  if (!HOME) throw new VerbFailure("no home directory: set HOME, or pass --file");
   return join(HOME, ".ssh", "config");
 };
 
@@ -20,7 +20,9 @@ export const withoutSection = (text: string): string => {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 && end < 0) return text;
   if (begin < 0 || end < begin)
-    throw new VerbFailure("one end of our section is missing; remove the rest of it by hand");
+    throw new VerbFailure(
+      "the start or end marker of the Slipway section is missing; remove the rest of the section by hand",
+    );
   return text.slice(0, begin) + text.slice(end + END.length).replace(/^\n{1,2}/, "");
 };
 

@@ -79,7 +79,7 @@ const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) 
   new Promise((resolve, reject) => {
     open((error, channel) => {
       if (error) {
-        reject(new VerbFailure(`the workspace refuses: ${error.message}`));
+        reject(new VerbFailure(`the workspace refused: ${error.message}`));
         return;
       }
       const closed = new Promise<void>((done) => channel.once("close", () => done()));

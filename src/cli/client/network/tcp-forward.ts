@@ -19,7 +19,7 @@ export class TcpForward implements AsyncDisposable {
     const forward = new TcpForward(server);
     server.on("connection", (socket) => void forward.#lead(socket, dial));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", (error) => reject(new VerbFailure(`${bind}:${local} cannot be had: ${error.message}`)));
+      server.once("error", (error) => reject(new VerbFailure(`cannot listen on ${bind}:${local}: ${error.message}`)));
       server.listen(local, bind, resolve);
     });
     return forward;

@@ -34,7 +34,7 @@ export class UdpForward {
       this.#sockets.push(socket);
       return socket.port;
     } catch (error) {
-      throw new VerbFailure(`${bind}:${local} cannot be had: ${(error as Error).message}`);
+      throw new VerbFailure(`cannot listen on ${bind}:${local}: ${(error as Error).message}`);
     }
   }
 

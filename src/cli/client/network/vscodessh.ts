@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
 /** `coder-vscode.HOST--alice--dev.main`, or `...--alice--dev--main` as it was once written, as other verbs name it: `alice/dev.main`. */
 const parseWorkspace = (host: string): string => {
   const [, owner, workspace, agent] = /^.*?--([^-](?:-?[^-])*)--([^-](?:-?[^-])*)(?:--(.+))?$/.exec(host) ?? [];
-  if (!owner || !workspace) throw new VerbFailure(`${host} names no workspace`);
+  if (!owner || !workspace) throw new VerbFailure(`${host} does not name a workspace`);
   return agent ? `${owner}/${workspace}.${agent}` : `${owner}/${workspace}`;
 };
 

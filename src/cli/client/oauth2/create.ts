@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
     const next =
       app.token_endpoint_auth_method === "none"
         ? ""
-        : `\n\`slipway oauth2 apps secrets ${app.id} --create\` makes what it proves itself with.`;
+        : `\n\`slipway oauth2 apps secrets ${app.id} --create\` creates its client secret.`;
     input.print(has.json ? JSON.stringify(app) : `${described(app)}${next}`);
     return EXIT.ok;
   });

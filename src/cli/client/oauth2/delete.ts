@@ -13,7 +13,8 @@ export const run: RunVerb = async (input) => {
   return withServer("oauth2 apps delete", input, value, async ({ client }) => {
     const app = await named(client);
     const name = plain(app.name);
-    if (!has.yes) await mustBeMeant(input, app.name, `This deletes the application ${name} with all it was granted.`);
+    if (!has.yes)
+      await mustBeMeant(input, app.name, `This deletes the application ${name} and revokes all of its grants.`);
     await client.delete(appPath(app));
     input.print(has.json ? JSON.stringify(app) : `${name} is deleted.`);
     return EXIT.ok;

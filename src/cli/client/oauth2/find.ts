@@ -18,7 +18,7 @@ const appNamed = async (apps: readonly OAuth2App[], name: string): Promise<OAuth
   if (found) return found;
   const [one, ...more] = apps.filter((app) => app.name.toLowerCase() === wanted);
   // Programs that registered themselves choose their names, also those of others.
-  if (more.length > 0) throw new VerbFailure(`several applications are called ${name}; name one by its client id`);
+  if (more.length > 0) throw new VerbFailure(`several applications are named ${name}; name one by its client id`);
   if (!one) throw await unknownName("application", name, () => apps.map((app) => app.name), "slipway oauth2 apps list");
   return one;
 };

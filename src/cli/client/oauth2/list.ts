@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
       relative(app.updated_at, now),
     ]);
     if (has.json) input.print(JSON.stringify(apps));
-    else if (rows.length === 0) input.print("There are none; `slipway oauth2 apps create NAME` makes one.");
+    else if (rows.length === 0) input.print("No applications. Create one with `slipway oauth2 apps create NAME`.");
     else input.print(asTable(["APPLICATION", "CLIENT ID", "ORIGIN", "SENDS TO", "USED"], rows));
     return EXIT.ok;
   });

@@ -33,7 +33,7 @@ const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolea
     one.last_used_at === null ? "never" : relative(one.last_used_at, now),
   ]);
   if (isJson) input.print(JSON.stringify(secrets));
-  else if (rows.length === 0) input.print("It has none; --create makes one.");
+  else if (rows.length === 0) input.print("No secrets. Create one with --create.");
   else input.print(asTable(["ID", "ENDS IN", "MADE", "USED"], rows));
 };
 

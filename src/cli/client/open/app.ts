@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
     const link = appLink(workspace, found.agent, found.app, { server: client.url, host });
     // Whoever writes a template chooses the address: none that reads a file of this machine, or is a program itself.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
-      throw new VerbFailure(`${wanted} has an address that is not opened: ${plain(link)}`);
+      throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${plain(link)}`);
     }
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(plain(link));

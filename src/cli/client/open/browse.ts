@@ -11,7 +11,7 @@ const OPENERS: Readonly<Record<string, readonly string[]>> = {
 export const browse = async (link: string, shown = link): Promise<void> => {
   const [program = "", ...before] = OPENERS[process.platform] ?? ["xdg-open"];
   const file = Bun.which(program);
-  if (!file) throw new VerbFailure(`${program} is not here; open this yourself:\n${shown}`);
+  if (!file) throw new VerbFailure(`${program} was not found; open this URL yourself:\n${shown}`);
   const child = Bun.spawn([file, ...before, link], { stdio: ["ignore", "ignore", "ignore"] });
-  if ((await child.exited) !== 0) throw new VerbFailure(`${program} could not open it; open this yourself:\n${shown}`);
+  if ((await child.exited) !== 0) throw new VerbFailure(`${program} failed; open this URL yourself:\n${shown}`);
 };

@@ -16,8 +16,8 @@ const setTo =
           ? await client.get(PATH)
           : await client.put(PATH, { reconciliation_paused });
       const said = settings.reconciliation_paused
-        ? "Keeping workspaces ready is paused."
-        : "As many workspaces are kept ready as presets want.";
+        ? "Prebuilt workspaces are paused."
+        : "Prebuilt workspaces are active.";
       input.print(has.json ? JSON.stringify(settings) : said);
       return EXIT.ok;
     });

@@ -14,7 +14,7 @@ export const run: RunVerb = async (input) => {
   const schedule = words.length === 0 ? undefined : isOff ? "" : parseSchedule(words, here);
   return withServer("schedule quiet", input, value, async ({ client }) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
-    const chosen = hours.user_set ? "" : ", since you have chosen no other time";
+    const chosen = hours.user_set ? "" : ", the default";
     const next = relative(hours.next, input.clock.now());
     const said = `Required stops come at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
     input.print(has.json ? JSON.stringify(hours) : said);

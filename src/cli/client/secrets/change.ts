@@ -18,7 +18,7 @@ export const run: RunVerb = async (input) => {
     input.print(
       has.json
         ? JSON.stringify(changed)
-        : `${changed.name} is changed; programs that begin in your workspaces find it so.`,
+        : `${changed.name} changed. New processes in your workspaces get the new value.`,
     );
     return EXIT.ok;
   });

@@ -17,9 +17,7 @@ export const run: RunVerb = async (input) => {
       value: secret,
       ...toSecretFields(value),
     } satisfies CreateUserSecret);
-    input.print(
-      has.json ? JSON.stringify(made) : `${made.name} is kept; programs that begin in your workspaces find it.`,
-    );
+    input.print(has.json ? JSON.stringify(made) : `${made.name} created. New processes in your workspaces get it.`);
     return EXIT.ok;
   });
 };

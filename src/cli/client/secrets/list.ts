@@ -20,7 +20,8 @@ export const run: RunVerb = async (input) => {
       plain(one.description),
     ]);
     if (has.json) input.print(JSON.stringify(secrets));
-    else if (rows.length === 0) input.print("There are none; `slipway secrets create NAME --env VARIABLE` keeps one.");
+    else if (rows.length === 0)
+      input.print("No secrets. Create one with `slipway secrets create NAME --env VARIABLE`.");
     else input.print(asTable(["NAME", "VARIABLE", "FILE", "CHANGED", "DESCRIPTION"], rows));
     return EXIT.ok;
   });

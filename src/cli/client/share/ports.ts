@@ -47,14 +47,14 @@ const parseLevel = (text: string | undefined): ShareLevel => {
 };
 
 const parsePort = (text: string): number => {
-  if (!/^\d{1,5}$/.test(text)) throw usageError("share port", `${text} is no port`);
+  if (!/^\d{1,5}$/.test(text)) throw usageError("share port", `${text} is not a port`);
   return Number(text);
 };
 
 /** For people: one row for each port. */
 const shown = (shares: readonly PortShare[]): string =>
   shares.length === 0
-    ? "No port is shared."
+    ? "No ports are shared."
     : asTable(
         ["PORT", "AGENT", "SPEAKS", "OPEN TO"],
         shares.map((one) => [String(one.port), plain(one.agent_name), one.protocol, one.share_level]),

@@ -24,5 +24,5 @@ export const shown = ({ users, groups }: WorkspaceAcl): string => {
     ...users.map(({ username, role }) => [plain(username), "user", role]),
     ...groups.map((one) => [plain(one.name), `group of ${plain(one.organization_name)}`, one.role]),
   ];
-  return rows.length === 0 ? "It is shared with nobody." : asTable(["SHARED WITH", "KIND", "ROLE"], rows);
+  return rows.length === 0 ? "Not shared." : asTable(["SHARED WITH", "KIND", "ROLE"], rows);
 };

@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
     }
     const names = [...(await new Bun.Archive(bytes).files()).keys()];
     if (has.json) input.print(JSON.stringify({ path: resolve(file), files: names }));
-    else input.print(`${resolve(file)} holds ${names.join(", ")}. Look into it before you send it: tar -xOf ${file}`);
+    else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: tar -xOf ${file}`);
     return EXIT.ok;
   });
 };

@@ -35,7 +35,7 @@ export const run: RunVerb = async (input) => {
     }
     const names = Object.keys(files);
     if (has.json) input.print(JSON.stringify({ path: resolve(file), files: names }));
-    else input.print(`${resolve(file)} holds ${names.join(", ")}. Read it before you send it: unzip -p ${file}`);
+    else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: unzip -p ${file}`);
     return EXIT.ok;
   });
 };

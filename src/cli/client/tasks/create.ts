@@ -25,8 +25,8 @@ export const run: RunVerb = async (input) => {
       ...(value.name === undefined ? {} : { name: value.name }),
       ...(value.model === undefined ? {} : { model_config_id: await modelNamed(client, value.model) }),
     } satisfies CreateTask);
-    const next = `\`slipway tasks status ${task.name}\` shows what it does`;
-    input.print(has.json ? JSON.stringify(task) : `Made the task ${task.name}; ${next}.`);
+    const next = `\`slipway tasks status ${task.name}\` shows its progress`;
+    input.print(has.json ? JSON.stringify(task) : `Created the task ${task.name}; ${next}.`);
     return EXIT.ok;
   });
 };

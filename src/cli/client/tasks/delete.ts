@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
     const task = await named(client);
     if (!has.yes) await mustBeMeant(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
     await client.delete(taskPath(task));
-    input.print(has.json ? JSON.stringify(task) : `${task.name} is being deleted with its workspace.`);
+    input.print(has.json ? JSON.stringify(task) : `${task.name} and its workspace are being deleted.`);
     return EXIT.ok;
   });
 };

@@ -44,7 +44,7 @@ export const described = (task: Task): string => {
     ["Status", formatState(task)],
     ["Said", task.current_state?.message || "-"],
     ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
-    ["Chat", toId(task.chat_id) ?? "not yet: it begins when the workspace runs"],
+    ["Chat", toId(task.chat_id) ?? "starts when the workspace is running"],
     ["Template", task.template_name],
   ];
   return rows.map(([head, text]) => `${head.padEnd(9)}  ${plain(text)}`).join("\n");

@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
       Bun.sliceAnsi(plain(task.current_state?.message || task.display_name), 0, TITLE, { ellipsis: "…" }),
     ]);
     if (has.json) input.print(JSON.stringify(tasks));
-    else if (rows.length === 0) input.print("There are none; `slipway tasks create TEXT` makes one.");
+    else if (rows.length === 0) input.print("No tasks. Create one with `slipway tasks create TEXT`.");
     else input.print(asTable(["TASK", "STATUS", "CHANGED", "WHAT"], rows));
     return EXIT.ok;
   });

@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   return withServer("tasks logs", input, value, async ({ client }) => {
     const { logs } = await client.get(`${taskPath(await named(client))}/logs`);
     if (has.json) input.print(JSON.stringify(logs));
-    else if (logs.length === 0) input.print("Nothing was said yet.");
+    else if (logs.length === 0) input.print("No messages yet.");
     else for (const { type, content } of logs) input.print(`${type === "input" ? "> " : ""}${several(content)}`);
     return EXIT.ok;
   });

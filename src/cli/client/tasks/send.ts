@@ -14,7 +14,9 @@ export const run: RunVerb = async (input) => {
     const task = await taskNamed(client, await orAsked(input, word, "Task"));
     await client.post(`${taskPath(task)}/send`, { input: await readPrompt(input, said) });
     input.print(
-      has.json ? JSON.stringify(task) : `${task.name} has it; \`slipway tasks logs ${task.name}\` shows what comes.`,
+      has.json
+        ? JSON.stringify(task)
+        : `${task.name} received the message; \`slipway tasks logs ${task.name}\` shows the answer.`,
     );
     return EXIT.ok;
   });

@@ -47,7 +47,7 @@ export const run: RunVerb = async (input) => {
       ...acl.users.map((one) => ["user", one.username, one.role]),
     ];
     if (has.json) input.print(JSON.stringify(acl));
-    else if (rows.length === 0) input.print("Only those who look after templates may use it.");
+    else if (rows.length === 0) input.print("Only template administrators can use it.");
     else input.print(asTable(["KIND", "NAME", "ROLE"], rows));
     return EXIT.ok;
   });

@@ -9,7 +9,7 @@ import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 const NO_TEMPLATE =
-  "there is no template yet. One of containers comes by itself once the server reaches a Docker Engine (setting docker_host; `slipway doctor` says whether it does); `slipway templates push FOLDER` makes one of your own";
+  "there are no templates yet. A Docker template appears once the server can reach a Docker Engine (setting docker_host; check with `slipway doctor`). Create your own with `slipway templates push FOLDER`";
 
 /** The template of that name; who sits at a terminal is asked which where there are several. */
 export const templateAsked = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
@@ -59,8 +59,9 @@ export const templateNamed = async (client: Client, name: string | undefined): P
     const names = templates.map((one) => one.name);
     throw await unknownName("template", name ?? "", () => names, "slipway templates list");
   }
-  if (more.length > 0 && name === undefined) throw new VerbFailure(`say which template: --template, one of ${known}`);
-  if (more.length > 0) throw new VerbFailure(`several organizations have a template ${name}`);
+  if (more.length > 0 && name === undefined)
+    throw new VerbFailure(`specify a template with --template, one of ${known}`);
+  if (more.length > 0) throw new VerbFailure(`several organizations have a template named ${name}`);
   return first;
 };
 

@@ -56,6 +56,6 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
     throw new VerbFailure(`${folder} cannot be read: ${(error as Error).message}`);
   }
   const isTemplate = NAMES.some((name) => name in files) || Object.keys(files).some((path) => TERRAFORM.test(path));
-  if (!isTemplate) throw new VerbFailure(`there is no template.yaml in ${folder}, and no *.tf`);
+  if (!isTemplate) throw new VerbFailure(`no template.yaml in ${folder}, and no *.tf`);
   return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), files: Object.keys(files).length, leftOut };
 };

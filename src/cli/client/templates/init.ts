@@ -31,7 +31,10 @@ export const run: RunVerb = async (input) => {
     const files = await unpack(example.archive(), folder);
     const path = resolve(folder);
     if (has.json) input.print(JSON.stringify({ path, files }));
-    else input.print(`${path} holds ${files.join(", ")}. \`slipway templates push ${folder}\` makes a template of it.`);
+    else
+      input.print(
+        `${path} holds ${files.join(", ")}. \`slipway templates push ${folder}\` creates a template from it.`,
+      );
     return EXIT.ok;
   });
 };

@@ -19,7 +19,7 @@ export const run: RunVerb = async (input) => {
       plain(one.description),
     ]);
     if (has.json) input.print(JSON.stringify(templates));
-    else if (rows.length === 0) input.print("There are none; `slipway templates push FOLDER` makes one.");
+    else if (rows.length === 0) input.print("No templates. Create one with `slipway templates push FOLDER`.");
     else input.print(asTable(["TEMPLATE", "PROVISIONER", "USERS", "UPDATED", "DESCRIPTION"], rows));
     return EXIT.ok;
   });

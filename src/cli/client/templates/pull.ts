@@ -28,6 +28,6 @@ export const run: RunVerb = async (input) => {
 };
 
 const refused = async (answer: Response): Promise<Error> => {
-  if (answer.status === 404) return new VerbFailure("its files are not there, or not for you to read");
+  if (answer.status === 404) return new VerbFailure("its files don't exist, or you don't have access to them");
   return new ApiError(answer.status, { message: `The server answered ${answer.status}.`, detail: await answer.text() });
 };

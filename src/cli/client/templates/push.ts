@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
     const known = await templateAt(client, organization, name);
     const version = await imported(input, remote, { folder, given, organization, known });
     if (version.job.status !== "succeeded") {
-      throw new VerbFailure(`the import of ${folder} has failed: ${plain(version.job.error ?? version.job.status)}`);
+      throw new VerbFailure(`the import of ${folder} failed: ${plain(version.job.error ?? version.job.status)}`);
     }
     const template =
       given.has["no-activate"] && known ? known : await activate(client, organization, name, known, version);
@@ -60,7 +60,7 @@ const prebuildProblems = async (
     const presets = await client.get(`/api/v2/templateversions/${id}/presets`, { signal });
     if (!presets.some((preset) => (preset.desired_prebuild_instances ?? 0) > 0)) return [];
     const lines = presets.flatMap(({ name, prebuild_problem: problem }) =>
-      problem === undefined ? [] : [`warning: no workspace is kept ready for the preset ${name}: ${problem}`],
+      problem === undefined ? [] : [`warning: no workspaces are prebuilt for the preset ${name}: ${problem}`],
     );
     if (lines.length > 0 || clock.monotonic() > until || signal.aborted) return lines;
     await pause(clock, LOOK_MS, signal);
@@ -98,7 +98,7 @@ const imported = async (
   const { archive, files, leftOut } = await folderArchive(folder);
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for (const path of leftOut) progress.line(`${path} is left out: it is not a file of this folder`);
+  for (const path of leftOut) progress.line(`${path} is skipped: it is not a file in this folder`);
   progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
   const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));

@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
     ]);
     const head = ["ID", ...(has.all ? ["USER"] : []), "NAME", "SCOPES", "FROM", "LAST USED", "EXPIRES"];
     if (has.json) input.print(JSON.stringify(tokens));
-    else if (rows.length === 0) input.print("There are none; `slipway tokens create NAME` makes one.");
+    else if (rows.length === 0) input.print("No tokens. Create one with `slipway tokens create NAME`.");
     else input.print(asTable(head, rows));
     return EXIT.ok;
   });

@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   return withServer("tokens remove", input, value, async ({ client }) => {
     const token = await named(client);
     await client.delete(`${userPath(token.user_id)}/keys/${token.id}`);
-    input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is removed.`);
+    input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is revoked.`);
     return EXIT.ok;
   });
 };

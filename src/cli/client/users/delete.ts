@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   return withServer("users delete", input, value, async ({ client }) => {
     const user = await named(client);
     const who = [user.username, ...(user.email === "" ? [] : [`(${plain(user.email)})`])].join(" ");
-    if (!has.yes) await mustBeMeant(input, user.username, `This deletes the user ${who} for good.`);
+    if (!has.yes) await mustBeMeant(input, user.username, `This permanently deletes the user ${who}.`);
     await client.delete(userPath(user.id));
     input.print(has.json ? JSON.stringify(user) : `${user.username} is deleted.`);
     return EXIT.ok;

@@ -43,10 +43,10 @@ const peopleIn = (
   const people = lists.flatMap((one) => one.people);
   const [wrong] = lists.flatMap(({ unreadable }) => unreadable);
   if (wrong !== undefined)
-    throw usageError(file === undefined ? "argument" : "--file", `no e-mail address in "${plain(wrong)}"`);
-  if (people.length === 0) throw usageError("argument", "expected e-mail addresses, or --file FILE");
+    throw usageError(file === undefined ? "argument" : "--file", `no email address in "${plain(wrong)}"`);
+  if (people.length === 0) throw usageError("argument", "expected email addresses, or --file FILE");
   if (people.length > MAX_INVITED_AT_ONCE) {
-    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses at once, got ${people.length}`);
+    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses per call, got ${people.length}`);
   }
   return [...people];
 };

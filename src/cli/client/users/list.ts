@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
     const users = await allPages<User, "users">(client, "/api/v2/users", "users", { q: words.join(" ") });
     const rows = users.map((user) => userRow(user, input.clock.now()));
     if (has.json) input.print(JSON.stringify(users));
-    else if (rows.length === 0) input.print("There are none.");
+    else if (rows.length === 0) input.print("No users found.");
     else input.print(asTable(["USERNAME", "EMAIL", "STATUS", "ROLES", "LAST SEEN"], rows));
     return EXIT.ok;
   });

@@ -10,7 +10,7 @@ export const run: RunVerb = async (input) => {
   return withServer("users reset-factors", input, value, async ({ client }) => {
     const { id, username } = await named(client);
     await client.delete(`${userPath(id)}/factors`);
-    input.print(has.json ? JSON.stringify({ id, username }) : `${username} signs in with the password alone.`);
+    input.print(has.json ? JSON.stringify({ id, username }) : `${username} can now sign in with only the password.`);
     return EXIT.ok;
   });
 };

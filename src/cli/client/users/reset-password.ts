@@ -31,7 +31,7 @@ export const run: RunVerb = async (input) => {
 
 const present = async (input: VerbInput): Promise<string> => {
   if (!canAsk(input))
-    throw new VerbFailure("your own password is changed at a terminal, where the present one is asked for");
+    throw new VerbFailure("change your own password at a terminal, where you can enter the current one");
   await using asker = new Asker(getStreams(input), input.printError);
-  return await asker.secret("Your present password: ");
+  return await asker.secret("Your current password: ");
 };

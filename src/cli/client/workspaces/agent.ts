@@ -74,8 +74,8 @@ const chosen = (workspace: Workspace, agentName: string | undefined) => {
   const names = agents.map(({ name }) => plain(name)).join(", ");
   const found = agentName === undefined ? agents : agents.filter(({ name }) => name === agentName);
   const [first, more] = found;
-  if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent to open a terminal at`);
+  if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent to open a terminal on`);
   if (!first) throw new VerbFailure(`${workspace.name} has no agent ${agentName}; it has ${names}`);
-  if (more) throw new VerbFailure(`say which agent, as ${workspace.name}.AGENT: ${names}`);
+  if (more) throw new VerbFailure(`specify the agent, as ${workspace.name}.AGENT: ${names}`);
   return first;
 };

@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
       throw new VerbFailure(tooLate(workspace, build));
     }
     if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: build ?? latest_build }));
-    else input.print(build ? said(name, build) : `Nothing of ${name} is under way; it is ${latest_build.status}.`);
+    else input.print(build ? said(name, build) : `Nothing to cancel: ${name} is ${latest_build.status}.`);
     return EXIT.ok;
   });
 };
@@ -49,7 +49,7 @@ const said = (name: string, { transition, job }: Build): string => {
   const doing = `${DOING[transition]} ${name}`;
   return job.status === "canceled"
     ? `Canceled: ${doing}.`
-    : `Canceling: ${doing}; \`slipway workspaces show ${name}\` says how far.`;
+    : `Canceling: ${doing}; \`slipway workspaces show ${name}\` shows the progress.`;
 };
 
 const tooLate = ({ name }: Workspace, { transition, job }: Build): string =>

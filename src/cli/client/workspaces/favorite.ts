@@ -14,7 +14,7 @@ const setTo =
       const path = `/api/v2/workspaces/${id}` as const;
       await (isFavorite ? client.put(`${path}/favorite`) : client.delete(`${path}/favorite`));
       const workspace = await client.get(path);
-      const said = isFavorite ? "is a favorite." : "is no favorite.";
+      const said = isFavorite ? "is a favorite." : "is not a favorite.";
       input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${said}`);
       return EXIT.ok;
     });

@@ -51,9 +51,9 @@ export const agentNamed = (workspace: Workspace, name: string | undefined): Work
   const agents = listAgents(workspace);
   const names = agents.map((one) => plain(one.name)).join(", ");
   const [first, more] = name === undefined ? agents : agents.filter((one) => one.name === name);
-  if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent; does it run?`);
+  if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent; is it running?`);
   if (!first) throw new VerbFailure(`${workspace.name} has no agent ${name}; it has ${names}`);
-  if (more) throw new VerbFailure(`say which agent, as ${workspace.name}.AGENT: ${names}`);
+  if (more) throw new VerbFailure(`specify the agent, as ${workspace.name}.AGENT: ${names}`);
   return first;
 };
 

@@ -14,7 +14,7 @@ export const run: RunVerb = async (input) => {
   return withServer("workspaces list", input, value, async ({ client }) => {
     const found = await allWorkspaces(client, q);
     if (has.json) input.print(JSON.stringify(found));
-    else if (found.length === 0) input.print("There are none; `slipway workspaces create NAME` makes one.");
+    else if (found.length === 0) input.print("No workspaces. Create one with `slipway workspaces create NAME`.");
     else input.print(table(found, has.all, input.clock.now()));
     return EXIT.ok;
   });

@@ -34,7 +34,7 @@ export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Pro
     end = await desk.sit(await openSocket(remote.client, desk.path));
     let lost = clock.monotonic();
     while ("closed" in end && mayComeBack(end.closed) && clock.monotonic() - lost < KEPT_MS) {
-      printError("\r\nThe connection is lost; trying again. ~. gives up.\r\n");
+      printError("\r\nConnection lost. Reconnecting… Type ~. to quit.\r\n");
       const socket = await desk.again(remote, lost + KEPT_MS);
       if (!socket) break;
       await streams.write(RESET);

@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
     const place = await openPlace(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {
-      throw new VerbFailure("--reconnect needs a terminal: what was printed already would come again");
+      throw new VerbFailure("--reconnect needs a terminal: earlier output would be printed again");
     }
     return isPiped ? pipeThrough(input, remote, place) : sitAt(input, remote, place);
   });

@@ -44,7 +44,7 @@ export const makeExample = async ({ id, name, description, icon }: TemplateExamp
     const variables = await call("GET /templateversions/:templateversion/variables", at);
     return { missing: variables.filter(({ required, value }) => required && value === "") };
   }
-  if (job.status !== "succeeded") throw new Error(job.error ?? "The import did not succeed.");
+  if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
   const template = { name: id, display_name: name, description, icon, template_version_id: begun.id };
   return { template: await call("POST /organizations/:organization/templates", { path, body: template }) };
 };

@@ -78,7 +78,7 @@ export default function TemplatesPage() {
         {data && mayManageTemplates.value && (
           <>
             <Examples templates={data} made={(template) => route(workspaceOf(template))} />
-            <p class="dim small desk">A folder or an archive with a template can be dropped anywhere on this page.</p>
+            <p class="dim small desk">Drop a template folder or archive anywhere on this page.</p>
           </>
         )}
       </div>
