@@ -60,7 +60,7 @@ test("[CV-30] a secret comes from a pipe, a file or a terminal, is never printed
   await using terminal = world.onTerminal("slipway secrets change registry");
   await terminal.until("Value: ");
   terminal.type("another-value\r");
-  await terminal.until("registry is changed");
+  await terminal.until("registry changed");
   expect(await terminal.exited).toBe(0);
   expect(terminal.shown()).not.toContain("another-value");
   expect(await must("secrets change registry --env REGISTRY_TOKEN --json")).toContain('"env_name":"REGISTRY_TOKEN"');
