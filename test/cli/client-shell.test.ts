@@ -73,7 +73,7 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with
   await using terminal = world.onTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
   await terminal.until("first-something");
   way.cut();
-  await terminal.until("The connection is lost");
+  await terminal.until("Connection lost");
   await terminal.until("first-something");
   terminal.type("\recho still-$kept\r");
   await terminal.until("still-something\r\n");
