@@ -94,7 +94,7 @@ export class Blobs {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for (const name of await readdir(join(this.#root, folder))) {
         if (named.has(name) || spared.has(name) || this.#recent.has(name)) continue;
-        // At once, so that an upload of the same bytes comes either before the look or after the removal.
+        // Immediately, so that an upload of the same bytes comes either before the look or after the removal.
         rmSync(join(this.#root, folder, name), { force: true });
       }
     }

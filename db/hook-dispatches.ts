@@ -1,4 +1,4 @@
-// The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are let go by age and number, in slices.
+// The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are released by age and number, in slices.
 import { and, desc, lt, sql } from "drizzle-orm";
 import { build, given, givenOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";

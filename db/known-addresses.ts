@@ -6,7 +6,7 @@ import { users } from "./schema/users.ts";
 
 const place = sql.placeholder;
 
-/** One row when whoever has this e-mail address has signed in from there since `since`. */
+/** One row when anyone who has this email address has signed in from there since `since`. */
 export const findKnownAddress = query(
   build
     .select({ last_used: known_addresses.last_used })

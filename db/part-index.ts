@@ -1,4 +1,4 @@
-// The part of each id that somebody has asked for, kept: an id never changes its part. Bounded, the ones asked for last.
+// The part of each id that someone has asked for, kept: an id never changes its part. Bounded, the ones asked for last.
 import type { Store } from "./engine/store.ts";
 import { findPart, type Parted } from "./part-of.ts";
 

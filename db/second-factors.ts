@@ -24,7 +24,7 @@ export const useTotpStep = statement<{ user_id: string; step: number }>(
 
 const deleteTotpFactor = deleteBy(totp_factors, totp_factors.user_id);
 
-/** The same, refused as `stale` when there is none. */
+/** The same, refused as `stale` when none exists. */
 export const removeTotpFactor = (user_id: string): Statement => ({ ...deleteTotpFactor(user_id), expect: 1 });
 
 export const findRecoveryCode = findBy(recovery_codes, recovery_codes.user_id, recovery_codes.code_hash);
@@ -43,7 +43,7 @@ export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>
 
 export const deleteRecoveryCodesByUser = deleteBy(recovery_codes, recovery_codes.user_id);
 
-/** Everything that proves this user beside the password. */
+/** Everything that proves this user alongside the password. */
 export const deleteFactorsByUser = (user_id: string): Statement[] => [
   deleteTotpFactor(user_id),
   deletePasskeysByUser(user_id),

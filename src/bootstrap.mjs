@@ -36,7 +36,7 @@ function findBun() {
 }
 
 // The package's own launcher is only a note until its install script has run, and npm may be told not to run it. The platform
-// package beside it holds the real program either way.
+// package alongside it holds the real program either way.
 function installedIn(modules) {
   const platforms = join(modules, "@oven");
   const found = existsSync(platforms) ? readdirSync(platforms) : [];
@@ -66,7 +66,7 @@ function fetchBun() {
   return file ?? stop(`bootstrap: the npm package bun@${pinned} has no program that runs on this machine`, 1);
 }
 
-/** Somebody works on the project here: what they have installed stays. */
+/** Someone works on the project here: what they have installed stays. */
 function hasTools() {
   return Object.keys(devDependencies).some((name) => existsSync(join(MODULES, name, "package.json")));
 }
@@ -97,7 +97,7 @@ function linkBun(file) {
   const program = isAbsolute(file) ? file : folders.map((one) => join(one, file)).find((one) => existsSync(one));
   if (!program) return;
   mkdirSync(bin, { recursive: true });
-  // One that led to a program that is gone.
+  // One that led to a program that no longer exists.
   rmSync(link, { force: true });
   symlinkSync(program.startsWith(MODULES) ? relative(bin, program) : program, link);
 }
@@ -125,7 +125,7 @@ function npm(command, output) {
 
 function become(file, argv) {
   // Listening begins before the child does: a signal in between would end only this process. In a terminal the child hears
-  // Ctrl-C by itself as well; src/cli/signals.ts takes both for one wish.
+  // Ctrl-C on its own as well; src/cli/signals.ts takes both for one wish.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   const child = spawn(file, argv, { stdio: "inherit" });
   child.on("error", (error) => stop(`bootstrap: ${error.message}`, 1));

@@ -11,7 +11,7 @@ import { PACK, pack, withTwins } from "./web/files.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-// Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that by itself. Inside
+// Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that on its own. Inside
 // the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
 const WORKERS = [
   "db/engine/checkpoint.worker.ts",
@@ -55,12 +55,12 @@ export interface BuildOptions {
   releaseKey?: string;
 }
 
-/** Compiles the program, and writes its bill of materials beside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
+/** Compiles the program, and writes its bill of materials alongside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
 export const build = async (options: BuildOptions = {}): Promise<Built> => {
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
   const web = options.web ?? (await packWeb(dirname(outfile)));
-  // The bundler leaves the source map of each piece beside the program, which has them inside already.
+  // The bundler leaves the source map of each piece alongside the program, which has them inside already.
   const folder = mkdtempSync(`${outfile}.parts-`);
   const made = join(folder, basename(outfile));
   const command = [
@@ -69,7 +69,7 @@ export const build = async (options: BuildOptions = {}): Promise<Built> => {
     ...["--bytecode", "--format=esm"],
     // In pieces, so that a verb reads what it needs: in one piece `--version` takes three times as long.
     "--splitting",
-    // A verb that ends at once gains nothing from code compiled further; src/main.ts goes back to the normal policy for those that stay.
+    // A verb that ends immediately gains nothing from code compiled further; src/main.ts goes back to the normal policy for those that stay.
     `--compile-jit-policy=${START_JIT_POLICY}`,
     ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${made}`],
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,

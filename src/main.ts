@@ -37,7 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (name === "help" || name === "--help" || name === "-h") return help(own[0], own.slice(1));
     const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
     if (!verb) return unknown(name);
-    // Behind `--` stands what is somebody else's.
+    // Behind `--` stands what is someone else's.
     const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
     if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
     said = [verb.name, wordIn(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
@@ -50,7 +50,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
   const { url, token, configFolder, isVerbose } = globals;
-  // A copy: the values of secrets are forgotten by the process, not by whoever asked for them.
+  // A copy: the values of secrets are forgotten by the process, not by anyone who asked for them.
   const env = { ...process.env, ...(url ? { SLIPWAY_URL: url } : {}), ...(token ? { SLIPWAY_TOKEN: token } : {}) };
   return {
     argv,
@@ -151,7 +151,7 @@ async function flush(code: number): Promise<number> {
   await Promise.race([flushed, stopped]);
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
-  // A server that was told to stop has done what it should, whether somebody still reads its output or not.
+  // A server that was told to stop has done what it should, whether someone still reads its output or not.
   const isNoMatter = failure instanceof OutputGone && wasStopped;
   if (failure === undefined || isNoMatter) return code;
   if (!(failure instanceof OutputGone)) {

@@ -243,7 +243,7 @@ const makeHandler = (
     const shown = id ?? findMadeId(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
     // A spare passes one request on each connection; the client has to know that there is no second.
-    // A node that hands over wants whoever is still connected to come again, to the next one.
+    // A node that hands over wants anyone who is still connected to come again, to the next one.
     const isLast = passedOnFor !== undefined || ctx.handingOver;
     if (isLast && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;

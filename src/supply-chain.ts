@@ -1,5 +1,5 @@
 // What of other people's work the program ships: read from bun.lock and the packages themselves, as a list of licences
-// (THIRD_PARTY.md, `bun run licences`) and as a CycloneDX bill of materials beside the binary (`bun run build`).
+// (THIRD_PARTY.md, `bun run licences`) and as a CycloneDX bill of materials alongside the binary (`bun run build`).
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

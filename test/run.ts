@@ -1,11 +1,11 @@
-// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and beside them, one file at a time,
+// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and alongside them, one file at a time,
 // what is run again on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test
 // reports plus one for each step that is no test. Options:
 //   --only lint,unit   these steps                     --changed          only tests that the changes of this branch can reach, no binary
 //   --slowest N        how many slow files are named   --since REVISION   what --changed compares with; main unless given
 //   --all-binary       all tests of the API that can run against the binary, as before a release
 //   --record           writes down how long each file took (test/support/run/timings.json): the longest begin first
-// Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run once more by
+// Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run again by
 // themselves: what passes then is named as unsteady at the end, and more than three such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -37,7 +37,7 @@ const ADVISORY_LINES = 20;
 const SECOND_TRIES = 8;
 /** Processes that share the files of a step: most tests wait for a server, a daemon or a disk half of their time. */
 const WORKERS = Math.min(4, availableParallelism() + 1);
-/** Of the steps beside the large one: they take as long with one. */
+/** Of the steps alongside the large one: they take as long with one. */
 const BESIDE = 1;
 const TEMP = tempPlace();
 /** One for all tests that draw at random, in both tries. */
@@ -72,7 +72,7 @@ const ON_POSTGRES = [
   .map((path) => `test/api/${path}`)
   .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");
 
-/** What is run on three nodes that are all active, behind a proxy that takes them in turn: each finds whoever has the part. */
+/** What is run on three nodes that are all active, behind a proxy that takes them in turn: each finds anyone who has the part. */
 const ON_ACTIVE_NODES = ["workspaces/create.test.ts", "chats/story.test.ts", "tasks", "agents/reinit.test.ts"].map(
   (path) => `test/api/${path}`,
 );
@@ -87,7 +87,7 @@ const { values: options } = parseArgs({
     record: { type: "boolean" },
   },
 });
-// What reaches into the server has been run beside it already.
+// What reaches into the server has been run alongside it already.
 const OUTSIDE = await outsideFiles(ROOT, "test/api");
 
 const STEPS: Step[] = [
@@ -183,7 +183,7 @@ function onlyReached(step: Step): Step {
   return { ...step, tests: within.map((file) => `./${file}`) };
 }
 
-/** A step that is no test, beside others: what it says is shown when it has ended. */
+/** A step that is no test, alongside others: what it says is shown when it has ended. */
 async function runCheck(step: Step): Promise<void> {
   const begun = performance.now();
   const child = start(step.command, step.env, "pipe");
@@ -311,7 +311,7 @@ function tellUnsteady(): void {
   summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
 }
 
-/** A run that ended badly without a failed test (a file that does not load, a crash) is one failure by itself. */
+/** A run that ended badly without a failed test (a file that does not load, a crash) is one failure on its own. */
 function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {
@@ -326,7 +326,7 @@ function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boo
   };
 }
 
-/** Fails the run for processes that have outlived their tests, and ends them. Daemons whose folder is gone get the time to notice. */
+/** Fails the run for processes that have outlived their tests, and ends them. Daemons whose folder no longer exists get the time to notice. */
 async function sweep(): Promise<void> {
   const until = performance.now() + NOTICE_MS;
   let found = left();

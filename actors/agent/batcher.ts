@@ -23,7 +23,7 @@ export type BatcherOptions<Item, Answer> = {
    * a rejection refuses the whole group.
    */
   run(take: () => Waiting<Item, Answer>[]): Promise<() => void>;
-  /** Nothing waits any more: whoever made this may let go of it. */
+  /** Nothing waits any more: anyone who made this may release it. */
   idle(): void;
 };
 

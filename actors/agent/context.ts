@@ -16,7 +16,7 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 
 export type PushedContext = {
   readonly version: number;
-  /** The first of a daemon: its count begins anew. */
+  /** The first of a daemon: its count starts over. */
   readonly initial: boolean;
   readonly error: string;
   readonly resources: readonly StoredResource[];
@@ -47,7 +47,7 @@ export const takeContext = async (
   return {
     accepted: true,
     writes: [
-      // Also where it is there now: whoever names it may let it go meanwhile.
+      // Also where it is there now: anyone who names it may let it go in the meantime.
       keepSnapshot(snapshot),
       put,
       markDirty(workspace_id, snapshot.hash, now),

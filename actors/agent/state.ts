@@ -1,4 +1,4 @@
-// The workspace agent's behaviour as pure functions: state and report in, next state and writes out. The actor commits and
+// The workspace agent's behavior as pure functions: state and report in, next state and writes out. The actor commits and
 // announces; nothing here reads a clock or waits (facts/platform 2.2 to 2.4).
 import { invalidField } from "#base/errors.ts";
 import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents/agents.ts";
@@ -75,7 +75,7 @@ const alive = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
   latency,
 });
 
-/** The connection is gone. Nothing happens when another one has taken its place. */
+/** The connection has disconnected. Nothing happens when another one has taken its place. */
 export const disconnected = (
   state: AgentState,
   { connection_id, now }: { connection_id: string; now: number },

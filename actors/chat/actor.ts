@@ -106,12 +106,12 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Makes the chat as the copy of another one, which keeps what it has; nothing runs until somebody writes (rules FK-1 to FK-4). */
+  /** Makes the chat as the copy of another one, which keeps what it has; nothing runs until someone writes (rules FK-1 to FK-4). */
   fork(args: ForkChat): Promise<void> {
     return this.handleCreate<void>(async () => ({ ...(await forked(this.#deps, this.id, args)), reply: undefined }));
   }
 
-  /** Refuses as `send`, `edit` or the client's answers would be refused now; changes nothing. For whoever asks others before (rule HK-8). */
+  /** Refuses as `send`, `edit` or the client's answers would be refused now; changes nothing. For anyone who asks others before (rule HK-8). */
   check(asked: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
       const command = await checkedCommand(this.#deps, state, asked);
@@ -156,7 +156,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it is gone. */
+  /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it no longer exists. */
   edit(args: EditMessage): Promise<Edited> {
     const { message_id, content, created_by, custom_prompt = null, model_config_id, patch } = args;
     return this.handle(async (state) => {
@@ -254,7 +254,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.handle((state) => changedFamily(this.#deps, state, args));
   }
 
-  /** Somebody else has written this chat's row: its root, when the family was changed. */
+  /** Someone else has written this chat's row: its root, when the family was changed. */
   reload(_: Record<string, never>): Promise<void> {
     return this.handle(async (state) => {
       const fresh = await readChat(this.#deps.store, this.id);
@@ -312,7 +312,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** What somebody has made of the chat's history; `stale` when history, or for a title the title, has changed since. */
+  /** What someone has made of the chat's history; `stale` when history, or for a title the title, has changed since. */
   describe({ patch, title, history_version }: Description): Promise<Late> {
     return this.handle<Late>((state) => {
       const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
@@ -336,7 +336,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** After a start: what is owed goes on. */
+  /** After a start: what is owed continues. */
   resume(_: Record<string, never>): Promise<void> {
     return this.handle((state) => ({ state, after: () => resume(this.#deps.effects, state), reply: undefined }));
   }

@@ -20,7 +20,7 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
   if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
-  // A history that was only made shorter has nothing new to be told of.
+  // A history that was only made shorter has nothing new to be notified of.
   const isOver = isActive(before) && !isActive(state) && before.compaction === null;
   if (isOver) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
@@ -29,7 +29,7 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   }
 };
 
-/** A commit could not be confirmed: whoever would have been told what is so now reads it all again. Its turn goes on already. */
+/** A commit could not be confirmed: anyone who would have been told what is so now reads it all again. Its turn goes on already. */
 export const announceAgain = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.wordsAdded();
   topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });
@@ -42,7 +42,7 @@ export const announceAgain = ({ topics, effects }: Deps, before: ChatState | und
 
 const isActive = ({ status }: ChatState): boolean => status === "running" || status === "interrupting";
 
-/** What lists show of the chat beside its status. */
+/** What lists show of the chat alongside its status. */
 export const tellChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
   if (before.title !== now.title) tellOwner(topics, now, "title_change");
   if (before.last_turn_summary !== now.last_turn_summary) tellOwner(topics, now, "summary_change");
@@ -57,7 +57,7 @@ export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerC
   topics.publish("owner_chats", state.owner_id, { kind, chat_id: state.id, ...calls });
 };
 
-/** Whoever reads along may do so no longer, or somebody new may. */
+/** Anyone who reads along may do so no longer, or someone new may. */
 export const tellReaders = (topics: Topics<Events>, chat_id: string): void =>
   topics.publish("access_changed", chat_id, {});
 

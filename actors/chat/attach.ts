@@ -3,7 +3,7 @@ import { linkChatFiles } from "#db/chats/files.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 
-/** `chat` is the key; `stale` refuses the batch when another chat has taken one of the files meanwhile. */
+/** `chat` is the key; `stale` refuses the batch when another chat has taken one of the files in the meantime. */
 export const attachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
   const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
   return linkChatFiles(chat, [...new Set(ids)], now);

@@ -14,7 +14,7 @@ export type ChatDeps = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly effects: ChatEffects;
-  /** How long somebody's approval is awaited. */
+  /** How long someone's approval is awaited. */
   readonly approval_ms: number;
   /** The sub-chats that change with their root. */
   readonly chats: () => Asks<FamilyMessages>;

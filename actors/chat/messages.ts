@@ -133,7 +133,7 @@ export type StartedAttempt = {
   readonly permissions: ChatPermissions | null;
   /** Those of them that may not run, with the words that answer them, by their ids. */
   readonly refused: readonly (readonly [id: string, why: string])[];
-  /** There are calls for the client beside those. */
+  /** There are calls for the client alongside those. */
   readonly awaits_client: boolean;
   /** What the system prompt depends on. */
   readonly about: PromptOf;
@@ -157,7 +157,7 @@ export type Step = {
   readonly messages: readonly NewMessage[];
 } & (
   | {
-      /** finish: the turn has ended. act: the client's tools are asked for. continue: the model goes on. */
+      /** finish: the turn has ended. act: the client's tools are asked for. continue: the model continues. */
       readonly then: "finish" | "act" | "continue";
     }
   /** The turn has failed; the messages are stored all the same. */
@@ -198,7 +198,7 @@ export interface TurnReports {
   finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
 }
 
-/** What whoever names and sums up chats says to them. */
+/** What anyone who names and sums up chats says to them. */
 export interface DescribedMessages {
   describe(args: Description): Promise<Late>;
 }

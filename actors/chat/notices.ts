@@ -1,5 +1,5 @@
-// What a chat's owner is told of a turn: that it needs somebody, is done or has failed. One notice for each chat: the newest. Sub-chats tell
-// nothing, and neither does a chat that somebody follows just now (rule NO-5). Pure; used by the chat actor alone.
+// What a chat's owner is notified of a turn: that it needs someone, is done or has failed. One notice for each chat: the newest. Sub-chats tell
+// nothing, and neither does a chat that someone follows just now (rule NO-5). Pure; used by the chat actor alone.
 import type { Statement } from "#db/engine/sql.ts";
 import { notified, unnotified } from "#db/notifications/notifications.ts";
 import type { NoticeName } from "#schema/notifications/kinds.ts";

@@ -1,4 +1,4 @@
-// After a start of the server, or when parts come from another node: every chat that was running goes on with a new attempt, every one that was being interrupted ends its
+// After a start of the server, or when parts come from another node: every chat that was running continues with a new attempt, every one that was being interrupted ends its
 // interruption. Deadlines are rows of the scheduler and need nothing (rule CH-16).
 import type { Clock } from "#base/clock.ts";
 import type { PartNumbers } from "#base/parts.ts";

@@ -43,7 +43,7 @@ export type ChatServices = {
   readonly titles: Titles;
   readonly diffs: Diffs;
   readonly warnings: ChatWarnings;
-  /** What is done beside the chats, now and then. */
+  /** What is done alongside the chats, now and then. */
   readonly upkeep: Chore;
 };
 
@@ -65,13 +65,13 @@ type Deps = {
   /** Whether models are asked for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
-  /** Chats that other nodes have; undefined where there are none. */
+  /** Chats that other nodes have; undefined where none exist. */
   readonly elsewhere?: Elsewhere | undefined;
   /** How the organization's MCP servers are reached. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
   readonly mcpLimits: CallLimits;
-  /** How long somebody's approval of a call is awaited. */
+  /** How long someone's approval of a call is awaited. */
   readonly approvalMs: number;
   /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
   readonly hookService: HookService;

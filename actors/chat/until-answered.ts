@@ -8,7 +8,7 @@ import { retry } from "#base/retry.ts";
 const FIRST_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
-/** The answer, or `stale` once the signal is aborted or the chat is gone. */
+/** The answer, or `stale` once the signal is aborted or the chat no longer exists. */
 export const untilAnswered = async <T>(
   clock: Clock,
   signal: AbortSignal,

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
-/** A database that is away comes back: what a job has done is not thrown away for that. */
+/** A database that is away returns: what a job has done is not thrown away for that. */
 const PATIENCE_MS = 15 * 60_000;
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
@@ -26,7 +26,7 @@ export const askPatiently = <T>(clock: Clock, signal: AbortSignal, ask: () => Pr
 type Ways<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
 
 /**
- * Asks a job's owner to begin it, patiently. The built-in worker works for its own node alone: a job whose part leaves meanwhile must not begin at
+ * Asks a job's owner to begin it, patiently. The built-in worker works for its own node alone: a job whose part leaves in the meantime must not begin at
  * the node that gets it, with a worker that was told to end.
  */
 export const beginPatiently = <T>(

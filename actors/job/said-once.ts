@@ -1,4 +1,4 @@
-// Lines of a job whose commit could not be confirmed are said again by whoever said them: those that are stored are not stored twice.
+// Lines of a job whose commit could not be confirmed are said again by anyone who said them: those that are stored are not stored twice.
 import type { Store } from "#db/engine/store.ts";
 import { listJobLogs } from "#db/workspaces/jobs.ts";
 import type { Said } from "./report.ts";

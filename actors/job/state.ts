@@ -1,4 +1,4 @@
-// What can happen to a provisioner job, as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by whoever owns the job: the
+// What can happen to a provisioner job, as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by anyone who owns the job: the
 // workspace actor for builds, the template-version actor for imports. A command that comes too late answers undefined.
 import { isActive, type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
 
@@ -28,7 +28,7 @@ export type JobState = JobFacts & {
   readonly logs_overflowed: boolean;
 };
 
-/** What a job begins with, before anybody works on it. */
+/** What a job begins with, before anyone works on it. */
 export const PENDING = {
   worker_id: null,
   worker_name: "",
@@ -51,21 +51,21 @@ export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { 
  */
 export type OfRun = { readonly attempt?: number | undefined };
 
-/** Whether a report is of the run that goes on. One that has begun anew since, or waits to, hears nothing of the run before. */
+/** Whether a report is of the run that continues. One that has begun again since, or waits to, hears nothing of the run before. */
 export const isOfRun = ({ started_at, attempts }: JobState, { attempt }: OfRun): boolean =>
   attempt === undefined || (started_at !== null && attempts === attempt);
 
-/** A run in what is reported of it; without an attempt it is whichever goes on. */
+/** A run in what is reported of it; without an attempt it is whichever continues. */
 export type RunOf = OfRun & { readonly job_id: string };
 
-/** Whether a report is of this job, and of its run that goes on. */
+/** Whether a report is of this job, and of its run that continues. */
 export const isForJob = (job: JobState, run: RunOf): boolean =>
   job.id === run.job_id && isActive(job) && isOfRun(job, run);
 
 export type JobCommand =
   | { readonly type: "start"; readonly now: number; readonly worker: { readonly id: string; readonly name: string } }
   | { readonly type: "cancel"; readonly now: number }
-  /** The work has ended well, or has ended because it was told to cancel. */
+  /** The work succeeded, or has ended because it was told to cancel. */
   | ({ readonly type: "complete"; readonly now: number } & OfRun)
   | ({ readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string } & OfRun)
   /** The server has started again, so nobody works on it: back into the queue, or ended. Nothing happens to a pending job. */

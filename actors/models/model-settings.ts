@@ -1,5 +1,5 @@
 // The providers of language models and their models: the only writer of their rows. Changes are made one after another, each in one
-// commit, and the models that turns use learn of it, on every node, before the caller is answered. Keys are sealed here and opened by whoever calls a
+// commit, and the models that turns use learn of it, on every node, before the caller is answered. Keys are sealed here and opened by anyone who calls a
 // provider; nothing here logs or returns one.
 
 import type { Clock } from "#base/clock.ts";
@@ -36,7 +36,7 @@ type Deps = {
   readonly encryption: Encryption;
   readonly models: ConfiguredModels;
   readonly topics: Topics<Events>;
-  /** Resolves when the other nodes have loaded what is stored now, or cannot be waited for; absent where there are none. Never rejects. */
+  /** Resolves when the other nodes have loaded what is stored now, or cannot be waited for; absent where none exist. Never rejects. */
   readonly tellNodes?: (() => Promise<void>) | undefined;
 };
 
@@ -56,7 +56,7 @@ export class ModelSettings {
   readonly #deps: Deps;
   /** Each change begins when the one before it is over. */
   readonly #next = oneAtATime();
-  /** A load that has not begun yet: whoever wants another one meanwhile is served by it. */
+  /** A load that has not begun yet: anyone who wants another one in the meantime is served by it. */
   #loading: Promise<void> | undefined;
 
   constructor(deps: Deps) {
@@ -100,7 +100,7 @@ export class ModelSettings {
     });
   }
 
-  /** 400 as of `addProvider`, 404, 409. A key does not go along to another place: 400 unless it is given anew (rule MO-5). */
+  /** 400 as of `addProvider`, 404, 409. A key does not go along to another place: 400 unless it is given again (rule MO-5). */
   async changeProvider(id: string, { api_key, ...patch }: ProviderPatch): Promise<ModelProviderRow> {
     const before = await this.#provider(id);
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
@@ -185,7 +185,7 @@ export class ModelSettings {
     });
   }
 
-  /** Adds what a model's server has refused to what is left out of requests to it (rule MO-61). Nothing changes for a model that is gone. */
+  /** Adds what a model's server has refused to what is left out of requests to it (rule MO-61). Nothing changes for a model that no longer exists. */
   addUnsupported(id: string, features: readonly ModelFeature[]): Promise<void> {
     return this.#next(async () => {
       const { models } = await this.list();

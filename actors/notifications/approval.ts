@@ -1,4 +1,4 @@
-// What a browser is pushed beside the words of a notice when a chat waits for approval: the calls as text, and what it takes to allow or
+// What a browser is pushed alongside the words of a notice when a chat waits for approval: the calls as text, and what it takes to allow or
 // deny them without opening the page (rule NO-13). Pure.
 import { unmistakable } from "#base/visible-text.ts";
 import type { ChatRow } from "#db/chats/chats.ts";

@@ -1,4 +1,4 @@
-// Sends what people are told outside of their inbox: by e-mail and to their browsers. Notices are written with what they tell of; the
+// Sends what people are told outside of their inbox: by email and to their browsers. Notices are written with what they tell of; the
 // notifier takes them from there, so that one that was written before a stop is sent after the next start. Outside of every mailbox,
 // a few at a time, tried again with growing pauses and then given up (rules NO-6 to NO-9).
 import type { Clock } from "#base/clock.ts";
@@ -47,7 +47,7 @@ const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS]
 /** Deliveries that wait; what comes on top stays in the inbox alone. */
 const MAX_WAITING = 10_000;
 const AT_ONCE = 4;
-/** Chats tell inboxes of theirs by themselves, with what else has changed of the chat. */
+/** Chats tell inboxes of theirs on their own, with what else has changed of the chat. */
 const NOTICES_OF_CHATS: ReadonlySet<string> = new Set(
   (["chat_needs_you", "chat_done", "chat_failed"] as const).map((name) => NOTICE_KINDS[name].id),
 );
@@ -77,7 +77,7 @@ export class Notifier implements Chore {
     deps.topics.subscribeAll("notified", () => this.wake());
   }
 
-  /** Something was written, or may be due; returns at once. */
+  /** Something was written, or may be due; returns immediately. */
   wake(): void {
     if (this.#isResting) return;
     this.#isAsked = true;
@@ -201,7 +201,7 @@ export class Notifier implements Chore {
     }
   }
 
-  /** What is gone meanwhile needs no sending. */
+  /** What no longer exists in the meantime needs no sending. */
   async #send({ notification_id, user_id, method, subscription_id }: DeliveryRow): Promise<void> {
     const { store } = this.#deps;
     const [notice, user] = [

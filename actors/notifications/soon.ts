@@ -1,4 +1,4 @@
-// What will happen to workspaces by itself, told in time: looked up each minute, told once for each deadline (rule NO-4).
+// What will happen to workspaces on its own, told in time: looked up each minute, told once for each deadline (rule NO-4).
 import { rfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";

@@ -56,7 +56,7 @@ const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #deps: KeeperDeps;
-  /** By template. Each look finds them anew, so they need not outlive the process. */
+  /** By template. Each look finds them again, so they need not outlive the process. */
   readonly #problems = new Map<string, readonly PrebuildProblem[]>();
 
   constructor(deps: KeeperDeps) {
@@ -183,7 +183,7 @@ export class PrebuildKeeper {
     await workspaces().ask(id, "create", { workspace, build });
   }
 
-  /** Refused by its actor when somebody has claimed it meanwhile. */
+  /** Refused by its actor when someone has claimed it in the meantime. */
   async #remove({ workspace_id, build_id }: Prebuild): Promise<void> {
     const { store, workspaces, automatic } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
@@ -194,7 +194,7 @@ export class PrebuildKeeper {
     await workspaces().ask(workspace_id, "createBuild", { build, after: build_id });
   }
 
-  /** Why it cannot be done; that keeps nobody from the others. Undefined when it is done, or somebody was there before. */
+  /** Why it cannot be done; that keeps nobody from the others. Undefined when it is done, or someone was there before. */
   async #tried(template_id: string, step: () => Promise<void>): Promise<string | undefined> {
     try {
       await step();

@@ -89,7 +89,7 @@ const stepsOfPreset = (
   const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => endOf(a) - endOf(b));
   const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= endOf(one) + ttl_ms;
   const fresh = good.filter((one) => !isOld(one));
-  // A failure counts until a later start has ended well; until then its workspace stays, so that no restart forgets it.
+  // A failure counts until a later start succeeded; until then its workspace stays, so that no restart forgets it.
   const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(endOf));
   const ended = own.filter(({ status }) => status === "failed" || status === "canceled");
   const failures = ended.filter((one) => endOf(one) > lastGood);
@@ -99,7 +99,7 @@ const stepsOfPreset = (
   const missing = Math.max(0, instances - fresh.length - building.length);
   if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
   if (failures.length >= GIVE_UP) return { missing: 0, remove, next: expiry, isGivenUp: true };
-  // One at a time until one ends well.
+  // One at a time until one succeeds.
   const retry = Math.max(...failures.map(endOf)) + pauseAfter(failures.length);
   if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
   return { missing: 0, remove, next: Math.min(retry, expiry ?? retry) };

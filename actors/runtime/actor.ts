@@ -57,7 +57,7 @@ export abstract class Actor<State> {
     return NONE;
   }
 
-  /** What people are told of a turn that writes: it goes into the same batch (rule NO-1). */
+  /** What people are notified of a turn that writes: it goes into the same batch (rule NO-1). */
   protected notices(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly Statement[] {
     return NO_NOTICES;
   }
@@ -66,7 +66,7 @@ export abstract class Actor<State> {
   protected noticed(_state: State): void {}
 
   /**
-   * A commit could not be confirmed. This is what is stored now: whoever would have been told of the commit, or begun by it, is to look for
+   * A commit could not be confirmed. This is what is stored now: anyone who would have been told of the commit, or begun by it, is to look for
    * themselves. It may not have been stored at all. `found` is undefined when the thing is no more.
    */
   protected unconfirmed(_before: State | undefined, _found: State | undefined): void {}
@@ -106,7 +106,7 @@ export abstract class Actor<State> {
     });
   }
 
-  /** Of which part the state in memory is; undefined while there is none. */
+  /** Of which part the state in memory is; undefined while none exists. */
   get ofPart(): number | undefined {
     return this.#state && this.part(this.#state);
   }
@@ -116,7 +116,7 @@ export abstract class Actor<State> {
     return this.#mailbox.idle && !this.#isLooking && this.mayLeave();
   }
 
-  /** Nobody sends it anything any more: what it has left to do by itself is another instance's. */
+  /** Nobody sends it anything any more: what it has left to do on its own is another instance's. */
   letGo(): void {
     this.#isLetGo = true;
   }

@@ -1,5 +1,5 @@
 // Slots for running chats (facts/chats 1.12): so many turns at once, roots and sub-chats apart, so that a parent that waits for its
-// child cannot take the child's slot. Whoever gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
+// child cannot take the child's slot. Anyone who gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
 // whose last one is longest ago, so that nobody's many chats keep another's out. Nothing of this is stored.
 
 export type Pool = "root" | "child";
@@ -21,7 +21,7 @@ export class Capacity {
     return this.#pools[pool].request({ ...of, run });
   }
 
-  /** True while somebody waits who has less than this owner: what has a slot for long should let others have it for a while. */
+  /** True while someone waits who has less than this owner: what has a slot for long should let others have it for a while. */
   isOwed(pool: Pool, owner_id: string): boolean {
     return this.#pools[pool].isOwed(owner_id);
   }
@@ -70,7 +70,7 @@ class SharedSlots {
     };
   }
 
-  /** Somebody has none while this owner has one, or would still have no more than this owner after a change. */
+  /** Someone has none while this owner has one, or would still have no more than this owner after a change. */
   isOwed(owner_id: string): boolean {
     const { held } = this.#of(owner_id);
     return this.waiting.some((one) => {

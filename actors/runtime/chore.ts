@@ -1,4 +1,4 @@
-// What a server does beside its work, now and then: its sweep calls it, its end waits for it.
+// What a server does alongside its work, now and then: its sweep calls it, its end waits for it.
 import type { Clock } from "#base/clock.ts";
 import type { Parts } from "#base/parts.ts";
 

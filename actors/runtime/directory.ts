@@ -19,7 +19,7 @@ export type Messages<A> = {
     : never;
 };
 
-/** Whoever can be sent these messages: what a part needs of a directory. */
+/** Anyone who can be sent these messages: what a part needs of a directory. */
 export interface Asks<M> {
   /** Sends one message and waits for its answer. 503 while the server stops or the mailbox is full. */
   ask<K extends keyof Messages<M>>(
@@ -71,7 +71,7 @@ export class Directory<A extends Actor<unknown>> {
     this.#far?.expect(id, part);
   }
 
-  /** Sends one message to the actor in this process, for whoever knows that it is here. */
+  /** Sends one message to the actor in this process, for anyone who knows that it is here. */
   askHere<K extends keyof Messages<A> & keyof A>(
     id: string,
     message: K,
@@ -115,8 +115,8 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /**
-   * Lets go of the actors of these parts, of which no message comes here any more. Resolves when all that were waiting have been answered. What
-   * holds an actor beside its mailbox is to be ended before.
+   * Releases the actors of these parts, of which no message comes here any more. Resolves when all that were waiting have been answered. What
+   * holds an actor alongside its mailbox is to be ended before.
    */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     await Promise.all([...this.#entries].map(([id, { actor }]) => this.#letGo(id, actor, isLeaving)));

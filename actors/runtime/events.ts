@@ -27,12 +27,12 @@ export type Events = {
   workspace_changed: { agent_id: string };
   /**
    * Something that workspaces show of the template, template version, user or organization with the topic's id has been committed,
-   * such as its name. Whoever writes such a column publishes this after the commit.
+   * such as its name. Anyone who writes such a column publishes this after the commit.
    */
   shown_changed: Record<string, never>;
   /** This connection speaks for the agent from now on; any other ends. */
   agent_connection: { connection_id: string };
-  /** A workspace that was kept ready was given to this owner: its agents begin anew. The topic's id is the workspace's. */
+  /** A workspace that was kept ready was given to this owner: its agents start over. The topic's id is the workspace's. */
   reinit: { owner_id: string };
   /** The user with the topic's id has linked an account at this external-auth provider. */
   external_auth: { provider_id: string };
@@ -42,7 +42,7 @@ export type Events = {
   key_gone: { except?: string };
   /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
   access_changed: Record<string, never>;
-  /** Events of other nodes may have been missed: whoever depends on one looks for itself. Its id is empty. */
+  /** Events of other nodes may have been missed: anyone who depends on one looks for itself. Its id is empty. */
   missed: Record<string, never>;
   /** Secrets of the user with the topic's id were made, changed or deleted: daemons of their workspaces ask for them again. */
   secrets_changed: Record<string, never>;

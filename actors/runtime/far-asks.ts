@@ -68,7 +68,7 @@ export class FarAsks {
     for (let place = first; ; place = undefined) {
       try {
         if (typeof place === "object" && !(place instanceof Promise)) return await send(place);
-        // A part that moves may move with that of whoever asks, and waits for nobody who waits for it.
+        // A part that moves may move with that of anyone who asks, and waits for nobody who waits for it.
         const { reply } = await waitingForOthers(() => this.#inTurn(place, id, until, send));
         return await reply;
       } catch (error) {
@@ -101,7 +101,7 @@ export class FarAsks {
         place = await this.#elsewhere.placeOf(id);
       }
       const reply = send(place);
-      // Its error is for whoever waits for the reply, from the next turn on.
+      // Its error is for anyone who waits for the reply, from the next turn on.
       reply.catch(() => {});
       return { reply };
     } finally {

@@ -206,7 +206,7 @@ export class FarJobs implements OtherQueues {
         await pause(this.#deps.clock, AGAIN_MS, this.#stopped.signal);
       }
     } catch {
-      // What is known of it is shown until it is gone.
+      // What is known of it is shown until it no longer exists.
     } finally {
       this.#asked.delete(node.id);
     }

@@ -7,7 +7,7 @@ import { FIRST_PART } from "#base/parts.ts";
 import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
 export type QueuedJob = NamedJob & {
-  /** Does the work and reports to the job's owner by itself; must not reject. */
+  /** Does the work and reports to the job's owner on its own; must not reject. */
   run(signal: AbortSignal, worker: Worker): Promise<void>;
 };
 
@@ -22,7 +22,7 @@ export interface WorkerPool {
   take(job_id: string, tags: Tags): Worker | undefined;
   release(job_id: string): void;
   onChange(listener: () => void): void;
-  /** Everybody who is connected now. */
+  /** Everyone who is connected now. */
   readonly present: readonly PresentWorker[];
 }
 
@@ -83,7 +83,7 @@ export class JobQueue {
   }
 
   /**
-   * Call after the pending job is on disk. Starts it at once when a slot is free. A job that still runs here is begun anew once that
+   * Call after the pending job is on disk. Starts it immediately when a slot is free. A job that still runs here is begun again once that
    * run has ended; one that no worker can take waits until one comes. Of one that is another node's to run that node is told, each time.
    */
   submit(job: QueuedJob): void {
@@ -139,7 +139,7 @@ export class JobQueue {
     return this.holdsHere(id) || (this.#others?.holds(id) ?? false);
   }
 
-  /** Jobs that run or wait here. One that ends because its part has left does not: where the part comes back, it is to be begun anew. */
+  /** Jobs that run or wait here. One that ends because its part has left does not: where the part returns, it is to be begun again. */
   holdsHere(id: string): boolean {
     const running = this.#running.get(id);
     const goesOn = running !== undefined && (running.again !== undefined || !isLeft(running.abort.signal));
@@ -194,7 +194,7 @@ export class JobQueue {
     }
     this.#changed();
     await Promise.all(running.map(({ done }) => done));
-    // This node's own are the next first node's to run. The nodes of the others find out by themselves.
+    // This node's own are the next first node's to run. The nodes of the others find out on their own.
     for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
       if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#others?.follow(job);
   }
@@ -271,7 +271,7 @@ export class JobQueue {
   }
 }
 
-/** The reason of an abort that is not a cancellation: the job stays as it is on disk and goes on after the next start. */
+/** The reason of an abort that is not a cancellation: the job stays as it is on disk and continues after the next start. */
 export class ServerStopping extends Error {
   override readonly name = "ServerStopping";
   constructor() {

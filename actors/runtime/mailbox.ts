@@ -1,5 +1,5 @@
-// One actor's queue of messages: one at a time, in order, bounded. A turn that waits for its own mailbox would wait for ever, so
-// that is refused at once (rules AC-1 to AC-3).
+// One actor's queue of messages: one at a time, in order, bounded. A turn that waits for its own mailbox would wait forever, so
+// that is refused immediately (rules AC-1 to AC-3).
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
@@ -47,7 +47,7 @@ export class Mailbox {
     return queue.add(async () => {
       watching?.begun(at);
       try {
-        // Who has asked may be of another part than the actor, and whoever runs the queue may be a third.
+        // Who has asked may be of another part than the actor, and anyone who runs the queue may be a third.
         return await besideRequest(() => turn.run(this, () => withOrigin(origin, work)));
       } finally {
         // A queue holds a kilobyte and costs a microsecond to make: an idle actor has none.
@@ -69,7 +69,7 @@ export class Mailbox {
 
 /**
  * Runs `work` outside of any turn, and for nobody: for effects, which may send messages to the actor that started them, and which go on
- * when whoever has asked is answered.
+ * when anyone who has asked is answered.
  */
 export const outsideTurn = <T>(work: () => T): T =>
   besideRequest(() => withOrigin(undefined, () => turn.run(undefined, work)));

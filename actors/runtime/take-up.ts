@@ -1,4 +1,4 @@
-// What was open goes on, one after the other: after a start of the server, and when parts come from another node.
+// What was open continues, one after the other: after a start of the server, and when parts come from another node.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";

@@ -94,7 +94,7 @@ export class TaskKeeper {
     await this.#deps.store.commit([clearTimer(TASK, id, END_CHAT)]);
   }
 
-  /** One look at a time; news that come meanwhile are followed by another. */
+  /** One look at a time; news that come in the meantime are followed by another. */
   #look(task_id: string): Promise<void> {
     const running = this.#looking.get(task_id);
     if (running) {
@@ -113,7 +113,7 @@ export class TaskKeeper {
       try {
         await this.#lookOnce(task_id);
       } catch (error) {
-        // Its prompt was changed meanwhile.
+        // Its prompt was changed in the meantime.
         if (error instanceof CommitError && error.reason === "stale") this.#again.add(task_id);
         else log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
       }
@@ -145,7 +145,7 @@ export class TaskKeeper {
     await this.#settle(task_id, [done], part);
   }
 
-  /** A reason that may pass is tried again; any other stands until somebody resumes the task. */
+  /** A reason that may pass is tried again; any other stands until someone resumes the task. */
   async #failed(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");

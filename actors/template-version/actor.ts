@@ -1,5 +1,5 @@
 // The actor of one template version: the only writer of its row and of its import job. Turning a version into a template, or making it
-// the active one, passes through here too, so that it cannot be archived meanwhile (rules TP-13 to TP-18).
+// the active one, passes through here too, so that it cannot be archived in the meantime (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { partOf } from "#base/parts.ts";
@@ -149,7 +149,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const { file_id, sealed_variable_values, created_by } = state.version;
       const { attempts } = state.job;
       const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
-      // Its beginning could not be confirmed, and is on disk: whoever asks again has not heard so.
+      // Its beginning could not be confirmed, and is on disk: anyone who asks again has not heard so.
       const isUnheard = jobStatus(state.job) === "running" && state.job.worker_id === worker.id;
       if (isUnheard) return { state, reply: { ...reply, attempt: attempts } };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
@@ -167,7 +167,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** The import has succeeded; when it was cancelled meanwhile, cancelled it stays. */
+  /** The import has succeeded; when it was cancelled in the meantime, cancelled it stays. */
   imported(result: Imported & OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "imported", now: this.#now(), ...result }));
   }

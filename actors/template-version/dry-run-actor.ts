@@ -95,7 +95,7 @@ export class DryRunActor extends Actor<JobRow> {
   /** A worker takes it. "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
-      // Its beginning could not be confirmed, and is on disk: whoever asks again has not heard so.
+      // Its beginning could not be confirmed, and is on disk: anyone who asks again has not heard so.
       const isUnheard = jobStatus(job) === "running" && job.worker_id === worker.id;
       if (!isUnheard && jobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
@@ -127,7 +127,7 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#late({ type: "touch", now: this.#now(), ...run });
   }
 
-  /** It has ended well, or because it was told to. `resources` are what a start would make, where its plan has said so. */
+  /** It succeeded, or because it was told to. `resources` are what a start would make, where its plan has said so. */
   completeJob({ resources, attempt }: OfRun & { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
     return this.handle((job) => {
       const planned = resources ? { input: { ...job.input, planned: plannedIn(job, resources) } } : {};

@@ -1,5 +1,5 @@
 // A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
-// and by whoever shows what such a workspace would have.
+// and by anyone who shows what such a workspace would have.
 
 import { rfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";

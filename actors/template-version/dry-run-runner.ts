@@ -22,7 +22,7 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
   readonly dryRuns: () => Directory<DryRunActor>;
-  /** Adds what a template of Terraform needs beside the request. */
+  /** Adds what a template of Terraform needs alongside the request. */
   readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 

@@ -1,5 +1,5 @@
 // Does the work of imports, outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports what came of it.
-// An import can be done again and again, so after a crash it is simply begun anew (rules TP-13 to TP-15).
+// An import can be done again and again, so after a crash it is simply begun again (rules TP-13 to TP-15).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
@@ -100,7 +100,7 @@ export class ImportRunner implements Imports {
     const { id } = job;
     const run = { attempt: started.attempt };
     const report = this.#makeReport(id, run);
-    // A provider that is fetched may take long, and says nothing meanwhile.
+    // A provider that is fetched may take long, and says nothing in the meantime.
     const alive = clock.every(HEARTBEAT_MS, () => {
       versions.ask(id, "touchJob", run).catch(() => {});
     });

@@ -40,7 +40,7 @@ type Asked = {
   readonly report: JobReport;
 };
 
-/** Throws the signal's reason when it was cancelled, WorkerLost when it is to be begun anew. */
+/** Throws the signal's reason when it was cancelled, WorkerLost when it is to be begun again. */
 export const importTerraform = async (
   { job_id, worker, tags, archive, source, values, created_by, report }: Asked,
   terraform: TerraformImports | undefined,

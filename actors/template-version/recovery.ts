@@ -12,7 +12,7 @@ import { takeUp } from "../runtime/take-up.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
-/** Call before uploads are taken. `isAlone`: no other node takes any meanwhile. */
+/** Call before uploads are taken. `isAlone`: no other node takes any in the meantime. */
 export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean): Promise<void> => {
   const rows = await store.all(listHashes());
   await blobs.recover(new Set(rows.map(({ hash }) => hash)), isAlone);

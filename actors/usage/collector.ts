@@ -32,7 +32,7 @@ export type Use = {
 };
 
 const MINUTE_MS = 60_000;
-/** Things that were used since the last write; more are written at once. */
+/** Things that were used since the last write; more are written immediately. */
 const MAX_WAITING = 20_000;
 /** Rows of one commit: it must not block the loop (docs/spec/design.md 4). */
 const ROWS = 250;
@@ -158,7 +158,7 @@ export class UsageCollector {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** What the apps in use are called; an app that is gone has no name and counts as use only. */
+  /** What the apps in use are called; an app that no longer exists has no name and counts as use only. */
   async #appNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
     const names = new Map<string, string>();
     for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, appText({ ...app, type: "builtin" }));

@@ -48,7 +48,7 @@ export class Usage {
     this.#collector = new UsageCollector(store, () => void this.flush());
   }
 
-  /** Somebody works; cheap, may be called for every chunk. */
+  /** Someone works; cheap, may be called for every chunk. */
   note(use: Omit<Use, "at">): void {
     this.#collector.note({ ...use, at: this.#clock.now() });
   }
@@ -64,7 +64,7 @@ export class Usage {
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
   }
 
-  /** The way to an agent and back while somebody works through it, in milliseconds; undefined when nobody can tell. */
+  /** The way to an agent and back while someone works through it, in milliseconds; undefined when nobody can tell. */
   noteRoundTrip(workspace_id: string, ms: number | undefined): void {
     if (ms !== undefined) this.#collector.noteLatency(workspace_id, Math.ceil(ms), this.#clock.now());
   }

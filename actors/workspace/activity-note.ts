@@ -1,4 +1,4 @@
-// The record of why a workspace's end moved and of what the server did to it by itself: who, when, from which deadline to which. Pure.
+// The record of why a workspace's end moved and of what the server did to it on its own: who, when, from which deadline to which. Pure.
 import type { Statement } from "#db/engine/sql.ts";
 import { keepActivity } from "#db/workspaces/activity.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";

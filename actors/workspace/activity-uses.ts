@@ -21,7 +21,7 @@ export class Uses {
     this.#used.add(workspace_id);
   }
 
-  /** True when it was used since it was last written; whoever asks writes it. */
+  /** True when it was used since it was last written; anyone who asks writes it. */
   take(workspace_id: string): boolean {
     return this.#used.delete(workspace_id);
   }

@@ -1,5 +1,5 @@
 // The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
-// and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
+// and starts the work of builds outside of its mailbox; what returns carries the job it belongs to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -151,7 +151,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Gives a workspace that was kept ready to an owner; "stale" when it is not to be had. 409 when the owner has one of that name. */
+  /** Gives a workspace that was kept ready to an owner; "stale" when it is not available. 409 when the owner has one of that name. */
   claim({ beside = [], ...claim }: Claim & Beside): Promise<Late> {
     return this.handle<Late>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
@@ -213,7 +213,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** What a provisioner that plans by itself has found the build to cost a day. Throws ProvisionError when that is not allowed. */
+  /** What a provisioner that plans on its own has found the build to cost a day. Throws ProvisionError when that is not allowed. */
   chargeJob({ daily_cost, ...run }: RunOf & { readonly daily_cost: number }): Promise<Late> {
     return this.handle(async (state) => {
       if (!isForJob(state.job, run)) return { state, reply: "stale" };
@@ -290,7 +290,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
       if (!isLatest) return { state, writes: pushed, reply: undefined };
-      // Whoever pushes it knows what is there: no worker has to be waited for.
+      // Anyone who pushes it knows what is there: no worker has to be waited for.
       const tags = tagsHeard(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },
@@ -417,7 +417,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     );
   }
 
-  /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes meanwhile. */
+  /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes in the meantime. */
   sharePort(share: UpsertPortShare): Promise<Late> {
     return this.handle(async (state) => this.#decided(state, sharePort(state, share, await this.#ports(state))));
   }
@@ -472,7 +472,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
-  /** Null: it does not start by itself. 400 when the template forbids it. */
+  /** Null: it does not start on its own. 400 when the template forbids it. */
   setAutostart({ schedule }: { readonly schedule: string | null }): Promise<Late> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at)));
   }
@@ -489,7 +489,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#times.setDormant(state, args));
   }
 
-  /** Somebody or something works with it. Cheap: most reports write nothing. */
+  /** Someone or something works with it. Cheap: most reports write nothing. */
   recordActivity(report: ActivityReport): Promise<Late> {
     return this.handle((state) => this.#times.recordActivity(state, report));
   }
@@ -504,7 +504,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return super.handle((state) => this.#times.timed(state, this.#times.resetTimes(state, name), true));
   }
 
-  /** The workspace's timer: does what is due, and sets the timer anew in any case. */
+  /** The workspace's timer: does what is due, and sets the timer again in any case. */
   runSchedule(_: Record<string, never>): Promise<Late> {
     return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
   }

@@ -187,7 +187,7 @@ const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uui
     slug: app.slug,
     display_name: asLine(app.display_name ?? app.slug),
     command: app.command ?? "",
-    // Values of whoever uses the template are filled in by now.
+    // Values of anyone who uses the template are filled in by now.
     url: asLink(app.url ?? ""),
     external: app.external ?? false,
     subdomain: app.subdomain ?? false,

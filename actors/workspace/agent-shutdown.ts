@@ -1,6 +1,6 @@
 // Lets the agents of a workspace end in order before its provisioner takes away what they run on: asks each daemon to end, which then
 // runs its stop scripts and reports, and waits until it has gone, for a bounded time (rules WK-26, WK-27). Daemons that cannot be asked
-// (genuine agents) are told by their provisioner, and stay signed in meanwhile.
+// (genuine agents) are told by their provisioner, and stay signed in in the meantime.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
@@ -21,13 +21,13 @@ export type AgentShutdownDeps = {
   readonly agentHttp: AgentHttp;
 };
 
-/** What a daemon needs beside its scripts: ending what they left, and delivering what they said. */
+/** What a daemon needs alongside its scripts: ending what they left, and delivering what they said. */
 const AROUND_MS = 10_000;
 /** A stop script without a timeout of its own has this long (src/daemon/scripts/scripts.ts). */
 const SCRIPT_MS = 20_000;
 /** No stop script holds up a build for longer, whatever timeout it has. */
 const MAX_SHUTDOWN_MS = 5 * 60_000;
-/** A daemon answers at once that it ends. */
+/** A daemon answers immediately that it ends. */
 const ANSWER_MS = 10_000;
 const STAGE = "Shutting down";
 

@@ -52,7 +52,7 @@ export const workspaceEntries = (
   ];
 };
 
-/** Moving the deadline is told of when somebody asked for it; that use moves it, too, is not. */
+/** Moving the deadline is notified of when someone asked for it; that use moves it, too, is not. */
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
   const entry = audited({

@@ -35,9 +35,9 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Seals what is left for the next build where it holds secrets. */
+  /** Seals the rest for the next build where it holds secrets. */
   readonly encryption: Encryption;
-  /** Adds what a template of Terraform needs beside the request; called outside of any mailbox. */
+  /** Adds what a template of Terraform needs alongside the request; called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
   /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
   readonly shutDown: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
@@ -181,7 +181,7 @@ export class BuildRunner implements Builds {
     }
   }
 
-  /** Forgetting a workspace removes nothing: whoever asked for it hears what stays. */
+  /** Forgetting a workspace removes nothing: anyone who asked for it hears what stays. */
   #tellLeft({ manifest, state }: ProvisionRequest, report: JobReport): void {
     const things = this.#deps.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
     for (const thing of things) {
@@ -243,7 +243,7 @@ export class BuildRunner implements Builds {
   }
 }
 
-/** What whoever asked for more in the log is told; no values, because some are secrets. */
+/** What anyone who asked for more in the log is told; no values, because some are secrets. */
 const formatDetails = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
   `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
   `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,

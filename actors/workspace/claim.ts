@@ -22,7 +22,7 @@ export type Claim = Pick<
   readonly build: NewBuild;
 };
 
-/** The change of a claim; undefined when it is not what is asked for, or no longer to be had. */
+/** The change of a claim; undefined when it is not what is asked for, or no longer available. */
 export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
   const { workspace } = state;
   const isFree = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
@@ -38,7 +38,7 @@ export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: nu
     ...decision,
     // Its new owner must still be there (rule ID-26).
     writes: [guardUser({ id: owner_id }), takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
-    // Those who look after templates saw it as nobody's; what they had open is judged anew.
+    // Those who look after templates saw it as nobody's; what they had open is judged again.
     events: [...decision.events, { topic: "access_changed" }],
   };
 };

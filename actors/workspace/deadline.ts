@@ -25,11 +25,11 @@ const UNUSED = 0.95;
 type Timed = Pick<WorkspaceRow, "ttl_ms" | "autostart_schedule" | "owner_id">;
 export type Deadlines = Pick<BuildRow, "deadline" | "max_deadline">;
 
-/** How long it runs after a start: the owner's choice where the template leaves one; null is for ever. */
+/** How long it runs after a start: the owner's choice where the template leaves one; null is forever. */
 export const effectiveTtl = (workspace: Timed, rules: ScheduleRules): number | null =>
   (rules.allow_user_autostop ? workspace.ttl_ms : rules.default_ttl_ms) || null;
 
-/** The next time the schedule and the template let it start after `after`; undefined when it does not start by itself. */
+/** The next time the schedule and the template let it start after `after`; undefined when it does not start on its own. */
 export const nextAutostart = (workspace: Timed, rules: ScheduleRules, after: number): number | undefined =>
   workspace.autostart_schedule === null || !rules.allow_user_autostart || isUnclaimed(workspace)
     ? undefined
@@ -71,7 +71,7 @@ export const maxDeadline = (rules: ScheduleRules, ended: number): number | null 
   return null;
 };
 
-/** True for a workspace whose start has ended well: only then is there a deadline that can move. */
+/** True for a workspace whose start succeeded: only then is there a deadline that can move. */
 export const isRunning = ({ build, job }: Pick<WorkspaceState, "build" | "job">): boolean =>
   build.transition === "start" && jobStatus(job) === "succeeded";
 

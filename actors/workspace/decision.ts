@@ -26,9 +26,9 @@ export type WorkspaceState = {
   readonly capturing: SnapshotWork | null;
 };
 
-/** Everything a new build is made of; ids and keys are chosen by whoever sends it. */
+/** Everything a new build is made of; ids and keys are chosen by anyone who sends it. */
 export type NewBuild = PlannedBuild & {
-  /** Begins when this one has ended well. */
+  /** Begins when this one succeeded. */
   readonly followed_by?: PlannedBuild;
 };
 
@@ -40,7 +40,7 @@ export type OnStop = SnapshotWork & { readonly former: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
-  /** A worker takes the build. `rows` are what it will bring to life, written now so that a fast daemon is known at once. */
+  /** A worker takes the build. `rows` are what it will bring to life, written now so that a fast daemon is known immediately. */
   | {
       readonly type: "start";
       readonly now: number;
@@ -115,7 +115,7 @@ export type WorkspaceEvent =
   | { readonly topic: "agent_gone"; readonly agent_id: string }
   /** Who may do what with it has changed. */
   | { readonly topic: "access_changed" }
-  /** It was kept ready and is this owner's now: its agents begin anew. */
+  /** It was kept ready and is this owner's now: its agents start over. */
   | { readonly topic: "reinit"; readonly owner_id: string };
 
 export type WorkspaceEffect =

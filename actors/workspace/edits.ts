@@ -41,7 +41,7 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         merged(workspace.user_acl, edit.user_roles),
         merged(workspace.group_acl, edit.group_roles),
         now,
-        // Nothing slips past an organization that switches sharing off meanwhile.
+        // Nothing slips past an organization that switches sharing off in the meantime.
         [guardSharing({ organization_id: workspace.organization_id })],
       );
     case "leave": {

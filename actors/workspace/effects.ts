@@ -1,4 +1,4 @@
-// What the workspace's actor asks of the world, and what it does by itself: interfaces, so that it knows neither the runner of builds nor
+// What the workspace's actor asks of the world, and what it does on its own: interfaces, so that it knows neither the runner of builds nor
 // how a build is planned.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -30,7 +30,7 @@ export type SubmittedBuild = {
   readonly part: number;
 };
 
-/** Builds that the server makes by itself (src/domain/builds/automatic.ts). */
+/** Builds that the server makes on its own (src/domain/builds/automatic.ts). */
 export interface AutomaticBuilds {
   /** The build that follows `last`; reads the store only. Throws AppError when it cannot be made, such as for a missing parameter. */
   plan(workspace: WorkspaceRow, last: BuildRow, input: BuildInput): Promise<NewBuild>;

@@ -1,4 +1,4 @@
-// What a workspace's owner is told of a turn: worked out from the state before and after, so that no message can forget it (rule NO-3).
+// What a workspace's owner is notified of a turn: worked out from the state before and after, so that no message can forget it (rule NO-3).
 // Pure; used by the workspace actor alone.
 import { rfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";

@@ -62,7 +62,7 @@ const submit = (
 ): void =>
   builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: toUrgency(build), part });
 
-/** A commit could not be confirmed: whoever would have been told what is so now is told to look, and a job that waits is in the queue. */
+/** A commit could not be confirmed: anyone who would have been told what is so now is told to look, and a job that waits is in the queue. */
 export const announceAgain = (
   { topics, builds, snapshots }: Deps,
   before: WorkspaceState | undefined,
@@ -87,7 +87,7 @@ export const announceAgain = (
 export const toUrgency = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
-/** A change with what whoever asks for it writes beside it. */
+/** A change with what anyone who asks for it writes alongside it. */
 export const withBeside = (change: Change, beside: readonly Statement[]): Change => ({
   ...change,
   writes: [...change.writes, ...beside],

@@ -1,5 +1,5 @@
 // What a worker is told about a build, and the rows of what the build will bring to life. Reads the store only; called inside the
-// workspace's own turn, so nothing it reads of the workspace can change meanwhile.
+// workspace's own turn, so nothing it reads of the workspace can change in the meantime.
 
 import { arch, platform } from "node:os";
 import type { Encryption } from "#base/encryption.ts";
@@ -108,7 +108,7 @@ const readRestore = ({ restored_snapshot_id, restored_workspace_id }: BuildRow):
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
-/** The rows of what a provisioner has made by itself; for one that knows its agents only then. */
+/** The rows of what a provisioner has made on its own; for one that knows its agents only then. */
 export const rowsOfMade = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,

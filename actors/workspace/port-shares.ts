@@ -1,5 +1,5 @@
 // Sharing ports of a workspace, decided as pure functions: used by the workspace actor alone, which reads in its turn what they need
-// to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered meanwhile.
+// to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered in the meantime.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -98,7 +98,7 @@ const isSamePort =
   (other: PortShareRow): boolean =>
     other.agent_name === agent_name && other.port === port;
 
-/** Nothing that a watcher sees; whoever has a shared port open is looked at again. */
+/** Nothing that a watcher sees; anyone who has a shared port open is looked at again. */
 const unseen = (state: WorkspaceState, writes: Statement[]): Change => ({
   kind: "change",
   state,

@@ -1,5 +1,5 @@
 // Whether the owner of a workspace may add what a build costs a day: the sum of what the owner's groups allow (rule GR-7). Nothing is
-// limited in an organization without any allowance, nor what is kept ready for everybody.
+// limited in an organization without any allowance, nor what is kept ready for everyone.
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findAnyAllowance, sumAllowance } from "#db/users/groups.ts";

@@ -1,5 +1,5 @@
 // After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
-// meanwhile are started again by their provisioner.
+// in the meantime are started again by their provisioner.
 import type { PartNumbers } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";

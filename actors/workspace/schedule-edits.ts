@@ -53,7 +53,7 @@ export const withTtl = (
   );
 };
 
-/** `schedule` null: it does not start by itself. */
+/** `schedule` null: it does not start on its own. */
 export const withAutostart = (
   state: WorkspaceState,
   rules: ScheduleRules,

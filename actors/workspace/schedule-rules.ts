@@ -1,4 +1,4 @@
-// What a template and an owner say about a workspace's times, for the pure functions beside this file.
+// What a template and an owner say about a workspace's times, for the pure functions alongside this file.
 
 import type { Store } from "#db/engine/store.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
@@ -36,5 +36,5 @@ export const loadRules = async (
   return rules;
 };
 
-/** A workspace kept ready for somebody: it has no times of its own until it is claimed (facts/platform 2.7). */
+/** A workspace kept ready for someone: it has no times of its own until it is claimed (facts/platform 2.7). */
 export const isUnclaimed = ({ owner_id }: Pick<WorkspaceRow, "owner_id">): boolean => owner_id === PREBUILDS_USER_ID;

@@ -1,4 +1,4 @@
-// What the server does to a workspace by itself and when: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner").
+// What the server does to a workspace on its own and when: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner").
 // Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
 import { toWeekday } from "#base/schedule/cron.ts";

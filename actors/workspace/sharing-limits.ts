@@ -1,4 +1,4 @@
-// What happens when an organization switches sharing off: each of its shared workspaces is told, and whoever had a part in it loses it
+// What happens when an organization switches sharing off: each of its shared workspaces is told, and anyone who had a part in it loses it
 // (rule SH-12). What a crash leaves over is told at the next start.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";

@@ -49,7 +49,7 @@ export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): C
   return {
     kind: "change",
     state,
-    // The workspace row stands before the build that refers to it. Whoever deletes the template or the owner sees it (rules TP-19, ID-26).
+    // The workspace row stands before the build that refers to it. Anyone who deletes the template or the owner sees it (rules TP-19, ID-26).
     writes: [...guards, insertWorkspace(state.workspace), ...writes],
     events: [],
     effects: [{ do: "submit", job_id: first.job_id }],
@@ -93,7 +93,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
   }
 };
 
-/** What the build has left is known, or given up: whoever works on the next one may be anywhere. */
+/** What the build has left is known, or given up: anyone who works on the next one may be anywhere. */
 const heard = (change: Change): Change => {
   const { state } = change;
   const tags = tagsHeard(state.tags);
@@ -175,7 +175,7 @@ const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPa
   return patch ? then(patch) : STALE;
 };
 
-/** What a worker leaves behind half done lies where it works: whoever takes the job up again must be there. */
+/** What a worker leaves behind half done lies where it works: anyone who takes the job up again must be there. */
 const started = (
   state: WorkspaceState,
   { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
@@ -376,7 +376,7 @@ const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
   return moveJob(state, command, (patch) => {
     const change = moved(state, patch);
     const ended = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
-    // Nobody waits any longer for whoever knows what it has left.
+    // Nobody waits any longer for anyone who knows what it has left.
     return isActive(change.state.job) ? ended : heard(ended);
   });
 };

@@ -173,7 +173,7 @@ export class TimedDecisions {
         ...(outcome.writes ?? []),
         ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
         moveTimer("workspace", id, "schedule", { due: nextLook(next, rules), seen }),
-        // Whoever keeps workspaces ready looks whether there are enough (rule PB-1).
+        // Anyone who keeps workspaces ready looks whether there are enough (rule PB-1).
         ...(isKept(before, next) ? [lookAtPrebuilds(workspace.template_id, clock.now())] : []),
       ],
       after: () => {
@@ -188,7 +188,7 @@ export class TimedDecisions {
 export const runningAgents = async (store: Store, workspace_id: string): Promise<string[]> =>
   (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
 
-/** True while it is nobody's, and for the turn that gives it to somebody. */
+/** True while it is nobody's, and for the turn that gives it to someone. */
 const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 

@@ -21,7 +21,7 @@ const release = statement<{ token_hash: string }>(
   build.update(agents).set({ token_hash: null }).where(given(agents.token_hash)),
 );
 
-/** Whoever has this token has it no longer. */
+/** Anyone who has this token has it no longer. */
 export const releaseToken = (token_hash: string): Statement => release({ token_hash });
 
 /** An app that a former build of the workspace has, and this one has again under the same id. */

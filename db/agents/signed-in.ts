@@ -5,7 +5,7 @@ import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The build whose agents may run: the newest that is a start or has ended well. After a stop that ended well it has none. */
+/** The build whose agents may run: the newest that is a start or succeeded. After a stop that ended well it has none. */
 const selectRunningBuild = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s
   join ${jobs} t on t.id = s.job_id
   where s.workspace_id = ${workspace_id} and (s.transition = 'start'

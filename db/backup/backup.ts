@@ -29,13 +29,13 @@ export type BackupOptions = {
   /** Hears how many bytes were read so far. */
   onProgress?: (bytes: number) => void;
   signal: AbortSignal;
-  /** Called when the database is copied and its log is free again: nothing waits for what is left, which wants the processor most. */
+  /** Called when the database is copied and its log is free again: nothing waits for the rest, which wants the processor most. */
   copied?(): void;
 };
 
 export type BackupMade = { path: string; bytes: number; manifest: Manifest };
 
-/** A file that the snapshot names has gone meanwhile: a newer snapshot does not name it. */
+/** A file that the snapshot names has gone in the meantime: a newer snapshot does not name it. */
 class GoneError extends BackupError {}
 
 const TRIES = 5;
@@ -71,7 +71,7 @@ const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow
   }
 };
 
-/** Not over a file that has come meanwhile, where the disk can say so; those of USB sticks and some networks know no second names. */
+/** Not over a file that has come in the meantime, where the disk can say so; those of USB sticks and some networks know no second names. */
 const nameNew = async (part: string, path: string): Promise<void> => {
   try {
     await link(part, path);
@@ -120,7 +120,7 @@ const finish = async (
   return manifest;
 };
 
-/** Second names for uploaded files, so that they are there until they are copied although the server removes them meanwhile. */
+/** Second names for uploaded files, so that they are there until they are copied although the server removes them in the meantime. */
 class Pins implements AsyncDisposable {
   readonly #data_dir: string;
   readonly #folder: string;

@@ -1,5 +1,5 @@
-// Backups that somebody asks for while the server runs: made, and looked through, each by a process of its own (snapshot.ts says why), one at a
-// time. How far it is, is read from the files it writes. Whoever watches is told of each step.
+// Backups that someone asks for while the server runs: made, and looked through, each by a process of its own (snapshot.ts says why), one at a
+// time. How far it is, is read from the files it writes. Anyone who watches is notified of each step.
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -50,7 +50,7 @@ export class BackupsByHand {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Everything there is and goes on. */
+  /** Everything there is and continues. */
   async list(): Promise<Backups> {
     const { folder, interval, keep, clock } = this.#options;
     const names = (await backupsIn(folder, clock.now())).reverse();
@@ -75,7 +75,7 @@ export class BackupsByHand {
     });
   }
 
-  /** Begins to read this one whole; false when there is none of this name. Throws BusyError. */
+  /** Begins to read this one whole; false when none exists of this name. Throws BusyError. */
   async check(name: string): Promise<boolean> {
     const { folder, clock } = this.#options;
     if (!(await backupsIn(folder, clock.now())).includes(name)) return false;
@@ -150,7 +150,7 @@ export class BackupsByHand {
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Bytes of what is unfinished in the folder; what goes meanwhile counts as nothing. */
+/** Bytes of what is unfinished in the folder; what goes in the meantime counts as nothing. */
 const bytesUnder = async (folder: string): Promise<number> => {
   if (!existsSync(folder)) return 0;
   let sum = 0;

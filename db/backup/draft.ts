@@ -1,4 +1,4 @@
-// A copy of a file that changes while it is copied, to be put right later: mending it means to read both again and to write only what
+// A copy of a file that changes while it is copied, to be put right later: repairing it means to read both again and to write only what
 // differs. Used for the database (snapshot.ts says why).
 import { type FileHandle, open } from "node:fs/promises";
 import { type Flow, PIECE_BYTES, readAt } from "./flow.ts";
@@ -25,7 +25,7 @@ export class Draft {
   }
 
   /**
-   * Makes it the same as the file is now, where it stands still, and flushes it. Reads all of the file, `hurried` where somebody is held up
+   * Makes it the same as the file is now, where it stands still, and flushes it. Reads all of the file, `hurried` where someone is held up
    * until it is done; can be called again.
    */
   async mend(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {

@@ -1,18 +1,18 @@
 // Copies bytes at a bounded speed and flushes them as it goes, so that neither the disk's queue nor a flush at the end holds up
-// the server that works beside it. Used for backups and restores.
+// the server that works alongside it. Used for backups and restores.
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
-/** What is read and written at once. */
+/** What is read and written immediately. */
 export const PIECE_BYTES = 256 * 1024;
 /**
- * The server's own flushes wait behind one of these. Measured beside a loop that writes 32 KiB and flushes (p99 0.8 ms alone): with 2 MiB
+ * The server's own flushes wait behind one of these. Measured alongside a loop that writes 32 KiB and flushes (p99 0.8 ms alone): with 2 MiB
  * 2.6 ms, with 512 KiB, which are more flushes, 3.9 ms, with 8 MiB 7 ms.
  */
 const FLUSH_BYTES = 8 * PIECE_BYTES;
-/** What reading costs beside writing. */
+/** What reading costs alongside writing. */
 const LOOK_SHARE = 1 / 8;
 
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -20,7 +20,7 @@ const ALL = Number.MAX_SAFE_INTEGER;
 /** `at` counts from where the reading began. */
 type Use = (piece: Uint8Array, at: number) => Promise<void> | void;
 
-/** Which bytes of a file, and what each of them counts beside one that is written. */
+/** Which bytes of a file, and what each of them counts alongside one that is written. */
 type Part = { start?: number; limit?: number; share?: number };
 
 export type Copied = { bytes: number; sha256: string };
@@ -80,7 +80,7 @@ export class Flow {
     return this.read(from, use, { share: hurried ? 0 : LOOK_SHARE });
   }
 
-  /** A writer that flushes as it goes; what is left at the end is the caller's to flush. */
+  /** A writer that flushes as it goes; the rest at the end is the caller's to flush. */
   flushing(to: FileHandle): (piece: Uint8Array, at?: number) => Promise<void> {
     let unflushed = 0;
     return async (piece, at) => {

@@ -44,7 +44,7 @@ const removeOlder = async (path: string, than: number): Promise<void> => {
   try {
     if ((await lstat(path)).mtimeMs < than) await rm(path, { recursive: true, force: true });
   } catch (error) {
-    // Somebody else's, or gone meanwhile: no reason to make no backup.
+    // Someone else's, or gone in the meantime: no reason to make no backup.
     if (!/^(EACCES|EPERM|ENOENT)$/.test(String((error as { code?: unknown }).code))) throw error;
   }
 };

@@ -1,4 +1,4 @@
-// Puts a backup into an empty folder. Everything is copied into a folder beside it, compared with the checksums of the manifest and looked at by SQLite
+// Puts a backup into an empty folder. Everything is copied into a folder alongside it, compared with the checksums of the manifest and looked at by SQLite
 // first; only then does it get its names, the database last. So a folder with a database holds all of the backup or none.
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// The backups a server makes by itself: one each interval, counted from the newest that is there, and the oldest of them removed.
-// Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server goes on.
+// The backups a server makes on its own: one each interval, counted from the newest that is there, and the oldest of them removed.
+// Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server continues.
 import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";

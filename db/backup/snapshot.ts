@@ -1,6 +1,6 @@
 // Copies the database while a server writes to it, in passes over the file:
 // - A draft: the file as it is at each moment, slowly. Nobody is held up, and nothing needs to fit together yet.
-// - Once more, quickly: only what has changed meanwhile is written again, which leaves little for the last pass.
+// - Again, quickly: only what has changed in the meantime is written again, which leaves little for the last pass.
 // - The same under a read transaction, and the write-ahead log is copied. While the transaction lasts the log cannot be shortened: it
 //   grows with every write of the server, and all of it has to be moved afterwards. That is why it lasts for this pass only.
 // Under the read transaction a plain copy of the database file, followed by one of the log, is a state that was committed:
@@ -36,7 +36,7 @@ export class DatabaseCopy implements AsyncDisposable {
     this.#to = to;
   }
 
-  /** Makes the draft, and mends it once. Throws `BackupError` when there is no database. */
+  /** Makes the draft, and repairs it once. Throws `BackupError` when there is no database. */
   static async begin(file: string, to: string, flow: Flow): Promise<DatabaseCopy> {
     if (!existsSync(file)) throw new BackupError(`there is no database at ${file}`);
     const source = await open(file, "r");
@@ -53,7 +53,7 @@ export class DatabaseCopy implements AsyncDisposable {
   }
 
   /**
-   * Makes the copy a state that was committed. `pin` is told of the snapshot before anything is copied, since what the snapshot names may
+   * Makes the copy a state that was committed. `pin` is notified of the snapshot before anything is copied, since what the snapshot names may
    * go away; when it throws, `take` can be called again. Throws `BackupError`.
    */
   async take(flow: Flow, pin: (snapshot: Snapshot) => Promise<void>): Promise<Snapshot> {
@@ -93,7 +93,7 @@ const look = (db: Database): Snapshot => {
   return { schema: applied as Snapshot["schema"], hashes: hashes.map(([hash]) => String(hash)) };
 };
 
-/** False: it was started afresh meanwhile, and what was copied is a piece of an old one, which must not be used. */
+/** False: it was started afresh in the meantime, and what was copied is a piece of an old one, which must not be used. */
 const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> => {
   rmSync(to, { force: true });
   if (!existsSync(log)) return true;
@@ -120,7 +120,7 @@ export const finishCopy = (file: string): void => {
   }
 };
 
-/** Whether a database that nobody uses is whole; leaves nothing beside it. Throws `BackupError`. */
+/** Whether a database that nobody uses is whole; leaves nothing besides it. Throws `BackupError`. */
 export const checkDatabase = (file: string): void => {
   const db = new Database(file, { readonly: true });
   try {

@@ -1,5 +1,5 @@
 // The .tar form of a backup: plain ustar, sizes above 8 GiB in GNU's base-256 form, so that any tar program reads it. The manifest
-// comes first. Reading refuses what is not whole; names are judged by whoever reads.
+// comes first. Reading refuses what is not whole; names are judged by anyone who reads.
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type Flow, writeAll } from "./flow.ts";

@@ -109,7 +109,7 @@ const save = statement<ExecutionColumns & { id: string; expected: number }>(
   { expect: 1 },
 );
 
-/** The execution state after a transition; `stale` when somebody else has moved the chat since version `expected`. */
+/** The execution state after a transition; `stale` when someone else has moved the chat since version `expected`. */
 export const saveExecution = (id: string, expected: number, next: ExecutionColumns): Statement =>
   save({
     ...(Object.fromEntries(EXECUTION.map((name) => [name, next[name]])) as ExecutionColumns),
@@ -124,7 +124,7 @@ const guardRules = statement<{ id: string; known: string | null }>(
     .where(and(given(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
   { expect: 1 },
 );
-/** `stale` when somebody else has changed what the chat may do. */
+/** `stale` when someone else has changed what the chat may do. */
 export const guardPermissions = ({ id, permissions }: Pick<ChatRow, "id" | "permissions">): Statement =>
   guardRules({ id, known: permissions === null ? null : JSON.stringify(permissions) });
 

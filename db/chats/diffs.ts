@@ -38,7 +38,7 @@ const TIMER = "chat_diff";
 const drop = deleteBy(chat_diffs, chat_diffs.chat);
 const insert = insertInto(chat_diffs);
 
-/** The row as it is now, in the place of the old one, and when the host is asked again; null: not by itself. */
+/** The row as it is now, in the place of the old one, and when the host is asked again; null: not on its own. */
 export const putChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
   drop(row.chat),
   insert(row),

@@ -1,4 +1,4 @@
-// Files of chats: rows for the bytes in the blob store. A file belongs to nobody's chat at first, and to one chat for ever once a
+// Files of chats: rows for the bytes in the blob store. A file belongs to nobody's chat at first, and to one chat forever once a
 // message of it has named the file; a chat keeps its newest fifty.
 import { asc } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
@@ -26,7 +26,7 @@ export const listChatFiles = query(
 export const insertChatFile = insertInto(chat_files);
 
 /**
- * These files belong to the chat from now on, and the ones used longest ago make room for them. `stale` when one of them is gone or
+ * These files belong to the chat from now on, and the ones used longest ago make room for them. `stale` when one of them no longer exists or
  * another chat was quicker.
  */
 export const linkChatFiles = (chat: number, ids: readonly string[], now: number): Statement[] =>

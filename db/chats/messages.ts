@@ -1,4 +1,4 @@
-// The history of chats and what waits in their queues. Histories are long: whoever reads one reads pages, by number.
+// The history of chats and what waits in their queues. Histories are long: anyone who reads one reads pages, by number.
 import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, ne, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { messages, queued_messages } from "../schema/chats.ts";
@@ -100,7 +100,7 @@ export const findMarker = query(
     .limit(1),
 );
 
-/** The newest row that stands for nothing: from there on the chat was begun anew: {chat}. */
+/** The newest row that stands for nothing: from there on the chat was begun again: {chat}. */
 export const findClearing = query(
   build
     .select({ id: messages.id })

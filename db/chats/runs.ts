@@ -1,4 +1,4 @@
-// Recorded model calls: the statements of the recorder, and the reads of whoever looks into a chat (facts/chats 4.18).
+// Recorded model calls: the statements of the recorder, and the reads of anyone who looks into a chat (facts/chats 4.18).
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";

@@ -1,5 +1,5 @@
 // The index of what was said in chats and of their titles: the statements that keep it, written in the batch of what
-// they index, and the matching of searches. Holds words alone; whoever searches still has to ask whose the chat is.
+// they index, and the matching of searches. Holds words alone; anyone who searches still has to ask whose the chat is.
 import { type SQL, sql } from "drizzle-orm";
 import { listStems, splitWords } from "#base/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";

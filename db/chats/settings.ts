@@ -1,4 +1,4 @@
-// What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
+// What administrators and users have set for chats, as values of the table `settings`. Anyone who has set nothing has the default.
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import type {
   ModelOverride,

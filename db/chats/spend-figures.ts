@@ -1,4 +1,4 @@
-// What everybody's chats have used in a range, by stretches of time and by model. For `store.scan`.
+// What everyone's chats have used in a range, by stretches of time and by model. For `store.scan`.
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
 

@@ -1,4 +1,4 @@
-// Spend limits as administrators have set them, values of the table `settings`: everybody's, and those of users and groups.
+// Spend limits as administrators have set them, values of the table `settings`: everyone's, and those of users and groups.
 import { sql } from "drizzle-orm";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { build, query, type Statement } from "../engine/sql.ts";
@@ -38,7 +38,7 @@ export const readLimit = async (store: Store, owner: LimitOwner, id: string): Pr
   return row && Number(row.value);
 };
 
-/** What limits one user: everybody's limit, their own and those of their groups, in one read: each call of a model asks for it. */
+/** What limits one user: everyone's limit, their own and those of their groups, in one read: each call of a model asks for it. */
 const listLimitsOn = query(
   build
     .select()

@@ -13,10 +13,10 @@ export type ChatView = {
   readonly chat: ChatRow;
   readonly owner_username: string;
   readonly owner_name: string;
-  /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while there is none. */
+  /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while none exists. */
   readonly build_id: string | null;
   readonly agent_id: string | null;
-  /** The chat, or its root, is shared with somebody. */
+  /** The chat, or its root, is shared with someone. */
   readonly shared: boolean;
   /** The tool that has ended its last turn with a question to its owner, not answered yet; else null. */
   readonly asked_by: string | null;

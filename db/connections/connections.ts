@@ -95,7 +95,7 @@ export const endConnectionsAmong = statement<Ending & { ids: string }>(
     .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${place("ids")}))`)),
 );
 
-/** What this agent has told of before it began anew. */
+/** What this agent has told of before it began again. */
 export const endConnectionsBefore = statement<Ending & { agent_id: string; before: number }>(
   build
     .update(connection_logs)

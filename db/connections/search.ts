@@ -1,4 +1,4 @@
-// Searches of the connection log, run on a reader Worker: which entries, newest first, and how many. Each condition stands beside an index
+// Searches of the connection log, run on a reader Worker: which entries, newest first, and how many. Each condition stands alongside an index
 // that ends with the time, so that a page is read in its order.
 import { desc, eq, getTableColumns, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";

@@ -13,13 +13,13 @@ export const ALONE = [
   "personal",
   /** Nothing is shared where that is switched off; who switches it off looks for what is shared already. */
   "sharing",
-  /** The keys of an application go with it, also those that are made meanwhile. */
+  /** The keys of an application go with it, also those that are made in the meantime. */
   "grants",
   /** Contexts that nobody names are dropped; a chat is dirty when it has pinned another than its workspace tells now. */
   "contexts",
-  /** A user is deleted while no workspace is theirs, and leaves nothing; whoever makes something for them finds them there. */
+  /** A user is deleted while no workspace is theirs, and leaves nothing; anyone who makes something for them finds them there. */
   "users",
-  /** An address links an account that has no link; whoever links another one meanwhile looks for the first. */
+  /** An address links an account that has no link; anyone who links another one in the meantime looks for the first. */
   "links",
   /** What the open model calls of one person may cost together. */
   "spending",

@@ -47,7 +47,7 @@ export class Checkpointer {
   }
 
   /**
-   * Ends the Worker and moves what is left of the log into the database. When there is no space for that, the log stays and is
+   * Ends the Worker and moves the rest of the log into the database. When there is no space for that, the log stays and is
    * read at the next start.
    */
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import { armFailpoint, failpoint } from "#base/failpoint.ts";
 declare const self: Worker;
 
 const INTERVAL_MS = 20;
-/** Pages of the log, of 4 KiB, below which moving them can wait: a log that begins anew costs the writer a flush on the spot. */
+/** Pages of the log, of 4 KiB, below which moving them can wait: a log that starts over costs the writer a flush on the spot. */
 const ENOUGH_PAGES = 1_000;
 let db: Database | undefined;
 let due: ReturnType<typeof setTimeout> | undefined;

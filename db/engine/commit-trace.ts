@@ -1,4 +1,4 @@
-// For which requests each group of commits was, for the trace in the log. Used by the writer, and only while somebody wants it.
+// For which requests each group of commits was, for the trace in the log. Used by the writer, and only while someone wants it.
 import { currentRequests, stopwatch, traceStep, tracing } from "#base/trace.ts";
 
 export class CommitTrace<Batch extends object> {

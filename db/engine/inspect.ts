@@ -95,7 +95,7 @@ export const isInUse = (directory: string): boolean => {
   }
 };
 
-// Not opened as read-only: the log of a database that nobody has open can be read only by making its index anew.
+// Not opened as read-only: the log of a database that nobody has open can be read only by making its index again.
 const openToLook = (file: string): Database => {
   const db = new Database(file, { readwrite: true, create: false });
   db.run("pragma busy_timeout=5000");

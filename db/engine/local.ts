@@ -35,7 +35,7 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   try {
     db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
-    // From now on the writer waits for others by asking again, and for the disk by another thread: the loop does not stand still meanwhile.
+    // From now on the writer waits for others by asking again, and for the disk by another thread: the loop does not stand still in the meantime.
     db.run(`pragma busy_timeout=${HELD_TRY_MS}`);
     db.run("pragma synchronous=normal");
     return new LocalStore(db, file, value, options, unlock);

@@ -1,4 +1,4 @@
-// Brings the write-ahead log to the disk while the loop goes on: a slow disk delays who waits for their write, and not the whole server. On a
+// Brings the write-ahead log to the disk while the loop continues: a slow disk delays who waits for their write, and not the whole server. On a
 // Worker of its own, because the pool of threads also looks up names and digests passwords, which takes seconds.
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import type { FlushOrder, FlushReport } from "./flush.worker.ts";
@@ -76,7 +76,7 @@ export class LogFlush {
   #hear(report: FlushReport): void {
     if ("error" in report) this.#end(failed(report.error));
     else if (report.done === "ready") this.#isReady = true;
-    // In a turn of its own: who waits may run the loop by itself, as tests do, and a Worker's message that is not over keeps back the next.
+    // In a turn of its own: who waits may run the loop on its own, as tests do, and a Worker's message that is not over keeps back the next.
     else setImmediate(() => this.#end());
   }
 
@@ -89,6 +89,6 @@ export class LogFlush {
   }
 }
 
-/** In the words and with the code of SQLite, which flushes by itself at other times. */
+/** In the words and with the code of SQLite, which flushes on its own at other times. */
 const failed = (why: string): Error =>
   Object.assign(new Error("disk I/O error", { cause: why }), { code: "SQLITE_IOERR_FSYNC" });

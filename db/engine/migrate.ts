@@ -37,7 +37,7 @@ export const migrate = (
 };
 
 /**
- * One step. Foreign keys are not enforced meanwhile (SQLite's own advice, and impossible to switch inside a transaction): a step
+ * One step. Foreign keys are not enforced in the meantime (SQLite's own advice, and impossible to switch inside a transaction): a step
  * that rebuilds a table drops the old one, and that would delete the rows that point to it. They are checked before the commit.
  */
 const apply = (db: Database, step: Migration, now: number): void => {

@@ -23,7 +23,7 @@ export const refuseUnfinishedMove = (directory: string): void => {
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
-/** Whether there is a database, or the log of one, which would be taken for that of whichever database came beside it. */
+/** Whether there is a database, or the log of one, which would be taken for that of whichever database came alongside it. */
 export const holdsDatabase = (directory: string): boolean =>
   [DATABASE, `${DATABASE}-wal`, `${DATABASE}-journal`].some(
     (name) => (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0) > 0,

@@ -13,7 +13,7 @@ export type Pending = {
   reject(error: unknown): void;
 };
 
-/** What a waiting row costs beside its values, so that rows without values count too. */
+/** What a waiting row costs alongside its values, so that rows without values count too. */
 const ROW_BYTES = 32;
 
 /** Rows of a batch, and roughly the bytes that it holds. */

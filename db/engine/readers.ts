@@ -51,7 +51,7 @@ export class Readers {
   }
 
   /**
-   * Lets all of them go and waits until they have let go of the database: a connection that closes while the next one opens would make that
+   * Lets all of them go and waits until they have release the database: a connection that closes while the next one opens would make that
    * one find it locked. One in the middle of a query ends with the query, and is not waited for.
    */
   async close(): Promise<void> {

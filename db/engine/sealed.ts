@@ -1,5 +1,5 @@
 // Which key the secrets in the database were sealed with (src/base/encryption.ts), for the start of a server and for `doctor`. A server
-// whose key is lost must not make a new one in silence: whoever runs it would learn of it from what fails, one secret after the other.
+// whose key is lost must not make a new one in silence: anyone who runs it would learn of it from what fails, one secret after the other.
 import {
   type Encryption,
   EncryptionKeyError,

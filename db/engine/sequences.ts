@@ -1,5 +1,5 @@
 // Numbers that ascend and are never used twice, handed out from blocks that are reserved on disk first. What a crash leaves of a
-// block is skipped (PERFORMANCE section 3, rule 4). Several nodes take their blocks from one row: whoever loses the race for one takes the next.
+// block is skipped (PERFORMANCE section 3, rule 4). Several nodes take their blocks from one row: anyone who loses the race for one takes the next.
 import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
 import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
@@ -44,7 +44,7 @@ export class Sequences {
   }
 
   /**
-   * Gives up what is left of every block: what is reserved from now on is above all that any node has had. For who goes on with the actors of
+   * Gives up the rest of every block: what is reserved from now on is above all that any node has had. For who continues with the actors of
    * another node, whose blocks may be above those at hand.
    */
   giveUp(): void {

@@ -20,7 +20,7 @@ const insert = (due: SQL) =>
 const put = statement<Timer>(insert(sql`excluded.due`));
 const drop = deleteBy(timers, timers.id);
 
-/** Set by somebody else since it was seen, it stays where it is sooner. */
+/** Set by someone else since it was seen, it stays where it is sooner. */
 const move = statement<Timer & { seen: number }>(
   insert(
     sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
@@ -37,7 +37,7 @@ const timerId = (actor: string, id: string, name: string): string => `${actor}/$
 export const setTimer = (actor: string, id: string, name: string, due: number): Statement =>
   put({ id: timerId(actor, id, name), actor, actor_id: id, name, due });
 
-/** Removes it; no error when there is none. */
+/** Removes it; no error when none exists. */
 export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
 
 /** The timer `name` of an actor. */
@@ -48,7 +48,7 @@ const NEVER = -1;
 
 /**
  * What an actor has planned by what it read after it saw its timer, which was due at `seen`: sets it, or removes it where `due` is undefined.
- * Whoever set it meanwhile knows something newer, and is heard: the timer is due then, or sooner.
+ * Anyone who set it in the meantime knows something newer, and is heard: the timer is due then, or sooner.
  */
 export const moveTimer = (
   actor: string,

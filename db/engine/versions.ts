@@ -1,9 +1,9 @@
-// Versions of what is shown, by which answers kept in memory are told from those that must be made anew (rule ST-23). Counted by the store
+// Versions of what is shown, by which answers kept in memory are told from those that must be recreated (rule ST-23). Counted by the store
 // of a server that is the only one to write.
 import type { Touch } from "../schema/touching.ts";
 import type { Statement } from "./sql.ts";
 
-/** Workspaces whose agents' writes are counted by themselves; with more of them the counting begins anew. */
+/** Workspaces whose agents' writes are counted on their own; with more of them the counting starts over. */
 const WORKSPACES = 50_000;
 
 /** What a statement touches that says nothing of it. */

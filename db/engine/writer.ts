@@ -21,11 +21,11 @@ const HELD_MS = 5_000;
 
 export type WriterOptions = {
   epoch: number;
-  /** Milliseconds that batches wait for another program that holds the database; default 5 s. The loop goes on meanwhile. */
+  /** Milliseconds that batches wait for another program that holds the database; default 5 s. The loop goes on in the meantime. */
   heldMs?: number;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`. */
   queueBytes?: number;
-  /** Resolves when what was committed before is on the disk; the loop goes on meanwhile. The connection itself flushes nothing. */
+  /** Resolves when what was committed before is on the disk; the loop goes on in the meantime. The connection itself flushes nothing. */
   flush(): Promise<void>;
   /** Called after each group that reached the disk. */
   committed(): void;
@@ -81,7 +81,7 @@ export class Writer {
 
   /**
    * Resolves when what the connection shows now is on the disk; undefined when it is already. Rejects when it could not be brought there, from
-   * then on for ever.
+   * then on forever.
    */
   get flushing(): Promise<void> | undefined {
     return this.#flushing;
@@ -126,7 +126,7 @@ export class Writer {
     );
   }
 
-  /** What has gathered meanwhile is the next group. */
+  /** What has gathered in the meantime is the next group. */
   #end(): void {
     this.#busy = false;
     if (this.#queue.length > 0) this.#schedule();
@@ -134,7 +134,7 @@ export class Writer {
   }
 
   /**
-   * Opens the transaction. False while another program holds the database, such as somebody's SQLite shell: then nothing was tried, and
+   * Opens the transaction. False while another program holds the database, such as someone's SQLite shell: then nothing was tried, and
    * it is asked for again soon. Who has waited too long is refused (rule ST-10).
    */
   #mayBegin(): boolean {

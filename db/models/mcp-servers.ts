@@ -17,7 +17,7 @@ export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);
 
 const remove = deleteBy(mcp_servers, mcp_servers.id);
-/** With the tokens of everybody who signed in there. */
+/** With the tokens of everyone who signed in there. */
 export const deleteMcpServer = (id: string): Statement[] => [
   { ...remove(id), expect: 1 },
   { touches: [], sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },

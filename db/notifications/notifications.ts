@@ -7,7 +7,7 @@ import { notifications } from "../schema/notifications.ts";
 
 export type NotificationRow = typeof notifications.$inferSelect;
 
-/** One thing that somebody is to be told. */
+/** One thing that someone is to be told. */
 export type Notice = {
   readonly now: number;
   readonly user_id: string;
@@ -28,7 +28,7 @@ const INSERT = `insert into notifications
   where not exists (select 1 from notification_preferences where user_id = ?2 and template_id = ?3 and disabled = 1)
   on conflict (user_id, dedupe) do nothing`;
 
-/** The insert, for the batch of the change; nothing is written for whoever does not want to hear of it (rule NO-2). */
+/** The insert, for the batch of the change; nothing is written for anyone who does not want to hear of it (rule NO-2). */
 export const notified = ({ now, user_id, kind, values, targets = [], icon = "", path, dedupe }: Notice): Statement => {
   const { id, title, body, action } = NOTICE_KINDS[kind];
   const actions = JSON.stringify([{ label: action, url: path }]);
@@ -40,7 +40,7 @@ export const notified = ({ now, user_id, kind, values, targets = [], icon = "", 
   };
 };
 
-/** What was told under this name counts no more, such as that a chat waits when it goes on. */
+/** What was told under this name counts no more, such as that a chat waits when it continues. */
 export const unnotified = statement<{ user_id: string; dedupe: string }>(
   build.delete(notifications).where(and(given(notifications.user_id), given(notifications.dedupe))),
 );
@@ -102,7 +102,7 @@ export const countUnread = query(
     .where(and(ofUser, isNull(notifications.read_at))),
 );
 
-/** Refused as `stale` when there is none: {user_id, id, read_at}. */
+/** Refused as `stale` when none exists: {user_id, id, read_at}. */
 export const markNotification = statement<{ user_id: string; id: string; read_at: number | null }>(
   build
     .update(notifications)
@@ -156,7 +156,7 @@ export const deleteOldNotifications = (before: number): Statement => ({
   rows: [[before]],
 });
 
-/** There is one where somebody has more than are kept: {user_id}. */
+/** There is one where someone has more than are kept: {user_id}. */
 export const findTooMany = query(
   build
     .select({ key: notifications.key })

@@ -1,4 +1,4 @@
-// Workspaces that will stop or be deleted by themselves soon.
+// Workspaces that will stop or be deleted on their own soon.
 import { and, eq, gt, isNull, lte, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";

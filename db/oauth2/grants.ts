@@ -1,4 +1,4 @@
-// What people have granted to applications. A grant lives as long as its key: whoever deletes the key ends it.
+// What people have granted to applications. A grant lives as long as its key: anyone who deletes the key ends it.
 import { and, desc, eq, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
@@ -54,7 +54,7 @@ export const redeemGrant = statement<{
   { expect: 1 },
 );
 
-/** The next refresh token takes the place of the known one. Refused as `stale` when that was replaced meanwhile. */
+/** The next refresh token takes the place of the known one. Refused as `stale` when that was replaced in the meantime. */
 export const rotateGrant = statement<{
   key_id: string;
   now: number;
@@ -86,7 +86,7 @@ export const deleteKeysOfApp = statement<{ app_id: string }>(
   { alone: "grants" },
 );
 
-/** Grants of a user that nothing can come of any more: the code was not redeemed in time, or nobody came back to refresh. */
+/** Grants of a user that nothing can come of any more: the code was not redeemed in time, or nobody returned to refresh. */
 export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
   build.delete(api_keys).where(
     inArray(

@@ -3,12 +3,12 @@ import { ALONE, type Alone } from "../engine/alone.ts";
 import type { Pending } from "../engine/pending.ts";
 import type { Sent } from "./bind.ts";
 
-/** Beside the number of a name: these locks are nobody else's. */
+/** Alongside the number of a name: these locks are no one else's. */
 const SPACE = 18;
 
 /**
  * Sent before all statements of the group, so that each of them sees what the node before has committed; undefined where none of them is written
- * alone. In the order of the names: two groups never wait for each other. The database lets go of them with the end of the transaction.
+ * alone. In the order of the names: two groups never wait for each other. The database releases them with the end of the transaction.
  */
 export const makeLocks = (group: readonly Pending[]): Sent | undefined => {
   const names = new Set<Alone>();

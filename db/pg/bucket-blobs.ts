@@ -56,7 +56,7 @@ export class BucketBlobs implements KeptElsewhere {
     throw new AppError("overloaded", "The upload took too long: nothing was saved.", { cause: error });
   }
 
-  /** Whether the same bytes are in the bucket already. If so, they are spared anew, or were given up in this moment. */
+  /** Whether the same bytes are in the bucket already. If so, they are spared again, or were given up in this moment. */
   async #isThere(hash: string, size: number): Promise<boolean> {
     const [object] = await this.#store.all(texts(OBJECTS_OF, hash));
     if (object === undefined || (await this.#bucket.sizeOf(object)) !== size) return false;
@@ -82,7 +82,7 @@ export class BucketBlobs implements KeptElsewhere {
     return [...new Set([...(await this.#store.all(old)), ...(await this.#earlier.list())])];
   }
 
-  /** Gives them up, unless somebody has sent the same bytes meanwhile; `clean` removes them from the bucket. */
+  /** Gives them up, unless someone has sent the same bytes in the meantime; `clean` removes them from the bucket. */
   async remove(hashes: readonly string[]): Promise<void> {
     const goes = `update blob_objects set state = 'going' where hash = ? and ${OLD}`;
     for (let at = 0; at < hashes.length; at += AT_ONCE) {

@@ -24,7 +24,7 @@ import { Primary } from "./primary.ts";
 import { storedValue } from "./stored-value.ts";
 import { checkUploads, keptElsewhere } from "./uploads.ts";
 
-/** `key`: that of the cluster in digits, put beside the database where the directory has none. */
+/** `key`: that of the cluster in digits, put alongside the database where the directory has none. */
 type Options = CopyOptions & { readonly key?: string | undefined };
 
 /** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */

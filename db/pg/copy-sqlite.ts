@@ -9,7 +9,7 @@ const PIECE_BYTES = 1024 * 1024;
 const measureRow = (row: readonly (Value | bigint)[]): number =>
   row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
 
-/** Rows together, as many as are sent at once. */
+/** Rows together, as many as are sent immediately. */
 export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
   let piece: Row[] = [];
   let bytes = 0;

@@ -1,5 +1,5 @@
 // Which of several PostgreSQL servers takes the writes: the one that is no standby, and of two the one that was promoted last. A primary
-// that comes back after another has taken its place does not know of that.
+// that returns after another has taken its place does not know of that.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
@@ -18,7 +18,7 @@ export type FoundPrimary = {
   readonly timeline: string;
 };
 
-/** All are asked at once, so that one that hangs keeps nobody waiting. Throws what one of them said when none is a primary. */
+/** All are asked immediately, so that one that hangs keeps nobody waiting. Throws what one of them said when none is a primary. */
 export const findPrimary = async (hosts: readonly string[]): Promise<FoundPrimary> => {
   const answered: FoundPrimary[] = [];
   let chosen: FoundPrimary | undefined;

@@ -1,4 +1,4 @@
-// Which uploads the database says are in a bucket, before this process is a node of it, and for whoever looks at an installation.
+// Which uploads the database says are in a bucket, before this process is a node of it, and for anyone who looks at an installation.
 import { Primary } from "./primary.ts";
 
 const SOME = 3;

@@ -31,7 +31,7 @@ export type ClusterView = {
   readonly now: number;
 };
 
-/** Of a node, with what is of the database; without the node where there is none. */
+/** Of a node, with what is of the database; without the node where none exists. */
 type Seen = NodeRow & {
   readonly active: boolean;
   readonly member: boolean;
@@ -91,7 +91,7 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
 /** What has the lease while every node is active: no node takes it then, also none of a version that knows of one active node only. */
 export const EVERY = "*";
 
-/** The lease is locked until the end of the transaction; whoever wants it waits here, and what it reads next was committed before. */
+/** The lease is locked until the end of the transaction; anyone who wants it waits here, and what it reads next was committed before. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
 
 /** The lease is that of all nodes from now on. Part of a transaction. Throws UnsafeDatabaseError while one node has it for itself. */
@@ -171,7 +171,7 @@ export const renewLease = async (
   return renewed;
 };
 
-/** Gives it away at once, so that the next node need not wait for its end. */
+/** Gives it away immediately, so that the next node need not wait for its end. */
 export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number): Promise<void> => {
   await sql.unsafe(
     "update lease set node = '', expires_at = '-infinity' where id = 1 and node = $1 and (select value from epoch where id = 1) = $2",

@@ -1,5 +1,5 @@
 // Connections that were given up while a transaction may have been under way on them. Its COMMIT may have arrived and may take long, as while the
-// machine is busy or a standby is away: whoever decided by what is there before it is done would do the same again.
+// machine is busy or a standby is away: anyone who decided by what is there before it is done would do the same again.
 import type { ReservedSQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

@@ -21,7 +21,7 @@ const MARGIN_MS = 1000;
 const LOOK_ANEW_MS = 500;
 /** How often a node looks at what the others do. */
 export const LOOK_MS = 250;
-/** A node reads from a database that has taken a write of it so long ago; an old primary, beside a new one, takes none. */
+/** A node reads from a database that has taken a write of it so long ago; an old primary, alongside a new one, takes none. */
 const CURRENT_MS = 1000;
 
 export type NodeRole = "active" | "spare";
@@ -32,7 +32,7 @@ export type NodeOptions = {
   readonly id: string;
   readonly version: string;
   readonly lease_ms: number;
-  /** Whether the others are told of what they answer reads and streams by. */
+  /** Whether the others are notified of what they answer reads and streams by. */
   readonly tells?: boolean;
   /** `correct`: told of the database's time with each beat; milliseconds since 1970. */
   readonly clock: Clock & { correct?(database_now: number): void };
@@ -179,7 +179,7 @@ export abstract class LivingNode {
     });
   }
 
-  /** Does this behind a renewal that is under way, and looks anew. */
+  /** Does this behind a renewal that is under way, and looks again. */
   protected async inTurn(work: () => Promise<void>): Promise<void> {
     this.turn = this.turn.then(work);
     await this.turn;
@@ -204,7 +204,7 @@ export abstract class LivingNode {
   protected reconnect(): void {
     this.primary.lost();
     this.#reads?.reconnect();
-    // Its connections hang in the same way, and whoever waits there is to be answered.
+    // Its connections hang in the same way, and anyone who waits there is to be answered.
     if (this.isActive && this.serves_ms <= 0) this.store?.giveUp();
   }
 

@@ -1,5 +1,5 @@
 // Brings a PostgreSQL database to this version: one transaction a step, under a lock of the database, so that of several nodes that
-// start at once one does it and the others wait.
+// start immediately one does it and the others wait.
 import type { ReservedSQL } from "bun";
 import { failpoint } from "#base/failpoint.ts";
 import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "../engine/migration.ts";

@@ -11,7 +11,7 @@ import { LeftBehind } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts. */
 const AGAIN_MS = 100;
-/** How long whoever needs the database waits for it before they are refused. */
+/** How long anyone who needs the database waits for it before they are refused. */
 export const WAIT_MS = 15_000;
 const READERS = 4;
 
@@ -52,8 +52,8 @@ export class Primary {
   }
 
   /**
-   * The writer's connection, made where there is none. Throws `unreachable` when no primary answers within so many milliseconds, however often it is looked
-   * for meanwhile: nothing was sent.
+   * The writer's connection, made where none exists. Throws `unreachable` when no primary answers within so many milliseconds, however often it is looked
+   * for in the meantime: nothing was sent.
    */
   async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
     if (this.#connection) return this.#connection;
@@ -95,7 +95,7 @@ export class Primary {
     for (const sql of old) void sql?.close({ timeout: 0 }).catch(() => {});
   }
 
-  /** The connections are given up, and whoever waits for one is refused: nothing of theirs was sent. */
+  /** The connections are given up, and anyone who waits for one is refused: nothing of theirs was sent. */
   giveUp(): void {
     this.lost();
     for (const refuse of this.#waiting) refuse(noPrimary(this.#reason));

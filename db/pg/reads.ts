@@ -83,7 +83,7 @@ export abstract class PgReads {
     }
   }
 
-  /** Throws when it is too late. Where no other read was answered meanwhile the connections are given up, as those of a machine that has gone. */
+  /** Throws when it is too late. Where no other read was answered in the meantime the connections are given up, as those of a machine that has gone. */
   async #soon<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
     const asked_at = systemClock.monotonic();
     if (!(await within(systemClock, Math.max(0, until - asked_at), reading))) {

@@ -23,7 +23,7 @@ const STOOD_STILL = "25P03";
 export const isWorthRepeating = (error: unknown): boolean =>
   /^40(001|P01)$/.test(sqlState(error)) || sqlState(error) === STOOD_STILL;
 
-/** PostgreSQL refused this statement; the connection goes on. Anything else is a broken connection, whose commit may have arrived. */
+/** PostgreSQL refused this statement; the connection continues. Anything else is a broken connection, whose commit may have arrived. */
 export const isAnswer = (error: unknown): boolean => {
   const state = sqlState(error);
   // Class 57: the server is going down or has ended this connection.

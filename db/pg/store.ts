@@ -93,7 +93,7 @@ export class PgStore extends PgReads implements Store {
     });
     this.#sequences = new Sequences({
       get: (query) => this.get(query),
-      // Numbers are for whoever waits for some.
+      // Numbers are for anyone who waits for some.
       commit: (batch) => besideRequest(() => this.commit(batch)),
     });
   }
@@ -146,7 +146,7 @@ export class PgStore extends PgReads implements Store {
     this.primary.giveUp();
   }
 
-  /** From now on this node's numbers are above all that any other has had: called before it goes on with another's actors. */
+  /** From now on this node's numbers are above all that any other has had: called before it continues with another's actors. */
   giveUpNumbers(): void {
     this.#sequences.giveUp();
   }

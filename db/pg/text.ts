@@ -22,7 +22,7 @@ const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => strin
   [/\bjson_object\(/g, "json_build_object("],
   // PostgreSQL's own sum of integers is no integer.
   [/\bsum\(/g, "whole_sum("],
-  // Beside a number PostgreSQL takes a parameter for one of 32 bits.
+  // Alongside a number PostgreSQL takes a parameter for one of 32 bits.
   [/(\$\d+) (<<|[-+*/%=]) (?=\d)/g, "$1::bigint $2 "],
   [/(?<!\|)\| (\$\d+)/g, "| $1::bigint"],
   // A limit that is bound may be -1, which is none.
@@ -38,7 +38,7 @@ const numbered = (sql: string): string => {
   return sql.replace(PARAMETER, (found, number?: string) => (found[0] === "?" ? `$${number ?? ++last}` : found));
 };
 
-/** FTS5 is told to merge by an insert into a column of its own name; PostgreSQL merges by itself (autovacuum). */
+/** FTS5 is told to merge by an insert into a column of its own name; PostgreSQL merges on its own (autovacuum). */
 const isSearchUpkeep = (sql: string): boolean =>
   /^insert into (message|title)_search \((message|title)_search, rank\)/.test(sql) ||
   /from (message|title)_search_data/.test(sql);

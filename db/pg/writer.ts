@@ -1,4 +1,4 @@
-// The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
+// The single writer of a node. While one group of batches is on its way, what comes in the meantime is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
@@ -53,7 +53,7 @@ export class PgWriter {
   #queue: Waiting[] = [];
   #queuedBytes = 0;
   #sending: Sending | undefined;
-  /** Comes when the time of the oldest batch is over, or that of one before it that was done meanwhile. */
+  /** Comes when the time of the oldest batch is over, or that of one before it that was done in the meantime. */
   #late: Timer | undefined;
   /** What is to be told to the other nodes with the next group. */
   #words: Word[] = [];
@@ -155,7 +155,7 @@ export class PgWriter {
     // What is submitted in one turn of the loop shares its group.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0 || this.#words.length > 0) {
-      // Batches stay in the queue until there is somebody to send them to, so that they leave it when their time is over.
+      // Batches stay in the queue until there is someone to send them to, so that they leave it when their time is over.
       const isConnected = await this.#options.primary.writer().then(
         () => true,
         () => false,
@@ -202,7 +202,7 @@ export class PgWriter {
     return this.#queue.splice(0, count);
   }
 
-  /** Commits the group without those it refuses, who are told only after it: whoever lost reads what the winner has written. */
+  /** Commits the group without those it refuses, who are told only after it: anyone who lost reads what the winner has written. */
   async #commit(group: readonly Waiting[], words: readonly Word[]): Promise<void> {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();

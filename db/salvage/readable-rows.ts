@@ -58,7 +58,7 @@ class Salvaging {
     return gaps + waiting.length;
   }
 
-  /** Answers what is left between; undefined: all of it was read. */
+  /** Answers the rest between; undefined: all of it was read. */
   #fromBothEnds({ from, to }: Range): Range | undefined {
     const read = this.#read(this.#forwards, from, to);
     if (read === "all") return undefined;

@@ -17,7 +17,7 @@ export const chat_shares = quietTable(
   },
   (table) => [
     primaryKey({ columns: [table.chat, table.subject] }),
-    // What is shared with somebody.
+    // What is shared with someone.
     index("chat_shares_subject").on(table.subject, table.chat),
   ],
 );

@@ -1,4 +1,4 @@
-// Who was connected to which workspace, how, from where and for how long. A row is written when a connection begins and once more when it
+// Who was connected to which workspace, how, from where and for how long. A row is written when a connection begins and again when it
 // ends; deleted only by retention (actors/connections/upkeep.ts). Refers to nothing: a row outlives what it tells of.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";

@@ -36,7 +36,7 @@ export const workspace_contexts = sqliteTable(
   (table) => [index("workspace_contexts_snapshot").on(table.snapshot)],
 );
 
-/** What a chat goes by until it is pinned anew. */
+/** What a chat goes by until it is pinned again. */
 export const chat_contexts = quietTable(
   "chat_contexts",
   {

@@ -21,7 +21,7 @@ export const invitations = quietTable(
     invited_by: userId(),
     created_at: integer().notNull(),
     expires_at: integer().notNull(),
-    /** When the link last went out by e-mail; null: it did not. */
+    /** When the link last went out by email; null: it did not. */
     sent_at: integer(),
     /** Why it could not be sent; empty: nothing went wrong. */
     send_problem: text().notNull().default(""),

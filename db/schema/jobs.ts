@@ -30,7 +30,7 @@ export const jobs = sqliteTable(
     started_at: integer(),
     canceled_at: integer(),
     completed_at: integer(),
-    /** How often a worker has begun it: once, and once more after each stop of the server meanwhile. */
+    /** How often a worker has begun it: once, and again after each stop of the server in the meantime. */
     attempts: integer().notNull().default(0),
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),
@@ -48,7 +48,7 @@ export type JobInput = {
   /** Of a dry run: the name and the complete parameter values of a workspace that is never made. */
   workspace_name?: string;
   parameters?: Record<string, string>;
-  /** Of a dry run that has ended well: what the workspace would have, as callers see it; absent where the template alone says it. */
+  /** Of a dry run that succeeded: what the workspace would have, as callers see it; absent where the template alone says it. */
   planned?: PlannedResource[];
 };
 

@@ -1,4 +1,4 @@
-// Where each user has signed in: guesses from elsewhere do not lock anybody out there.
+// Where each user has signed in: guesses from elsewhere do not lock anyone out there.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";

@@ -1,5 +1,5 @@
 // The ledger of model calls: what each has used and cost, for chats and for callers of the gateway. A row is written before the answer is
-// complete and never changed. It refers to nothing: what somebody has spent stays spent when the chat, the workspace or the model is deleted.
+// complete and never changed. It refers to nothing: what someone has spent stays spent when the chat, the workspace or the model is deleted.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 

@@ -19,7 +19,7 @@ export const oauth2_apps = quietTable(
     /** It has registered itself; no owner knows it. */
     self_registered: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
-    /** Also when somebody last granted it something. */
+    /** Also when someone last granted it something. */
     updated_at: integer().notNull(),
   },
   (table) => [

@@ -1,4 +1,4 @@
-// What proves a person beside the password: codes of an authenticator app, and recovery codes for when it is lost.
+// What proves a person alongside the password: codes of an authenticator app, and recovery codes for when it is lost.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { callerTable, quietTable } from "./touching.ts";

@@ -73,7 +73,7 @@ export const template_versions = sqliteTable(
   {
     id: text().primaryKey(),
     template_id: text(),
-    /** Which part it is of (src/base/parts.ts): by its template, or by itself where it was there before its template. Never changes. */
+    /** Which part it is of (src/base/parts.ts): by its template, or on its own where it was there before its template. Never changes. */
     part: integer().notNull().default(0),
     organization_id: organizationId(),
     name: text().notNull(),

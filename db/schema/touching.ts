@@ -1,4 +1,4 @@
-// What a table's rows are shown in, said where the table is. A statement touches what its table touches; whoever keeps an answer hears of
+// What a table's rows are shown in, said where the table is. A statement touches what its table touches; anyone who keeps an answer hears of
 // it by a version of the store (`shownVersion`, `callersVersion`, `versionOf`).
 import { type SQLiteTable, sqliteTable } from "drizzle-orm/sqlite-core";
 

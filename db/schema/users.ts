@@ -47,7 +47,7 @@ export const users = tableTouching("callers", "workspaces")(
   },
   (table) => [
     uniqueIndex("users_username").on(sql`lower(${table.username})`).where(sql`${table.deleted} = 0`),
-    // Everybody in the order of their names, for lists that are ordered by the owner.
+    // Everyone in the order of their names, for lists that are ordered by the owner.
     index("users_by_name").on(sql`lower(${table.username})`, table.id),
     uniqueIndex("users_email").on(sql`lower(${table.email})`).where(sql`${table.deleted} = 0 and ${table.email} <> ''`),
   ],
@@ -116,7 +116,7 @@ export const api_keys = callerTable(
     updated_at: integer().notNull(),
     last_used: integer().notNull(),
     expires_at: integer().notNull(),
-    /** When whoever uses it last proved with the password, and with a second factor, who they are; null: never. */
+    /** When anyone who uses it last proved with the password, and with a second factor, who they are; null: never. */
     password_proved_at: integer(),
     factor_proved_at: integer(),
     /** The key it was made from: it ends with that one. Null: it stands alone. */

@@ -65,7 +65,7 @@ export const workspaces = sqliteTable(
   ],
 );
 
-/** Everything a build that comes is made of; ids and keys are chosen by whoever plans it. */
+/** Everything a build that comes is made of; ids and keys are chosen by anyone who plans it. */
 export type PlannedBuild = {
   readonly id: string;
   readonly job_id: string;
@@ -113,7 +113,7 @@ export const workspace_builds = sqliteTable(
     updated_at: integer().notNull(),
     /** What the provisioner must remember between builds (process ids, folders); opaque here. */
     state: text(),
-    /** Begins in the commit in which this one ends well: the start of a restart. */
+    /** Begins in the commit in which this one succeeds: the start of a restart. */
     followed_by: text({ mode: "json" }).$type<PlannedBuild>(),
     /** Of a delete: for how many milliseconds the files stay in the trash; null: they are removed. */
     kept_ms: integer(),
@@ -161,7 +161,7 @@ export const workspace_resources = sqliteTable(
   (table) => [index("workspace_resources_job").on(table.job_id)],
 );
 
-/** Why the end of a workspace moved, or why the server did something to it by itself; the newest of each workspace are kept. */
+/** Why the end of a workspace moved, or why the server did something to it on its own; the newest of each workspace are kept. */
 export const workspace_activity = quietTable(
   "workspace_activity",
   {

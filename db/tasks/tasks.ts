@@ -35,7 +35,7 @@ export const listTasks = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** What a template is told of the task its workspace is for: {workspace_id}. */
+/** What a template is notified of the task its workspace is for: {workspace_id}. */
 export const findTaskPrompt = query(
   build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(given(tasks.workspace_id)),
 );

@@ -143,7 +143,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
   { expect: 1, alone: "templates" },
 );
 
-/** Changes nothing; refuses the batch as stale when the template is deleted. For whoever makes a workspace of it: {id}. */
+/** Changes nothing; refuses the batch as stale when the template is deleted. For anyone who makes a workspace of it: {id}. */
 export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)

@@ -121,7 +121,7 @@ export const listOpenImports = ofParts(
   query(openImports(and(isOpenImport, isAmongParts(template_versions.part)))),
 );
 
-/** The columns that are derived from a manifest, beside the manifest itself. */
+/** The columns that are derived from a manifest, alongside the manifest itself. */
 export const manifestColumns = (
   manifest: Manifest,
 ): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent"> => ({

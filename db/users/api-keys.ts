@@ -63,7 +63,7 @@ export const listTokens = query(
     .limit(1000),
 );
 
-/** Tokens of everybody, with the names of their owners. Pass 0 to include the expired. For `store.scan`. */
+/** Tokens of everyone, with the names of their owners. Pass 0 to include the expired. For `store.scan`. */
 export const listAllTokens = query(
   build
     .select({ key: api_keys, username: users.username })
@@ -110,7 +110,7 @@ export const touchKey = statement<{
     .where(and(given(api_keys.id), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
-/** A guard: refuses the batch as `stale` when this key was revoked meanwhile, so that it leaves no others behind. */
+/** A guard: refuses the batch as `stale` when this key was revoked in the meantime, so that it leaves no others behind. */
 export const isKeyStill = statement<{ id: string; now: number }>(
   build
     .update(api_keys)

@@ -12,7 +12,7 @@ const oneLink = and(ofUser, given(external_auth_links.provider_id));
 const known = and(oneLink, eq(external_auth_links.version, place("known_version")));
 
 export const findLink = query(build.select().from(external_auth_links).where(oneLink));
-/** Of everybody, with their names: the first thousand by name. */
+/** Of everyone, with their names: the first thousand by name. */
 export const listAllLinks = query(
   build
     .select({ link: external_auth_links, username: users.username })
@@ -58,7 +58,7 @@ export const putLink = statement<Omit<LinkRow, "failure" | "version">>(
 
 type Known = { user_id: string; provider_id: string; known_version: number };
 
-/** Refreshed tokens. Refused as `stale` when the link was changed or removed meanwhile. */
+/** Refreshed tokens. Refused as `stale` when the link was changed or removed in the meantime. */
 export const refreshLink = statement<Known & Omit<LinkRow, "failure" | "version" | "created_at">>(
   build
     .update(external_auth_links)
@@ -67,7 +67,7 @@ export const refreshLink = statement<Known & Omit<LinkRow, "failure" | "version"
   { expect: 1 },
 );
 
-/** Notes that the link works no more. Refused as `stale` when it was changed or removed meanwhile. */
+/** Notes that the link works no more. Refused as `stale` when it was changed or removed in the meantime. */
 export const failLink = statement<Known & { failure: string; updated_at: number }>(
   build
     .update(external_auth_links)
@@ -80,7 +80,7 @@ export const failLink = statement<Known & { failure: string; updated_at: number 
   { expect: 1 },
 );
 
-/** Refused as `stale` when there is none. */
+/** Refused as `stale` when none exists. */
 export const deleteLink = statement<{ user_id: string; provider_id: string }>(
   build.delete(external_auth_links).where(oneLink),
   { expect: 1 },
@@ -88,5 +88,5 @@ export const deleteLink = statement<{ user_id: string; provider_id: string }>(
 
 export const deleteLinksByUser = deleteBy(external_auth_links, external_auth_links.user_id);
 
-/** Those of everybody at one provider. */
+/** Those of everyone at one provider. */
 export const deleteLinksAt = deleteBy(external_auth_links, external_auth_links.provider_id);

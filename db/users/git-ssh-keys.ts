@@ -16,7 +16,7 @@ const row = {
   updated_at: place("updated_at"),
 };
 
-/** Does nothing when the user has a pair already: whoever lost the race reads the winner's. */
+/** Does nothing when the user has a pair already: anyone who lost the race reads the winner's. */
 export const insertGitSshKey = statement<GitSshKeyRow>(build.insert(git_ssh_keys).values(row).onConflictDoNothing());
 
 /** Puts this pair in the place of the one before; `created_at` stays that of the first. */

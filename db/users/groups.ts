@@ -1,4 +1,4 @@
-// Groups of an organization and who is in them. The group of all members has no rows of members: that is whoever is in the organization.
+// Groups of an organization and who is in them. The group of all members has no rows of members: that is anyone who is in the organization.
 import { and, asc, count, eq, ne, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
@@ -71,7 +71,7 @@ const deleteOne = deleteBy(groups, groups.id);
 /** The group with its memberships. */
 export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
 
-/** The groups of an organization that is deleted; after their members are gone. */
+/** The groups of an organization that is deleted; after their members no longer exist. */
 export const deleteGroupsByOrganization = deleteBy(groups, groups.organization_id);
 
 type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
@@ -105,7 +105,7 @@ export const takeFromGroup = statement<{ readonly group_id: string; readonly use
   build.delete(group_members).where(and(given(group_members.group_id), given(group_members.user_id))),
 );
 
-/** What somebody's groups allow in an organization, the group of all members included: {organization_id, user_id}. */
+/** What someone's groups allow in an organization, the group of all members included: {organization_id, user_id}. */
 export const sumAllowance = query(
   build
     .select({ budget: sql<number>`coalesce(sum(${groups.quota_allowance}), 0)` })

@@ -42,7 +42,7 @@ export const listInvitations = query(
 
 export const countInvitations = query(build.select({ count: count() }).from(invitations));
 
-/** Refused as `constraint` when the address was invited meanwhile. */
+/** Refused as `constraint` when the address was invited in the meantime. */
 export const insertInvitation = insertInto(invitations);
 export const updateInvitation = updateBy(invitations, invitations.id);
 
@@ -51,7 +51,7 @@ const drop = statement<{ id: string; token_hash: string }>(
   { expect: 1 },
 );
 
-/** Refused as `stale` when it was used, revoked or renewed meanwhile. */
+/** Refused as `stale` when it was used, revoked or renewed in the meantime. */
 export const useInvitation = ({ id, token_hash }: Pick<InvitationRow, "id" | "token_hash">): Statement =>
   drop({ id, token_hash });
 

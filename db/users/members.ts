@@ -18,7 +18,7 @@ const listGroupIds = query(
   build.select({ id: group_members.group_id }).from(group_members).where(given(group_members.user_id)),
 );
 
-/** Where somebody belongs: roles by organization, and groups by id. The group of all members has its organization's id. */
+/** Where someone belongs: roles by organization, and groups by id. The group of all members has its organization's id. */
 export type Memberships = {
   readonly organizations: Readonly<Record<string, string[]>>;
   readonly groups: readonly string[];
@@ -88,8 +88,8 @@ const leaveGroups = statement<Pair>(
 );
 
 /**
- * Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when there is none. The membership first: whoever puts
- * the member into a group meanwhile holds its row until the group's can be seen.
+ * Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when none exists. The membership first: anyone who puts
+ * the member into a group in the meantime holds its row until the group's can be seen.
  */
 export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
 

@@ -8,7 +8,7 @@ export const findOidcLink = findBy(oidc_links, oidc_links.issuer, oidc_links.sub
 
 export type OidcLink = typeof oidc_links.$inferSelect;
 
-/** Refused as `constraint` when somebody has this account already. */
+/** Refused as `constraint` when someone has this account already. */
 export const insertOidcLink = insertInto(oidc_links);
 
 /** Remembers what the provider calls the person. */
@@ -24,7 +24,7 @@ export const findAnyOidcLink = query(
   build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(given(oidc_links.user_id)).limit(1),
 );
 
-/** A guard: refuses the batch as `stale` when the user was linked meanwhile, also by another node. */
+/** A guard: refuses the batch as `stale` when the user was linked in the meantime, also by another node. */
 export const isUnlinkedStill = statement<{ user_id: string }>(
   build
     .update(oidc_links)

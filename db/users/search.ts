@@ -6,10 +6,10 @@ import { alive, type User } from "./users.ts";
 
 /** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
 export type UserFilter = {
-  /** Part of the username, the name or the e-mail address. */
+  /** Part of the username, the name or the email address. */
   text?: string | undefined;
   statuses?: readonly User["status"][] | undefined;
-  /** Users who have any of these site roles; `member` is everybody. */
+  /** Users who have any of these site roles; `member` is everyone. */
   roles?: readonly string[] | undefined;
   login_types?: readonly string[] | undefined;
   last_seen_after?: number | undefined;

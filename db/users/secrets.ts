@@ -41,7 +41,7 @@ export const insertUserSecret = (row: UserSecretRow, most: number): Statement =>
 
 export const updateUserSecret = updateBy(user_secrets, user_secrets.id);
 
-/** Refused as `stale` when there is none. */
+/** Refused as `stale` when none exists. */
 export const deleteUserSecret = statement<{ user_id: string; id: string }>(
   build.delete(user_secrets).where(and(given(user_secrets.user_id), given(user_secrets.id))),
   { expect: 1 },

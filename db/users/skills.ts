@@ -34,7 +34,7 @@ export const insertUserSkill = (row: UserSkillRow, most: number): Statement => (
 
 export const updateUserSkill = updateBy(user_skills, user_skills.id);
 
-/** Refused as `stale` when there is none. */
+/** Refused as `stale` when none exists. */
 export const deleteUserSkill = statement<{ user_id: string; id: string }>(
   build.delete(user_skills).where(and(given(user_skills.user_id), given(user_skills.id))),
   { expect: 1 },

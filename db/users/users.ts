@@ -63,7 +63,7 @@ export const findUserByEmail = query(
     .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, alive)),
 );
 
-/** What everybody may know of several users who are not deleted: {ids} is a JSON array. */
+/** What everyone may know of several users who are not deleted: {ids} is a JSON array. */
 export const listMinimalUsers = query(
   build
     .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
@@ -102,7 +102,7 @@ const findSeat = query(
     .where(and(given(users.id), eq(users.has_ai_seat, true))),
 );
 
-/** What gives the user a seat, with their first chat; nothing when they have one, since writing users makes every caller read anew. */
+/** What gives the user a seat, with their first chat; nothing when they have one, since writing users makes every caller reread. */
 export const takeSeat = async (store: Pick<Store, "get">, id: string): Promise<Statement[]> =>
   (await store.get(findSeat({ id }))) ? [] : [updateUser(id, { has_ai_seat: true })];
 
@@ -118,8 +118,8 @@ export const touchUser = statement<{ id: string; now: number }>(
 );
 
 /**
- * A guard, for whoever makes what will be the user's: refuses the batch as `stale` when they are deleted. It looks for a row that must not be
- * there, so it holds no row that other writes of the user wait for: that nobody is deleted meanwhile is by its name.
+ * A guard, for anyone who makes what will be the user's: refuses the batch as `stale` when they are deleted. It looks for a row that must not be
+ * there, so it holds no row that other writes of the user wait for: that nobody is deleted in the meantime is by its name.
  */
 export const guardUser = statement<{ id: string }>(
   build

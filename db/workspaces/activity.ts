@@ -1,4 +1,4 @@
-// Why a workspace's end moved and what the server did to it by itself. Written by the workspace actor, read by its activity page.
+// Why a workspace's end moved and what the server did to it on its own. Written by the workspace actor, read by its activity page.
 import { desc, sql } from "drizzle-orm";
 import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { workspace_activity } from "../schema/workspaces.ts";

@@ -17,7 +17,7 @@ export type BuildFigures = {
   readonly builds: number;
   readonly failed: number;
   readonly canceled: number;
-  /** Of those that worked, from the moment somebody began them, nearest rank; null when none did. */
+  /** Of those that worked, from the moment someone began them, nearest rank; null when none did. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 };

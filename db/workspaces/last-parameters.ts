@@ -1,4 +1,4 @@
-// What somebody last filled in for a template: the values of their newest build of it.
+// What someone last filled in for a template: the values of their newest build of it.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_build_parameters } from "../schema/workspaces.ts";

@@ -5,7 +5,7 @@
 import type { Query } from "../engine/sql.ts";
 import { isNarrow, type Part, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
 
-/** `limit` rows at most; `favorites_of` is whoever looks. With `after` those with larger ids, in the order of ids. */
+/** `limit` rows at most; `favorites_of` is anyone who looks. With `after` those with larger ids, in the order of ids. */
 export type Wanted = { readonly favorites_of: string; readonly limit: number; readonly after?: string | undefined };
 
 type Rank = "favorites" | "running" | "others";
@@ -16,7 +16,7 @@ const COMMON = ["running", "stopped"];
 /** So much of a name is in few of them; all names are looked at in their index. */
 const isName = ({ name = "", status }: WorkspaceFilter): boolean => name.length >= 3 && status === undefined;
 
-/** Few rows are found first and sorted then; for the rest people are gone through by name until the page is full. */
+/** Few rows are found first and sorted then; for the rest people no longer exist through by name until the page is full. */
 const isFew = (filter: WorkspaceFilter): boolean =>
   isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON.includes(filter.status));
 
@@ -24,9 +24,9 @@ const isFew = (filter: WorkspaceFilter): boolean =>
 type PageRow = { readonly id: string | null; readonly count: number };
 
 /**
- * How many match, and the ids of the first `limit` of them: the viewer's favourites, what runs, and the rest, each by owner and name; or those
+ * How many match, and the ids of the first `limit` of them: the viewer's favorites, what runs, and the rest, each by owner and name; or those
  * behind a cursor.
- * One statement, so that a workspace which moves from one part to another meanwhile is in exactly one of them.
+ * One statement, so that a workspace which moves from one part to another in the meantime is in exactly one of them.
  */
 export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
   const { after } = wanted;
@@ -48,7 +48,7 @@ const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
 };
 
-/** By what never changes, so that workspaces which start and stop meanwhile are on one page each. */
+/** By what never changes, so that workspaces which start and stop in the meantime are on one page each. */
 const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part => {
   const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: "w.id > ?", params: [after] }];
   return {
@@ -85,7 +85,7 @@ const selectRank = (rank: Rank, byName: boolean): Part => ({
   params: [],
 });
 
-/** What SQLite does not find by itself. */
+/** What SQLite does not find on its own. */
 const chooseIndex = (filter: WorkspaceFilter): string => {
   const { shared, shared_with_user, shared_with_group } = filter;
   if (shared === true || shared_with_user !== undefined || shared_with_group !== undefined) {

@@ -1,4 +1,4 @@
-// Workspaces that are kept ready for somebody: those of a template, those that can be claimed, and when a template's are looked at.
+// Workspaces that are kept ready for someone: those of a template, those that can be claimed, and when a template's are looked at.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, given, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
@@ -104,7 +104,7 @@ export const lookAtPrebuildsBy = (template_id: string, due: number): Statement =
   rows: [[`${ACTOR}/${template_id}/${NAME}`, template_id, due]],
 });
 
-/** Not again, unless somebody has asked for it since it was set to `due`. */
+/** Not again, unless someone has asked for it since it was set to `due`. */
 export const forgetPrebuilds = (template_id: string, due: number): Statement => ({
   touches: [],
   sql: "delete from timers where id = ? and due = ?",

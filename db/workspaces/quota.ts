@@ -1,10 +1,10 @@
-// What somebody's workspaces in an organization cost a day, and the guard that keeps a build from going beyond what their groups allow.
+// What someone's workspaces in an organization cost a day, and the guard that keeps a build from going beyond what their groups allow.
 import { and, eq, sql } from "drizzle-orm";
 import { build, given, query, statement } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The daily cost of the latest builds of somebody's workspaces: {organization_id, owner_id}. */
+/** The daily cost of the latest builds of someone's workspaces: {organization_id, owner_id}. */
 export const sumDailyCost = query(
   build
     .select({ consumed: sql<number>`coalesce(sum(${workspace_builds.daily_cost}), 0)` })

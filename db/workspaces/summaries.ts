@@ -3,7 +3,7 @@
 import type { Query, Value } from "../engine/sql.ts";
 import { type Scope, toScope } from "./filter.ts";
 
-/** An agent as it is stored: its status is derived by whoever shows it. Times are milliseconds since 1970. */
+/** An agent as it is stored: its status is derived by anyone who shows it. Times are milliseconds since 1970. */
 export type SummaryAgent = {
   readonly id: string;
   readonly name: string;
@@ -84,7 +84,7 @@ export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Q
   };
 };
 
-/** Ids of all the caller may see, the viewer's own first and of those the one used last: in the order in which somebody looks at them. */
+/** Ids of all the caller may see, the viewer's own first and of those the one used last: in the order in which someone looks at them. */
 export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<string> => {
   const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false });
   return {

@@ -1,5 +1,5 @@
 // A workspace or a build as callers see it, read in one join: the workspace, its people and places, the build with its job. Used by
-// src/api/workspaces and src/api/builds; resources and agents are read beside it by the build's job.
+// src/api/workspaces and src/api/builds; resources and agents are read alongside it by the build's job.
 import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import { build, given, query, type RowOf } from "../engine/sql.ts";

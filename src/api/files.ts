@@ -58,7 +58,7 @@ export const files = (ctx: ApiContext) =>
       }),
     });
 
-/** Stores the body; 403 for whoever may not make templates anywhere, 413 and 415 as declared. */
+/** Stores the body; 403 for anyone who may not make templates anywhere, 413 and 415 as declared. */
 const upload = async (
   ctx: ApiContext,
   caller: UserCaller,

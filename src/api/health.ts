@@ -68,7 +68,7 @@ const LAPSED = {
 /** What a node is in; nothing of a server without a cluster. */
 const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   if (!cluster) return {};
-  // Not who has the lease: anybody may ask here.
+  // Not who has the lease: anyone may ask here.
   const { holder: _, ...shown } = cluster.state;
   return shown;
 };

@@ -19,7 +19,7 @@ export class OidcError extends Error {
   }
 }
 
-/** What has to be the same when the browser comes back. */
+/** What has to be the same when the browser returns. */
 export type Checks = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
 /** What a sign-in brings along: the claims, and the tokens with which the session is kept and ended. */
@@ -30,7 +30,7 @@ export type Completed = {
   readonly refresh_token: string | undefined;
 };
 
-/** What the provider says of the person; `sub` is theirs for ever. */
+/** What the provider says of the person; `sub` is theirs forever. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
@@ -61,7 +61,7 @@ export class OidcClient {
     return providerName(this.setting);
   }
 
-  /** Where the browser goes, and what to check when it comes back. Throws OidcError. */
+  /** Where the browser goes, and what to check when it returns. Throws OidcError. */
   async begin(redirect_uri: string): Promise<{ url: URL; checks: Checks }> {
     return this.#asking(async (library, config) => {
       const verifier = library.randomPKCECodeVerifier();
@@ -78,7 +78,7 @@ export class OidcClient {
     });
   }
 
-  /** What the provider says of who came back to `callback`, the redirect URI with its query. Throws OidcError. */
+  /** What the provider says of who returned to `callback`, the redirect URI with its query. Throws OidcError. */
   async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Completed> {
     return this.#asking(async (library, config) => {
       const tokens = await library.authorizationCodeGrant(config, callback, {
@@ -106,7 +106,7 @@ export class OidcClient {
     });
   }
 
-  /** Returns where a browser ends the session at the provider and comes back from; undefined when the provider has no such place. */
+  /** Returns where a browser ends the session at the provider and returns from; undefined when the provider has no such place. */
   async endSession(id_token: string, back: URL): Promise<URL | undefined> {
     return this.#asking(async (library, config) => {
       if (!config.serverMetadata().end_session_endpoint) return undefined;

@@ -87,7 +87,7 @@ type KeptSession = { url: string; token: string };
 /**
  * Where the server is and who asks, for the verbs that talk to one: flag before environment before the kept session. The session's
  * token is for the session's server only (rule CV-2). Other SLIPWAY_ variables are nobody's mistake here: these verbs also run in
- * workspaces and beside servers. Throws UsageError.
+ * workspaces and alongside servers. Throws UsageError.
  */
 export const loadClientConfig = (
   { env, readFile }: Omit<Input, "argv">,
@@ -139,7 +139,7 @@ function secretIn(setting: string, file: string | undefined, input: Input): stri
   }
 }
 
-/** Where the server is reached: the setting, or the bound address when there is none. `port` is the real one. */
+/** Where the server is reached: the setting, or the bound address when none exists. `port` is the real one. */
 export const accessUrl = (config: Config, port: number): URL => {
   if (config.access_url !== undefined) return config.access_url;
   // "Every address" is no address to connect to; this machine is reached by its loopback name.
@@ -189,7 +189,7 @@ export const listensOnLoopback = (config: Config): boolean => isLoopback(config.
 
 /**
  * The settings that suggest that people beyond this machine use the server, in words such as `access_url is https://s.example`. Empty
- * when there are none. A proxy in front connects from loopback, so the address the server listens on says little by itself.
+ * when none exist. A proxy in front connects from loopback, so the address the server listens on says little on its own.
  */
 export const signsOfOthers = (config: Config): string[] => {
   const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;
@@ -205,7 +205,7 @@ export const signsOfOthers = (config: Config): string[] => {
 };
 
 /**
- * True when nothing suggests that anybody but the people of this machine uses the server. Decides whether local workspaces are offered
+ * True when nothing suggests that anyone but the people of this machine uses the server. Decides whether local workspaces are offered
  * without being asked for, and whether private addresses of models may be reached.
  */
 export const onlyThisMachine = (config: Config): boolean => signsOfOthers(config).length === 0;
@@ -227,7 +227,7 @@ function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
-/** Whoever names a part of it believes that uploads are there. */
+/** Anyone who names a part of it believes that uploads are there. */
 function storageIsWhole(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
   const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);

@@ -1,5 +1,5 @@
 // Secrets that must be readable again (private keys, tokens of other services) are sealed before they are stored: AES-256-GCM with a
-// key in a file of its own beside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
+// key in a file of its own alongside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
 // with another key, or sealed for another place.
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import {
@@ -90,7 +90,7 @@ export const keyFile = (directory: string): string => join(directory, "encryptio
 
 export const hasKey = (directory: string): boolean => existsSync(keyFile(directory));
 
-/** The key of this data directory, made where there is none, readable by the server's user only. Throws `EncryptionKeyError`. */
+/** The key of this data directory, made where none exists, readable by the server's user only. Throws `EncryptionKeyError`. */
 export const openEncryption = (directory: string): Encryption => {
   const file = keyFile(directory);
   const text = readIfThere(file);

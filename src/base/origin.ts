@@ -1,4 +1,4 @@
-// Who a piece of work is done for, and from where: what the audit log tells of a change. It goes along by itself from the request through
+// Who a piece of work is done for, and from where: what the audit log tells of a change. It goes along on its own from the request through
 // handlers and mailboxes, so that no command has to carry it; work that the server does on its own has none (rule AU-3).
 import { AsyncLocalStorage } from "node:async_hooks";
 

@@ -10,7 +10,7 @@ import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
 import { onActiveNode } from "./network/read-here.ts";
 import { beginOutside } from "./network/request-part.ts";
 
-/** Why nothing usable came back. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
+/** Why nothing usable returned. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly reason: "refused" | "failed";
@@ -54,7 +54,7 @@ const systemResolve: Resolve = async (name) => (await lookup(name, { all: true }
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
-/** Milliseconds in which a name is looked up for somebody who only wants to know. */
+/** Milliseconds in which a name is looked up for someone who only wants to know. */
 const LOOKUP_MS = 3_000;
 
 export class Outbound {
@@ -112,7 +112,7 @@ export class Outbound {
 
   /**
    * Why a request to this URL would be refused as things are; undefined when it would be sent, or when its name leads nowhere now. For
-   * whoever keeps the URL for later.
+   * anyone who keeps the URL for later.
    */
   async refusalOf(url: URL): Promise<string | undefined> {
     const late = new AbortController();

@@ -1,8 +1,8 @@
-// Work that comes in a burst, spread over turns of the event loop: whoever waits here is let through one a turn, so that what else is
+// Work that comes in a burst, spread over turns of the event loop: anyone who waits here is let through one a turn, so that what else is
 // due (other requests, reads, pings) is served in between. Used where hundreds of the same may come at once, each of a millisecond.
 export class Pace {
   readonly #waiting: (() => void)[] = [];
-  /** Somebody has been let through in this turn. */
+  /** Someone has been let through in this turn. */
   #taken = false;
 
   /** Resolves at once when nobody else was let through in this turn of the event loop, else in turn. */

@@ -5,7 +5,7 @@
 export const PARTS = 256;
 
 /**
- * The part of whoever or whatever an id names: always the same. Stored where a thing is made, and never asked again of what is there: a
+ * The part of anyone who or whatever an id names: always the same. Stored where a thing is made, and never asked again of what is there: a
  * prebuild changes its owner, and keeps its part. SQL computes the same in the migrations that brought the columns.
  */
 export const partOf = (id: string): number => {
@@ -44,7 +44,7 @@ export const otherNodes = (parts: Parts): OtherNode[] => {
 /** Where there is one server, or one active node. */
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, comings: 0, nodeOf: () => undefined };
 
-/** For what only reads, beside the parts that its node may have: it does nothing by itself. */
+/** For what only reads, alongside the parts that its node may have: it does nothing on its own. */
 export const NO_PARTS: Parts = { has: () => false, isFirst: false, comings: 0, nodeOf: () => undefined };
 
 /** Numbers of parts; undefined: all of them, and nothing has to be said of any. */

@@ -9,7 +9,7 @@ export type PeopleList = {
   readonly unreadable: readonly string[];
 };
 
-/** More than anybody invites: the rest is not looked at. */
+/** More than anyone invites: the rest is not looked at. */
 const MAX_LINES = 10_000;
 const MAX_NAME = 128;
 
@@ -36,7 +36,7 @@ const readLine = (line: string): readonly ListedPerson[] => {
   return [{ email: only.email, name: name.slice(0, MAX_NAME) }];
 };
 
-/** Returns everybody in the list once, in its order. A first line of headings is left out. */
+/** Returns everyone in the list once, in its order. A first line of headings is left out. */
 export const readPeople = (text: string): PeopleList => {
   const lines = text
     .split(/\r\n|[\r\n]/, MAX_LINES)

@@ -1,4 +1,4 @@
-// This program as it runs now, to start it once more for work that wants a process of its own.
+// This program as it runs now, to start it again for work that wants a process of its own.
 
 const isCompiled = import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN");
 

@@ -1,4 +1,4 @@
-// What a release is on the address it is published at: files with signatures beside them, and `release.json`, which says what they are.
+// What a release is on the address it is published at: files with signatures alongside them, and `release.json`, which says what they are.
 
 /** Names the version and every file of a release. */
 export const RELEASE_FILE = "release.json";

@@ -37,7 +37,7 @@ const FIRST_MS = 100;
 
 /**
  * Milliseconds before try number `failures` + 1; `failures` counts from 0. Doubles with each up to the ceiling, and half of it is left to
- * chance, so that many that have failed together do not come back at the same moment (rule DM-2).
+ * chance, so that many that have failed together do not return at the same moment (rule DM-2).
  */
 export const backoff = (failures: number, ceiling_ms: number, random: Random): number => {
   const whole = Math.min(ceiling_ms, FIRST_MS * 2 ** Math.min(failures, 30));
@@ -72,7 +72,7 @@ export const oneAtATime = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
 };
 
 /**
- * Work that is asked for more often than it can be done: it begins at once, and once more when it was asked for meanwhile, however often. It
+ * Work that is asked for more often than it can be done: it begins immediately, and again when it was asked for in the meantime, however often. It
  * never meets itself, and must not reject.
  */
 export const coalesced = (work: () => Promise<void>): (() => void) => {

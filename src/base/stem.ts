@@ -10,7 +10,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map(
     .split(" ")
     .map((pair) => pair.split(":") as [string, string]),
 );
-/** Words that stay as they are once a plural's s is gone. */
+/** Words that stay as they are once a plural's s no longer exists. */
 const KEPT = new Set("inning outing canning herring earring proceed exceed succeed".split(" "));
 /** Beginnings after which the first region begins, though the rule would have it begin earlier. */
 const BEGINNING = /^(gener|commun|arsen)/;
@@ -35,7 +35,7 @@ export const stemWord = (word: string): string => {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word;
   const known = EXCEPTIONS.get(word);
   if (known) return known;
-  // A y that is a consonant is written Y meanwhile.
+  // A y that is a consonant is written Y in the meantime.
   const marked = word.replace(/^y/, "Y").replace(/([aeiouy])y/g, "$1Y");
   const r1 = BEGINNING.exec(marked)?.[0].length ?? regionFrom(marked, 0);
   const r2 = regionFrom(marked, r1);

@@ -1,4 +1,4 @@
-// Events inside the process, fed by actors after their commit and heard by streams. Nothing here lasts: whoever misses an event
+// Events inside the process, fed by actors after their commit and heard by streams. Nothing here lasts: anyone who misses an event
 // reads the store by its cursor. Listeners run synchronously and may not throw.
 import { log } from "./log.ts";
 
@@ -33,12 +33,12 @@ export class Topics<Events extends Record<string, unknown>> {
     this.#ofKind.set(kind, [...known, listener]);
   }
 
-  /** True when somebody listens: lets a publisher skip the work of making the event. */
+  /** True when someone listens: lets a publisher skip the work of making the event. */
   heard<K extends keyof Events & string>(kind: K, id: string): boolean {
     return this.#listeners.has(`${kind}:${id}`);
   }
 
-  /** Tells everybody who listens now. `isFar`: it happened on another node, which has told of it. */
+  /** Tells everyone who listens now. `isFar`: it happened on another node, which has told of it. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K], isFar = false): void {
     for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never, isFar);
     const listeners = this.#listeners.get(`${kind}:${id}`);
@@ -52,7 +52,7 @@ export class Topics<Events extends Record<string, unknown>> {
     }
   }
 
-  /** Topics somebody listens to; a test of leaks reads this. */
+  /** Topics someone listens to; a test of leaks reads this. */
   get size(): number {
     return this.#listeners.size;
   }

@@ -8,7 +8,7 @@ const current = new AsyncLocalStorage<Set<string>>();
 const trace = log(TRACE_AREA);
 const NOBODY: ReadonlySet<string> = new Set();
 
-/** True when somebody wants to know. Ask before anything is made for a line of the trace. */
+/** True when someone wants to know. Ask before anything is made for a line of the trace. */
 export const tracing = wantsTrace;
 
 /** Runs `work` for these requests and no others. */
@@ -38,7 +38,7 @@ export const stopwatch = (): (() => number) => {
   return () => Math.round((systemClock.monotonic() - began) * 100) / 100;
 };
 
-/** The same message to an actor, which says for which requests it ran; whoever runs the mailbox may belong to another one. */
+/** The same message to an actor, which says for which requests it ran; anyone who runs the mailbox may belong to another one. */
 export const tracedMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
   const asked = currentRequests();
   const waiting = stopwatch();

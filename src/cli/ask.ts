@@ -1,4 +1,4 @@
-// Asking whoever sits at the terminal: a line, or a secret that is not shown. Refuses to ask where there is nobody.
+// Asking anyone who sits at the terminal: a line, or a secret that is not shown. Refuses to ask where there is nobody.
 import { VerbFailure } from "./failure.ts";
 import type { Streams } from "./streams.ts";
 

@@ -1,4 +1,4 @@
-// Arguments that were left out: asked for where somebody sits at a terminal, and an error where nobody does (rule CV-18).
+// Arguments that were left out: asked for where someone sits at a terminal, and an error where nobody does (rule CV-18).
 import { UsageError, usageError } from "#base/usage-error.ts";
 import { Asker } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
@@ -9,7 +9,7 @@ import type { VerbInput } from "./verb.ts";
 /** So many choices are shown with a question; more would hide it. */
 const SHOWN = 20;
 
-/** Whether there is somebody to ask. */
+/** Whether there is someone to ask. */
 export const canAsk = ({ streams }: Pick<VerbInput, "streams">): boolean => streams?.inputIsTerminal === true;
 
 /**

@@ -1,4 +1,4 @@
-// What stands before the verb: whose configuration, which server, which headers. Clients that start this program for somebody, such as
+// What stands before the verb: whose configuration, which server, which headers. Clients that start this program for someone, such as
 // plug-ins of editors, say it there (docs/editors.md).
 import { didYouMean } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -51,7 +51,7 @@ export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: 
   return { globals, rest: argv.slice(at) };
 };
 
-/** Flags that are a verb by themselves. */
+/** Flags that are a verb on their own. */
 const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
 
 /** The headers of the flags, and those that the command prints. Throws UsageError about one that is none, or a command that fails. */

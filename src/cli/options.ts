@@ -33,13 +33,13 @@ export const takeOptions = <const Names extends string>(
   return { words, options, rest };
 };
 
-/** Throws UsageError for an option that means nothing to `what`: whoever gave it expects something of it. */
+/** Throws UsageError for an option that means nothing to `what`: anyone who gave it expects something of it. */
 export const refuseOthers = (options: object, what: string, taken: readonly string[]): void => {
   const other = Object.keys(options).find((name) => !taken.includes(name));
   if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not accept it`);
 };
 
-/** The one word a verb takes; throws UsageError with `expected` when there is none or more. */
+/** The one word a verb takes; throws UsageError with `expected` when none exists or more. */
 export const onlyWord = (words: readonly string[], expected: string): string => {
   const [word, more] = words;
   if (word === undefined) throw usageError("argument", `expected ${expected}`);

@@ -54,7 +54,7 @@ export class Output {
       this.#dropped += 1;
       return;
     }
-    // The failure is kept for whoever asks.
+    // The failure is kept for anyone who asks.
     this.write(text).catch(() => {});
   }
 

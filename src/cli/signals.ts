@@ -1,7 +1,7 @@
 // What a signal means to the program: the first one asks it to stop in order, a second Ctrl-C ends it (rule CF-9).
 import type { Clock } from "#base/clock.ts";
 
-// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one signal, not two.
+// A terminal sends Ctrl-C to every process of the job, and npm passes it on again: that is one signal, not two.
 const SAME_SIGNAL_MS = 300;
 
 /** The listener for SIGINT and SIGTERM. `stop` is called once; `end` when the person insists. */

@@ -7,9 +7,9 @@ import type { Output } from "./output.ts";
 export type Size = { height: number; width: number };
 
 export interface Streams {
-  /** Standard input is a terminal, so somebody can be asked. */
+  /** Standard input is a terminal, so someone can be asked. */
   readonly inputIsTerminal: boolean;
-  /** Standard output is a terminal, so somebody looks. */
+  /** Standard output is a terminal, so someone looks. */
   readonly outputIsTerminal: boolean;
   /** What comes in, until its end. One reader at a time; leaving the loop stops reading. */
   input(): AsyncIterable<Uint8Array>;
@@ -21,7 +21,7 @@ export interface Streams {
   forget(): void;
   /** Keys come in one by one and unseen until it is disposed. */
   raw(): Disposable;
-  /** Of the terminal; undefined where there is none. */
+  /** Of the terminal; undefined where none exists. */
   size(): Size | undefined;
   onResize(listener: () => void): Disposable;
 }
@@ -51,7 +51,7 @@ export const processStreams = (output: Output, errors: Output): Streams => ({
   forget() {
     let terminal: number | undefined;
     try {
-      // Opened anew, so that not waiting concerns nobody else who reads it.
+      // Opened again, so that not waiting concerns nobody else who reads it.
       terminal = openSync("/dev/tty", constants.O_RDONLY | constants.O_NONBLOCK);
       while (readSync(terminal, new Uint8Array(4_096)) > 0);
     } catch {

@@ -1,4 +1,4 @@
-// Texts of others on the terminal of whoever runs the program: nothing in them may move the cursor, ask the terminal, or name itself.
+// Texts of others on the terminal of anyone who runs the program: nothing in them may move the cursor, ask the terminal, or name itself.
 import { visible } from "#base/visible-text.ts";
 
 /** One line without control characters and escape sequences. */

@@ -1,4 +1,4 @@
-// Lines that somebody types while something else goes on: read from the first question on, so that a question can be withdrawn and
+// Lines that someone types while something else continues: read from the first question on, so that a question can be withdrawn and
 // another asked. Refuses what was typed before a question was shown: it was no answer to it.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -63,7 +63,7 @@ export class TypedLines {
         this.#wake();
       }
     } catch {
-      // A terminal that is gone has nothing more to say.
+      // A terminal that no longer exists has nothing more to say.
     }
     this.#isOver = true;
     this.#wake();

@@ -30,7 +30,7 @@ import { refuseOtherSpeech, refuseStrangeNodes } from "./strange-nodes.ts";
 const ANSWERS_MS = 2_000;
 
 type Options = Omit<JoinOptions, "standsBy"> & {
-  /** What this node answers beside its parts, from the database alone. */
+  /** What this node answers alongside its parts, from the database alone. */
   beside?(
     as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember; readonly counts: SharedCounts | undefined },
   ): AsyncDisposable & { readonly port: number };
@@ -129,7 +129,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       // What others have asked of this node's actors is answered by now.
       if (links) await within(clock, ANSWERS_MS, links.leave());
       await node.giveUp();
-      // Whoever has waited for the parts of this node, or comes here still, is passed on to those who have them now.
+      // Anyone who has waited for the parts of this node, or comes here still, is passed on to those who have them now.
       if (until > 0) await forwarder?.leave(until);
       forwarder?.end();
       links?.close();

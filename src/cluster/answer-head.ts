@@ -8,7 +8,7 @@ import { NOT_ACTIVE, toPassMark } from "./passed-on.ts";
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
 
-/** `stream`: it goes on until somebody ends it. `elsewhere`: nothing was begun, another node is to be asked. */
+/** `stream`: it continues until someone ends it. `elsewhere`: nothing was begun, another node is to be asked. */
 export type Answer = "answer" | "stream" | "elsewhere";
 
 /** Undefined while that cannot be told. What is behind a node, such as an application, does not know the sign of the nodes and cannot say so. */
@@ -23,7 +23,7 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
   return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${toPassMark(token)}`) ? "elsewhere" : "answer";
 };
 
-/** The part that an answer of this kind names: whoever has it is to be asked. */
+/** The part that an answer of this kind names: anyone who has it is to be asked. */
 export const partNamedIn = (bytes: Buffer): number | undefined => {
   const [, part] = new RegExp(`\\r\\n${PART_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
   return part === undefined ? undefined : Number(part);

@@ -30,11 +30,11 @@ export type AskOptions = {
   readonly token: string;
   /** Of this node, where nodes speak TLS. */
   readonly certificate: X509Certificate | undefined;
-  /** The node that is to be asked now; undefined while there is none. */
+  /** The node that is to be asked now; undefined while none exists. */
   place(): OtherPlace | undefined;
-  /** Who looks whether a node is gone that was asked; absent where it is this one. */
+  /** Who looks whether a node no longer exists that was asked; absent where it is this one. */
   readonly goneNodes?: GoneNodes | undefined;
-  /** It only reads: where a node is gone before it has said anything, the next one is asked. */
+  /** It only reads: where a node no longer exists before it has said anything, the next one is asked. */
   readonly isRead?: boolean | undefined;
   /** A node has said that another one is to be asked, for this part where it names one. True: at once; undefined: nobody else is to be. */
   elsewhere?(part: number | undefined): boolean | undefined;
@@ -129,7 +129,7 @@ class Attempt {
     });
   }
 
-  /** The node is gone: whatever it does is not waited for. */
+  /** The node no longer exists: whatever it does is not waited for. */
   #cut(): void {
     const link = this.#link;
     const isBegun = this.#state === "begun";

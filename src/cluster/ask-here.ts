@@ -55,7 +55,7 @@ export const askHere = async (
     failed: () => (isHere ? listener.failed() : decide(false)),
   });
   if (!socket) return false;
-  // A head is small: a socket that does not take it at once is in trouble.
+  // A head is small: a socket that does not take it immediately is in trouble.
   if (socket.write(request) < request.length) decide(false);
   while (!(await within(clock, LOOK_MS, decided))) if (!place()) decide(false);
   if (!isHere) socket.end();

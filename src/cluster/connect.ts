@@ -20,7 +20,7 @@ export const KEEP_ALIVE_MS = 10_000;
 
 export type NodePlace = { readonly hostname: string; readonly port: number };
 
-/** `own`: the certificate of this node, where nodes speak TLS. Undefined when nobody answers there, or somebody who is no node. */
+/** `own`: the certificate of this node, where nodes speak TLS. Undefined when nobody answers there, or someone who is no node. */
 export const connectToNode = async (
   { hostname, port }: NodePlace,
   own: X509Certificate | undefined,

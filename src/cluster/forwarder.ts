@@ -32,7 +32,7 @@ const PROBES = 32;
 const PROBE_HEAD_MS = 2_000;
 /** For connections that are on their way to a listener that is to be closed. */
 const ON_ITS_WAY_MS = 250;
-/** How often a node that leaves looks whether anybody still needs it, and how long nobody new must have come. */
+/** How often a node that leaves looks whether anyone still needs it, and how long nobody new must have come. */
 const LOOK_MS = 50;
 const QUIET_MS = 1_000;
 /** A client that has closed its side behind its request is waited for no longer. */
@@ -54,13 +54,13 @@ type ListenerOptions = {
   onNode?(socket: WireSocket, from: string): NodeListener;
   /** Where this node answers reads itself; undefined while it does not. */
   reads?(): NodePlace | undefined;
-  /** What `/readyz` tells of this node beside whether it is ready. */
+  /** What `/readyz` tells of this node alongside whether it is ready. */
   state(): NodeState;
 };
 
 /** Where one node is active. */
 type ActivePlaces = {
-  /** host:port of that node; undefined while there is none, and when it is this one. */
+  /** host:port of that node; undefined while none exists, and when it is this one. */
   leader(): string | undefined;
   /** host:port of this node, once it is the active one and listens itself. */
   own(): string;
@@ -73,11 +73,11 @@ export type PartPlaces = {
   here(): NodePlace | undefined;
   /** Whether this node has the part. */
   has(part: number): boolean;
-  /** host:port of the other node that has it; undefined while there is none. */
+  /** host:port of the other node that has it; undefined while none exists. */
   placeOf(part: number): string | undefined;
   /** Which life of it the node has there that has a lease; another one once it was followed and has come again. Undefined where none has. */
   lifeAt(place: string): number | undefined;
-  /** Of which part a request is, by its head; undefined where any node does it, or nobody can say now. Whoever is asked for it looks for itself. */
+  /** Of which part a request is, by its head; undefined where any node does it, or nobody can say now. Anyone who is asked for it looks for itself. */
   readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
 
@@ -92,7 +92,7 @@ export class Forwarder {
   readonly #goneNodes: GoneNodes;
   #isNext = false;
   #isLeaving = false;
-  /** When somebody came last who was passed on, by the monotonic clock. */
+  /** When someone came last who was passed on, by the monotonic clock. */
   #came_at = Number.NEGATIVE_INFINITY;
 
   constructor(options: ForwarderOptions) {
@@ -127,7 +127,7 @@ export class Forwarder {
   }
 
   /**
-   * This node listens itself from now on, and gets whoever comes. Who is on the way here still, or waits for a node, is passed on to it; what
+   * This node listens itself from now on, and gets anyone who comes. Who is on the way here still, or waits for a node, is passed on to it; what
    * was passed on to the node before is cut off a moment later.
    */
   handOver(): void {
@@ -137,7 +137,7 @@ export class Forwarder {
     else end();
   }
 
-  /** Begins beside the node itself, which hands over: from now on whoever comes is passed on to the next one. */
+  /** Begins alongside the node itself, which hands over: from now on anyone who comes is passed on to the next one. */
   takeOver(): void {
     giveToSecond(this.#descriptor);
     this.#isLeaving = true;
@@ -227,7 +227,7 @@ export class Forwarder {
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
-    // A spare that takes this one for the active node says so also when it asks whether that is ready. Whoever else says it is a client.
+    // A spare that takes this one for the active node says so also when it asks whether that is ready. Anyone else who says it is a client.
     else if (asksReady && isAskedByNode(head.passedOnBy, this.#digest))
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
     else if (asksReady) this.#answerWhetherReady(link, head, early);
@@ -238,7 +238,7 @@ export class Forwarder {
     }
   }
 
-  /** As this node's own server does it, which looks at the host and knows the request's id; by itself where that takes nothing. */
+  /** As this node's own server does it, which looks at the host and knows the request's id; on its own where that takes nothing. */
   #answerHealth(link: Link, head: Head, early: Buffer): void {
     const here = this.#options.parts?.here();
     if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request names one host.");
@@ -273,7 +273,7 @@ export class Forwarder {
 
   /**
    * A server drops a request whose client closes its side before it is answered, so it is not told of that at once. Nor can a client be told from one
-   * that has gone: for whoever waits longer, such as one that polls, that is what it is taken for.
+   * that has gone: for anyone who waits longer, such as one that polls, that is what it is taken for.
    */
   #hearEnd(link: Link): void {
     if (link.hearEnd()) this.#options.clock.after(ENDED_MS, () => !link.isOver && link.ended("server"));
@@ -306,7 +306,7 @@ export class Forwarder {
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }
 
-  /** The place to ask next: this node first, then whoever has the part that is named. */
+  /** The place to ask next: this node first, then anyone who has the part that is named. */
   #route(named?: number): { place(): OtherPlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const options = this.#options;
     if (!options.parts) return { place: () => (this.#isNext ? parsePlace(options.own()) : this.#leader(options)) };
@@ -368,7 +368,7 @@ export class Forwarder {
     return request && (await parts?.partOf?.(request).catch(() => undefined));
   }
 
-  /** Whoever comes is served by the active node: this one is as ready as that. */
+  /** Anyone who comes is served by the active node: this one is as ready as that. */
   async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
     link.isPassing = true;
     const { clock, state, token } = this.#options;

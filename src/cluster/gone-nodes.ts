@@ -1,9 +1,9 @@
-// What was passed on to a node that stands still, or whose machine is gone, would wait for it as long as nothing breaks the connection. Whoever has
+// What was passed on to a node that stands still, or whose machine no longer exists, would wait for it as long as nothing breaks the connection. Anyone who has
 // passed it on looks whether the life of the node is over that was asked: others have its parts then, and nothing that it still does counts.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const LOOK_MS = 250;
-/** Looks at which nothing more has come from a node that is gone: one that leaves in order is given the time to say the rest. Counted in looks of our own. */
+/** Looks at which nothing more has come from a node that no longer exists: one that leaves in order is given the time to say the rest. Counted in looks of our own. */
 const MAX_MISSED = 3;
 
 export type PassedOn = {

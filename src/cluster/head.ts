@@ -70,7 +70,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
-        // The client was told to go on: what a server would say about that would stand in front of its answer.
+        // The client was told to continue: what a server would say about that would stand in front of its answer.
         if (name === NODE_HEADER || name === "expect") return false;
         return isUpgrade || (name !== "connection" && name !== "keep-alive");
       });

@@ -25,10 +25,10 @@ export class Link {
   /** What the client has said and a node has to hear, or the next one; undefined when a node has begun, or it is too much. */
   kept: Buffer | undefined = Buffer.alloc(0);
   timer: Timer | undefined;
-  /** Whoever the socket of the client was given to. */
+  /** Anyone who the socket of the client was given to. */
   taker: NodeListener | undefined;
   isPassing = false;
-  /** It goes on until somebody ends it: a WebSocket, or a stream of events. */
+  /** It continues until someone ends it: a WebSocket, or a stream of events. */
   isStream = false;
   /** It only asks, and has said all that it asks for with its head. */
   isWhole = false;
@@ -70,7 +70,7 @@ export class Link {
     if (this.server.ending) this.ended("server");
   }
 
-  /** This node answers, on this connection. Whoever does not read any more is gone by now. */
+  /** This node answers, on this connection. Anyone who does not read any more no longer exists by now. */
   begin(socket: Socket): void {
     if (this.#isOver) {
       socket.end();
@@ -88,7 +88,7 @@ export class Link {
     this.#forgetServer();
   }
 
-  /** The node is gone: it hears nothing more, not even the end. */
+  /** The node no longer exists: it hears nothing more, not even the end. */
   cutOff(): void {
     this.server.socket?.terminate();
     this.#forgetServer();
@@ -154,7 +154,7 @@ export class Link {
     return false;
   }
 
-  /** The answer goes on until somebody ends it. */
+  /** The answer continues until someone ends it. */
   streams(): void {
     this.isStream = true;
     if (this.#hasEnded) this.ended("server");

@@ -24,7 +24,7 @@ import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.
 import type { SharedCounts } from "./shared-counts.ts";
 import { refuseOtherSpeech } from "./strange-nodes.ts";
 
-/** A node that nobody is active beside needs no longer to become so. */
+/** A node that nobody is active alongside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
 /** How often the first start of a cluster looks for the key that another node stores. */
 export const KEY_LOOK_MS = 250;
@@ -42,7 +42,7 @@ export type Membership = {
   takerOfNames(encryption: Encryption): TakeNamed;
   /** What they are answered once this node is not the active one. */
   elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
-  /** Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none. */
+  /** Begins to hand over: anyone who comes to this port from now on is passed on to the next node, and waits for it. False where none exists. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
   /** Gives up the lease, and leaves once nobody needs this node any more. The store must be closed by then. */
   leave(): Promise<void>;
@@ -77,7 +77,7 @@ export type StandingBy = {
   readonly takeNamed: TakeNamed;
 };
 
-/** What a spare does beside passing on. */
+/** What a spare does alongside passing on. */
 export type Beside = AsyncDisposable & {
   /** The port of this machine at which the node answers reads; undefined before, and where it answers none. */
   readonly reads?: number | undefined;
@@ -181,7 +181,7 @@ export const ownHosts = (config: Config): ((host: string) => boolean) => {
 export const lastMoments = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
 
 /**
- * The key of the nodes, compared with that of the cluster, so that a wrong one is told of now and not when this node has to take over.
+ * The key of the nodes, compared with that of the cluster, so that a wrong one is notified of now and not when this node has to take over.
  * Undefined when this node became active before any key was known: then it is the first one. Throws EncryptionKeyError.
  */
 const sharedEncryption = async (
@@ -198,7 +198,7 @@ const sharedEncryption = async (
   }
 };
 
-/** What anybody may know of a node: no names of nodes. */
+/** What anyone may know of a node: no names of nodes. */
 export const shownState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
 
 /** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */

@@ -1,4 +1,4 @@
-// Errors on their way from one node to another: what a caller tells apart comes back as what it was. Anything else is an internal error,
+// Errors on their way from one node to another: what a caller tells apart returns as what it was. Anything else is an internal error,
 // whose text stays in the log of the node where it happened.
 import { AppError, NotBegun } from "#base/errors.ts";
 import { log } from "#base/log.ts";

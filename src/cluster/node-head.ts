@@ -7,7 +7,7 @@ import { MAX_HEAD_BYTES } from "./head.ts";
 export const LINK_PATH = "/.slipway/nodes";
 const PROTOCOL = "slipway-nodes";
 
-/** The name that a node says beside the token. */
+/** The name that a node says alongside the token. */
 const NAME = /^(\S{1,200}) node=(\S{1,200})$/;
 
 export const linkRequest = (address: string, token: string, id: string): Buffer =>
@@ -22,7 +22,7 @@ export const linkRequest = (address: string, token: string, id: string): Buffer 
     ].join("\r\n"),
   );
 
-/** The name of the node that asks for a link, by the value of the nodes' header; undefined for everybody else. */
+/** The name of the node that asks for a link, by the value of the nodes' header; undefined for everyone else. */
 export const linkFrom = (value: string | undefined, digest: string): string | undefined => {
   const [, given, id] = NAME.exec(value ?? "") ?? [];
   return given !== undefined && id !== undefined && sameDigest(sha256(given), digest) ? named(id) : undefined;

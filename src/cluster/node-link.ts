@@ -16,7 +16,7 @@ export class NodeLinks {
   readonly #options: LinkOptions;
   readonly #services = new Map<string, NodeService>();
   readonly #streamServices = new Map<string, StreamService>();
-  /** By address: a node that comes back elsewhere is another one. */
+  /** By address: a node that returns elsewhere is another one. */
   readonly #asking = new Map<string, Asking>();
   /** Also those on which nothing new is asked. */
   readonly #connected = new Set<Asking>();

@@ -18,7 +18,7 @@ export type LinkOptions = {
   readonly certificate: X509Certificate | undefined;
 };
 
-/** `begin` is called once it is open, and answers who hears what comes. False when nobody answers there in time, or somebody who is no node. */
+/** `begin` is called once it is open, and answers who hears what comes. False when nobody answers there in time, or someone who is no node. */
 export const openLink = async (
   { clock, id, token, certificate }: LinkOptions,
   address: string,
@@ -50,7 +50,7 @@ export const openLink = async (
   const opened = socket.then(async (one) => {
     made = one;
     const head = linkRequest(address, token, id);
-    // A head is small: a socket that does not take it at once is in trouble.
+    // A head is small: a socket that does not take it immediately is in trouble.
     if (one?.write(head) === head.length) await answered;
   });
   await within(clock, OPEN_MS, opened);

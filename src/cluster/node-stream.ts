@@ -55,7 +55,7 @@ export class NodeStream implements Duplex, NodeListener {
     }
   }
 
-  /** Says something beside the bytes, behind what was written. */
+  /** Says something alongside the bytes, behind what was written. */
   say(kind: Kind, text: string): Promise<void> {
     return this.#inTurn(() => this.#say(kind, Buffer.from(text)));
   }

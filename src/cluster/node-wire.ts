@@ -10,7 +10,7 @@ export const ALIVE_MS = 1_000;
 export const MAX_MISSED = 3;
 /** The same while nothing is read, because what was answered is not taken. */
 const MAX_STALLED = 30;
-/** Bytes that wait for the other side, beside one frame; with more nothing is begun. */
+/** Bytes that wait for the other side, alongside one frame; with more nothing is begun. */
 export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** Of answers. With more than that no more questions are read. */
 const HIGH = 1024 * 1024;

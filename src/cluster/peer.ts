@@ -14,7 +14,7 @@ export const isNode = (peer: X509Certificate | undefined, isTrusted: boolean, ow
 
 /**
  * Whether the chain leads to an authority that this machine trusts, by what the handshake found wrong. The address at which a node is reached need not
- * be in its certificate. Bun's own word, beside it, is about that address alone: it is true of a certificate that its owner has signed.
+ * be in its certificate. Bun's own word, alongside it, is about that address alone: it is true of a certificate that its owner has signed.
  */
 export const isGivenByAuthority = (problem: Error | null | undefined): boolean =>
   !problem || (problem as { code?: string }).code === "ERR_TLS_CERT_ALTNAME_INVALID";

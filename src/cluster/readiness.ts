@@ -1,4 +1,4 @@
-// Whether a spare serves whoever comes to it: it asks the active node whether that is ready, as it would pass on a request.
+// Whether a spare serves anyone who comes to it: it asks the active node whether that is ready, as it would pass on a request.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
@@ -15,7 +15,7 @@ export type Asked = {
   readonly clock: Clock;
   /** That of the nodes. */
   readonly token: string;
-  /** host:port of the active node; undefined while there is none. */
+  /** host:port of the active node; undefined while none exists. */
   readonly active: string | undefined;
   /** Of this node, where nodes speak TLS. */
   readonly certificate: X509Certificate | undefined;

@@ -10,7 +10,7 @@ const SAY_MS = 1_000;
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 
-/** Somebody who counts by keys within a window of time. */
+/** Someone who counts by keys within a window of time. */
 export interface Counting {
   /** Of this window. */
   readonly counts: ReadonlyMap<string, number>;
@@ -55,7 +55,7 @@ export class SharedCounts {
     return (key) => {
       const now = this.#deps.clock.monotonic();
       let sum = 0;
-      // A node counts reads that it does by itself apart from what its parts do.
+      // A node counts reads that it does on its own apart from what its parts do.
       for (const one of this.#own)
         if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
           sum += one.counting.counts.get(key) ?? 0;

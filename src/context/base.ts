@@ -19,9 +19,9 @@ export type Base = {
   readonly encryption: Encryption;
   /** What of the deployment is this node's: all, where there is one. */
   readonly parts: Parts;
-  /** The other nodes; undefined where there are none. */
+  /** The other nodes; undefined where none exist. */
   readonly far: (Far & FarAgents) | undefined;
-  /** The actors of this kind that other nodes have; undefined where there are none. */
+  /** The actors of this kind that other nodes have; undefined where none exist. */
   readonly elsewhere: (kind: ActorKind) => Elsewhere | undefined;
   /** Where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;

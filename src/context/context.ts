@@ -85,7 +85,7 @@ export type ContextOptions = {
   /** Where each setting came from, for those who may see them. */
   sources?: LoadedConfig["sources"];
   clock?: Clock;
-  /** Aborted by a part that finds the process unfit to go on; src/main.ts exits non-zero. */
+  /** Aborted by a part that finds the process unfit to continue; src/main.ts exits non-zero. */
   fatal?: (error: Error) => void;
   store?: Store;
   /** Where uploads are kept, with a store of one's own. */
@@ -180,7 +180,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly prebuilds: Workspaces["prebuilds"];
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
-  /** Backups that somebody asks for. */
+  /** Backups that someone asks for. */
   readonly backupsByHand: BackupsByHand;
   readonly usage: Usage;
   /** Makes the templates that come with the server, once what they need is there. */
@@ -368,7 +368,7 @@ export class Context implements ApiContext, AsyncDisposable {
     if (this.parts === ALL_PARTS) await this.connections.recover();
   }
 
-  /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
+  /** Called once the server listens and its URL is known: what was interrupted continues, and a fresh install gets its template. */
   async started(): Promise<void> {
     void dropStored(this);
     // Of several nodes each is told which parts are its own.

@@ -53,7 +53,7 @@ export const farActors = ({ parts, index, links }: Far, kind: ActorKind): Elsewh
 // biome-ignore lint/suspicious/noExplicitAny: messages come by their names
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
-/** Answers the messages of other nodes to the actors of this one. What has gone to another node meanwhile is not begun, and not passed on. */
+/** Answers the messages of other nodes to the actors of this one. What has gone to another node in the meantime is not begun, and not passed on. */
 export const answerFarActors = (
   { parts, index, links }: Far,
   directories: Readonly<Record<ActorKind, AnyDirectory>>,

@@ -1,4 +1,4 @@
-// Agents whose tunnels end at another node: that node dials, and the bytes go through it. Chats need them: a claimed prebuild and somebody else's
+// Agents whose tunnels end at another node: that node dials, and the bytes go through it. Chats need them: a claimed prebuild and someone else's
 // workspace are of another part than the chat that works in them.
 import { NotBegun } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";

@@ -17,7 +17,7 @@ import type { Far } from "./far-actors.ts";
 
 const JOBS = "jobs";
 const SHUT_DOWN = "shut_down";
-/** Whoever owns a job, as ids are looked up. */
+/** Anyone who owns a job, as ids are looked up. */
 const PARTED = { build: "workspace", import: "template_version", dry_run: "job" } as const;
 
 /** Older dry runs do not say theirs. */
@@ -44,7 +44,7 @@ export const farJobs = ({ parts, index, links }: Far, clock: Clock, { queue, wor
     submit: (job) => submit(work(), job),
     async requeue(of, job_id) {
       const part = await index.of(PARTED[of.kind], of.id);
-      // Whoever has it now asks, too.
+      // Anyone who has it now asks, too.
       if (part !== undefined && parts.has(part)) await requeue(work(), of, job_id);
     },
   });
@@ -76,7 +76,7 @@ const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }:
 /** Lets the agents of a workspace end in order, here. */
 type ShutDown = (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 
-/** The same by the node that has the workspace; what is said meanwhile goes from there to the build's log. */
+/** The same by the node that has the workspace; what is said in the meantime goes from there to the build's log. */
 export const shutDownByOwner = (
   far: Far | undefined,
   clock: Clock,

@@ -17,7 +17,7 @@ type Parts = Base & {
   readonly provisioners: Provisioners;
   /** Plans templates of Terraform; undefined where none are run. */
   readonly terraform: TerraformImports | undefined;
-  /** Adds what a template of Terraform needs beside the request. */
+  /** Adds what a template of Terraform needs alongside the request. */
   readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 

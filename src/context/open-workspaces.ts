@@ -21,7 +21,7 @@ type Parts = Base &
     readonly building: BuildDeps;
     readonly jobs: JobQueue;
     readonly provisioners: Provisioners;
-    /** Adds what a template of Terraform needs beside the request. */
+    /** Adds what a template of Terraform needs alongside the request. */
     readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
   };
 

@@ -62,7 +62,7 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
   await stopForbiddenLocal(ctx);
 };
 
-/** What was interrupted goes on; undefined: of all parts. */
+/** What was interrupted continues; undefined: of all parts. */
 export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
   let later: NotAllTakenUp | undefined;
   for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverSnapshots, recoverChats]) {
@@ -76,7 +76,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
   // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
-  // A start goes on without; of parts that have come it is tried again.
+  // A start continues without; of parts that have come it is tried again.
   if (later && parts !== undefined) throw later;
 };
 
@@ -109,7 +109,7 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
 const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
   const actors = [ctx.agents, ctx.workspaces, ctx.versions, ctx.dryRuns, ctx.chats];
   const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
-  // What is told of uses reaches the workspaces wherever they are then.
+  // What is notified of uses reaches the workspaces wherever they are then.
   void ctx.uses.flush();
   const isFirst = isLeaving(FIRST_PART);
   if (isFirst) await ctx.readyTemplates.stop();

@@ -1,5 +1,5 @@
 // A folder at the end of the path of everything that the daemon starts (rule DM-22): it holds this program, by its own name and by the one
-// that templates of the ecosystem call it by, and takes what scripts of the workspace put there. Beside it each script has a folder of its own.
+// that templates of the ecosystem call it by, and takes what scripts of the workspace put there. Alongside it each script has a folder of its own.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -48,7 +48,7 @@ const makeVariables = (folder: string, name: string): Record<string, string> => 
     mkdirSync(data, { recursive: true });
     return { CODER_SCRIPT_DATA_DIR: data };
   } catch {
-    // The temp folder is full, or somebody has tidied it up: the script says what it misses.
+    // The temp folder is full, or someone has tidied it up: the script says what it misses.
     return {};
   }
 };

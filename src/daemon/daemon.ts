@@ -32,7 +32,7 @@ export type DaemonOptions = {
   orphan?: OrphanOptions;
 };
 
-/** Once the server has asked it to end, a daemon that has done so waits for whoever started it to end its process, too. */
+/** Once the server has asked it to end, a daemon that has done so waits for anyone who started it to end its process, too. */
 const LINGER_MS = 5 * 60_000;
 /** What has not been delivered when the daemon ends is worth this long a wait. */
 const FLUSH_MS = 3_000;
@@ -94,7 +94,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       if (!(error instanceof Stopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
     }
   });
-  /** Once the workspace is somebody's: what runs ends without its stop scripts, and everything begins as the new agent. */
+  /** Once the workspace is someone's: what runs ends without its stop scripts, and everything begins as the new agent. */
   const begunAnew = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
     log("daemon").info("the workspace has an owner now, beginning anew");
@@ -138,7 +138,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   } finally {
     connection.stop();
     await running;
-    // A process that ends by itself is started again by a container engine, before its container is stopped.
+    // A process that ends on its own is started again by a container engine, before its container is stopped.
     if (asked.signal.aborted) await pause(clock, LINGER_MS, stopped);
     over.abort();
     held.cancel();

@@ -1,5 +1,5 @@
-// When a daemon ends by itself: its folder or the file of its token is gone, so nobody wants it any more, or its server has not been
-// there for so long that it will not come back (rule LP-14).
+// When a daemon ends on its own: its folder or the file of its token no longer exists, so nobody wants it any more, or its server has not been
+// there for so long that it will not return (rule LP-14).
 import { statSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -36,7 +36,7 @@ export const orphaned = async (
   return undefined;
 };
 
-/** A folder that was made anew under the same name is another one; a file of a token may be replaced. */
+/** A folder that was recreated under the same name is another one; a file of a token may be replaced. */
 const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return "none";

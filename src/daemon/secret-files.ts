@@ -65,7 +65,7 @@ export const writeSecretFiles = (
   if (due.length > 0) record.save();
 };
 
-/** Removes a file that is still as it was written; one that somebody has changed is theirs. */
+/** Removes a file that is still as it was written; one that someone has changed is theirs. */
 const takeBack = (record: SecretRecord, path: string): void => {
   try {
     if (lstatSync(path).isFile() && record.isWritten(path, readFileSync(path))) {
@@ -86,7 +86,7 @@ const takeBack = (record: SecretRecord, path: string): void => {
   record.forget(path);
 };
 
-/** In place of what stands there, also of a link: beside it first, in a folder of its own that nobody else can look into. */
+/** In place of what stands there, also of a link: alongside it first, in a folder of its own that nobody else can look into. */
 const writeWhole = (path: string, bytes: Uint8Array): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

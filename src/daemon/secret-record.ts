@@ -1,5 +1,5 @@
 // Which files a daemon of this workspace has written secrets into, and what it wrote, so that a later one can take back what is no longer
-// wanted and knows what somebody has changed since (rule DM-23). Kept beside the checkpoints; without the record nothing is ever removed.
+// wanted and knows what someone has changed since (rule DM-23). Kept alongside the checkpoints; without the record nothing is ever removed.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -6,6 +6,6 @@ export const timestamp = (ms: number): { seconds: bigint; nanos: number } => {
   return { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) };
 };
 
-/** Milliseconds of a protobuf Duration; 0 when there is none. */
+/** Milliseconds of a protobuf Duration; 0 when none exists. */
 export const durationMs = (duration: { seconds: bigint; nanos: number } | undefined): number =>
   duration === undefined ? 0 : Number(duration.seconds) * 1000 + duration.nanos / 1e6;

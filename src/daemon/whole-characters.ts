@@ -1,4 +1,4 @@
-// Where output is cut into pieces, no character is: used by whoever sends it on as text.
+// Where output is cut into pieces, no character is: used by anyone who sends it on as text.
 
 /** The bytes without a last character of UTF-8 that is not complete. What is no UTF-8 at all stays as it is. */
 export const wholeCharacters = (bytes: Uint8Array): Uint8Array => {

@@ -10,7 +10,7 @@ export const isOwner = (caller: UserCaller): boolean => caller.roles.includes("o
 const hasSiteRole = (caller: UserCaller, ...roles: string[]): boolean =>
   roles.some((role) => caller.roles.includes(role));
 
-/** True for the site owner and for whoever has one of these roles in the organization. */
+/** True for the site owner and for anyone who has one of these roles in the organization. */
 const hasOrganizationRole = (caller: UserCaller, organization: string, ...roles: string[]): boolean =>
   isOwner(caller) || (caller.organizations[organization]?.some((role) => roles.includes(role)) ?? false);
 
@@ -28,7 +28,7 @@ export const mayCreateOrganizations = (caller: UserCaller): boolean => isOwner(c
 export const mayUpdateOrganization = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
 
-/** Reading the whole list of members; everybody else sees their own entry. */
+/** Reading the whole list of members; everyone else sees their own entry. */
 export const mayReadMembers = (caller: UserCaller, organization: string): boolean =>
   mayReadAllUsers(caller) || hasOrganizationRole(caller, organization, ...MEMBER_READERS);
 
@@ -65,7 +65,7 @@ export type UserTarget = {
 export const mayReadAllUsers = (caller: UserCaller): boolean =>
   hasSiteRole(caller, "owner", "user-admin", "auditor", "template-admin");
 
-/** Oneself, everybody for site-wide readers, and the members of an organization for those who look after it. */
+/** Oneself, everyone for site-wide readers, and the members of an organization for those who look after it. */
 export const maySeeUser = (caller: UserCaller, target: Pick<UserTarget, "id" | "organizations">): boolean =>
   caller.user_id === target.id ||
   mayReadAllUsers(caller) ||
@@ -110,7 +110,7 @@ export type WorkspaceTarget = {
 };
 
 /**
- * What the workspace is shared with the caller as. Whoever is no member of its organization has no part in it, whatever was given
+ * What the workspace is shared with the caller as. Anyone who is no member of its organization has no part in it, whatever was given
  * before; the group of all its members has the id of the organization (rule SH-3).
  */
 export const sharedRole = (caller: UserCaller, workspace: WorkspaceTarget): WorkspaceRole | undefined => {
@@ -150,7 +150,7 @@ export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace);
 
-/** Terminal, ports, containers, files: what happens inside belongs to whoever works there (and to the site owner). */
+/** Terminal, ports, containers, files: what happens inside belongs to anyone who works there (and to the site owner). */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) &&
   (isOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller));
@@ -165,7 +165,7 @@ export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
 export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) && (isOwn(caller, workspace) || isOwner(caller));
 
-/** Favourites are one's own affair, also for the site owner. */
+/** Favorites are one's own affair, also for the site owner. */
 export const mayFavourite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) && isOwn(caller, workspace);
 
@@ -237,7 +237,7 @@ export const mayViewInsights = (caller: UserCaller, organization?: string): bool
 /** How the deployment is set up, how it fares and how much it has to do. */
 export const mayReadDeployment = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "auditor");
 
-/** What the administrator tells everybody, and which warnings count. */
+/** What the administrator tells everyone, and which warnings count. */
 export const mayChangeDeployment = (caller: UserCaller): boolean => isOwner(caller);
 
 // Models.

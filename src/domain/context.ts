@@ -51,7 +51,7 @@ export interface DomainContext {
   readonly mailer: Mailer;
   /** How the deployment fares. */
   readonly health: Health;
-  /** Backups that somebody asks for. */
+  /** Backups that someone asks for. */
   readonly backupsByHand: BackupsByHand;
   readonly clock: Clock;
   readonly store: Store;

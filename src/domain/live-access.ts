@@ -1,10 +1,10 @@
-// What an open connection depends on beside its key: it ends when its caller may no longer see the thing it is about.
+// What an open connection depends on alongside its key: it ends when its caller may no longer see the thing it is about.
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceTarget } from "./access.ts";
 import type { DomainContext } from "./context.ts";
 
-/** What a connection depends on, beside its key. */
+/** What a connection depends on, alongside its key. */
 export type Access = {
   /** The same for all connections of a user that depend on the same. */
   readonly key: string;

@@ -20,7 +20,7 @@ export class ProviderError extends Error {
 
 export type Tokens = {
   readonly access_token: string;
-  /** Empty when there is none. */
+  /** Empty when none exists. */
   readonly refresh_token: string;
   /** Seconds from now; undefined: it does not expire. */
   readonly expires_in: number | undefined;
@@ -144,7 +144,7 @@ export class OAuthClient {
           }
         : formRequest({ token: access_token, token_type_hint: "access_token", ...secretIn(provider) }, provider);
     const { status } = await this.#send(url, request);
-    // 404: it is gone already.
+    // 404: it no longer exists already.
     if (status >= 200 && status < 300) return;
     if (way === "github" && status === 404) return;
     throw new ProviderError("unavailable", `The provider answered ${status}.`);

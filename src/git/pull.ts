@@ -21,7 +21,7 @@ export type Pull = {
 
 /** One project at a host. Everything throws PullError. */
 export interface Pulls {
-  /** The newest pull request from this branch; undefined when there is none. */
+  /** The newest pull request from this branch; undefined when none exists. */
   find(branch: string): Promise<number | undefined>;
   read(number: number): Promise<Pull>;
   /** The unified diff of a pull request. */

@@ -1,4 +1,4 @@
-// One request to the consumer and its answer, within one deadline. A connection that fails is tried once more with the same token; whatever
+// One request to the consumer and its answer, within one deadline. A connection that fails is tried again with the same token; whatever
 // else goes wrong fails the dispatch. The address is the administrator's own, so it is not looked at beyond what the setting allows.
 import type { Clock } from "#base/clock.ts";
 import { beginOutside } from "#base/network/request-part.ts";
@@ -93,7 +93,7 @@ export const exchange = async (
   }
 };
 
-/** The head of the answer; a connection that fails before it is made once more. */
+/** The head of the answer; a connection that fails before it is made again. */
 const connected = async (url: string, init: RequestInit, ends: AbortSignal): Promise<Response> => {
   // A compressed answer is not what was signed: its bytes stay as they came. Bun's types do not know the member.
   const raw = { ...init, decompress: false } as RequestInit;

@@ -85,7 +85,7 @@ export class Hooks {
     return this.mode === "off" && this.#deps.workspaces === undefined;
   }
 
-  /** Somebody's answers count. */
+  /** Someone's answers count. */
   get isEnforced(): boolean {
     return this.mode === "enforce" || this.#deps.workspaces !== undefined;
   }

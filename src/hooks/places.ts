@@ -1,4 +1,4 @@
-// How many dispatches may run at once: prompts of people take a part of the places at most, so that turns that run keep theirs. Whoever
+// How many dispatches may run immediately: prompts of people take a part of the places at most, so that turns that run keep theirs. Whoever
 // finds none waits a moment, in order.
 import type { Clock } from "#base/clock.ts";
 

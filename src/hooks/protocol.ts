@@ -9,7 +9,7 @@ export { HOOK_EVENTS, type HookEvent };
 export const SCHEMA_VERSION = 1;
 /** The header of every 2xx answer: a JWT over the exact bytes of its body. */
 export const SIGNATURE_HEADER = "service-hook-signature";
-/** The header that names the event, for whoever routes requests without reading them. */
+/** The header that names the event, for anyone who routes requests without reading them. */
 export const EVENT_HEADER = "service-hook-event";
 
 /** Bytes of UTF-8 that members of an answer may have; longer ones are refused, never cut. */
@@ -23,7 +23,7 @@ export const FAILURES = [
   "timeout",
   /** A status other than 2xx. */
   "http_error",
-  /** The answer is not signed, or not by somebody who knows the secret, for this dispatch and these bytes. */
+  /** The answer is not signed, or not by someone who knows the secret, for this dispatch and these bytes. */
   "signature_invalid",
   /** The answer is no JSON of the documented form, or says what it may not say on this event. */
   "protocol_error",

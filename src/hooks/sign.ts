@@ -19,7 +19,7 @@ const BACKDATED_S = 30;
 
 const toKey = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 
-/** `issuer` is whoever signs; `now` in milliseconds since 1970. */
+/** `issuer` is anyone who signs; `now` in milliseconds since 1970. */
 export const signed = (
   secret: string,
   { dispatch_id, event, subject, audience }: Dispatch,

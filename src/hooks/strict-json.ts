@@ -1,7 +1,7 @@
-// JSON texts that mean the same to everybody: parsers differ in which of two equal keys they keep, and in whether letter case counts, so a
+// JSON texts that mean the same to everyone: parsers differ in which of two equal keys they keep, and in whether letter case counts, so a
 // policy could be shown one path while another is opened. Pure.
 
-/** The first key that an object of this JSON text has twice, at any depth; undefined when there is none. The text must be valid JSON. */
+/** The first key that an object of this JSON text has twice, at any depth; undefined when none exists. The text must be valid JSON. */
 export const repeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
@@ -42,7 +42,7 @@ type Schema = {
   readonly anyOf?: readonly unknown[];
 };
 
-/** A key that differs from one of the schema in letter case alone; undefined when there is none. */
+/** A key that differs from one of the schema in letter case alone; undefined when none exists. */
 export const miscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;

@@ -83,7 +83,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, in milliseconds since 1970; for ever when the document has none. */
+/** `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, in milliseconds since 1970; forever when the document has none. */
 const parseExpiry = (document: unknown): number => {
   if (typeof document !== "object" || document === null || !("timeStamp" in document)) return Number.POSITIVE_INFINITY;
   const text = textIn(document, "timeStamp", "expiresOn");

@@ -127,7 +127,7 @@ const hasStatus = (statuses: Rule["statuses"], status: number | undefined): bool
   return "from" in statuses ? status >= statuses.from && status <= statuses.to : statuses.includes(status);
 };
 
-/** What else is to be told of a failure of this kind; undefined when nothing is. */
+/** What else is to be notified of a failure of this kind; undefined when nothing is. */
 export const findReason = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
   const { kind } = classify({ status, text, ended_early });
   if (kind === "config") return status === 413 || TOO_LONG.test(text) ? "too_long" : undefined;

@@ -1,5 +1,5 @@
-// The models an administrator has set up, behind the interface that turns use. Told anew of all of them after each change
-// (actors/models/model-settings.ts). While there is none, the built-in demo model answers.
+// The models an administrator has set up, behind the interface that turns use. Told again of all of them after each change
+// (actors/models/model-settings.ts). While none exists, the built-in demo model answers.
 
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -20,7 +20,7 @@ type Deps = {
   readonly clock: Clock;
   /** Which private addresses base URLs may lead to. */
   readonly mayReach: MayReach;
-  /** Files that messages carry; none while there are none. */
+  /** Files that messages carry; none while none exist. */
   readonly attachments?: Attachments;
 };
 

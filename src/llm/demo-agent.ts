@@ -4,7 +4,7 @@ import type { ModelEvent, ModelRequest } from "./model.ts";
 
 type Call = Extract<ModelEvent, { type: "tool_call" }>;
 
-/** The next call for such a task: the first starts the agent, the second waits for it. Undefined when there is none to make. */
+/** The next call for such a task: the first starts the agent, the second waits for it. Undefined when none exists to make. */
 export const agentCall = (task: string, { messages, tools }: ModelRequest): Call | undefined => {
   const id = `demo-${messages.length}-1`;
   const started = resultsIn(messages).find(({ tool_name }) => tool_name === "spawn_agent")?.result;

@@ -1,4 +1,4 @@
-// The model that needs no key: a fresh install answers at once. It says what it is, and simple directives in the message make it take
+// The model that needs no key: a fresh install answers immediately. It says what it is, and simple directives in the message make it take
 // every path a real model can take, so that all of them can be tried. It understands nothing else.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

@@ -36,12 +36,12 @@ export const guardedFetch =
     return fetch(target, options);
   };
 
-/** Milliseconds in which a name is looked up for somebody who only wants to know. */
+/** Milliseconds in which a name is looked up for someone who only wants to know. */
 const LOOKUP_MS = 3_000;
 
 /**
  * Why no model could be asked at this URL as things are; undefined when it could, or when its name leads nowhere now: it may tomorrow. For
- * whoever keeps the URL for later.
+ * anyone who keeps the URL for later.
  */
 export const findRefusal = async (
   url: URL,

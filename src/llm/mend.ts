@@ -1,5 +1,5 @@
 // Arguments that weaker models get nearly right: a number where text is wanted, lists and objects as JSON in a text, members nobody knows.
-// Mended once, when the call comes in, so that whoever decides about a call sees what will be run, and told to the model with the result.
+// Repaired once, when the call comes in, so that anyone who decides about a call sees what will be run, and told to the model with the result.
 // Where the intent is not plain nothing is touched and the call is refused as before (rule TO-7). Pure; used by turns.
 
 import { formatNote, withNote } from "./call-notes.ts";
@@ -17,7 +17,7 @@ type Members = Record<string, unknown>;
 
 const DEEPEST = 8;
 
-/** The event with its arguments mended, and a note of what was done where anything was. */
+/** The event with its arguments repaired, and a note of what was done where anything was. */
 export const mended = (event: ModelEvent, tools: readonly ToolDefinition[]): ModelEvent => {
   if (event.type !== "tool_call" || event.provider_executed) return event;
   const schema = tools.find(({ name }) => name === event.name)?.input_schema;

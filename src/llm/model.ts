@@ -21,7 +21,7 @@ export type ToolDefinition = {
 
 /** Whose model call it is, and what for. */
 export type Payer = { readonly user_id: string; readonly chat_key: number; readonly kind: CallKind };
-/** The answers of a chat, and what is asked beside them. */
+/** The answers of a chat, and what is asked alongside them. */
 export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
 
 export type ModelRequest = {
@@ -29,7 +29,7 @@ export type ModelRequest = {
   readonly model_id: string;
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly ToolDefinition[];
-  /** Whether tools that the provider runs by itself may be offered, too. */
+  /** Whether tools that the provider runs on its own may be offered, too. */
   readonly provider_tools?: boolean;
   /** One of the seven efforts, or empty for the model's own choice. */
   readonly reasoning_effort: string;
@@ -94,7 +94,7 @@ export type ModelEvent =
   | { readonly type: "warnings"; readonly warnings: readonly string[] }
   | { readonly type: "usage"; readonly usage: ModelUsage }
   /**
-   * The last event of every stream that has ended well. `paused`: the provider goes on when it gets its answer back. `incomplete`: it
+   * The last event of every stream that succeeded. `paused`: the provider goes on when it gets its answer back. `incomplete`: it
    * ended for an unknown reason.
    */
   | {
@@ -105,9 +105,9 @@ export type ModelEvent =
 export interface LanguageModels {
   /** Throws `ModelError`, at once or while it is read. Ends early, without `finish`, only by an error of the provider. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
-  /** The model to use for this id; undefined when there is none of that id that can be used. Null asks for the default. */
+  /** The model to use for this id; undefined when none exists of that id that can be used. Null asks for the default. */
   resolve(id: string | null): ModelInfo | undefined;
-  /** The model to ask small things beside a chat of this model, such as its title; undefined or absent when none should be asked. */
+  /** The model to ask small things alongside a chat of this model, such as its title; undefined or absent when none should be asked. */
   side?(id: string): ModelInfo | undefined;
   /** What a model costs now; undefined or absent when nobody knows. */
   price?(id: string): ModelCost | undefined;

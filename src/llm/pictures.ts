@@ -3,7 +3,7 @@
 import { log } from "#base/log.ts";
 import type { Attachment } from "./attachments.ts";
 
-/** Pixels of the longest side that every provider takes, also beside many other pictures. */
+/** Pixels of the longest side that every provider takes, also alongside many other pictures. */
 const MAX_SIDE = 2_000;
 /** Scaled to that, what is larger: what providers do themselves with anything above it, and bill no less for. */
 const SCALED_SIDE = 1_568;

@@ -1,6 +1,6 @@
 // Public list prices of common models, in US dollars for a million tokens, by the provider's kind and the model's name. Plain data: only
 // flat prices of the providers' own price lists. Models that are not here, and those whose price depends on the length of the prompt, have
-// no price until an administrator enters one. Whoever changes a price changes the date.
+// no price until an administrator enters one. Anyone who changes a price changes the date.
 import type { ModelCost, ModelPrice } from "#schema/chats/model-price.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 

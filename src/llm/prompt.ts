@@ -89,7 +89,7 @@ const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessag
 
 const isNoThought = ({ type }: AssistantPart): boolean => type !== "reasoning";
 
-/** What was thought, in words and whoever has thought it. */
+/** What was thought, in words and anyone who has thought it. */
 const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
   const text = content.map((part) => (part.type === "reasoning" ? (part.text ?? "") : "")).join("");
   if (text !== "") return [{ type: "reasoning", text }];
@@ -147,7 +147,7 @@ const toTexts = (part: MessagePart): string[] => {
 
 const fenced = (name: string, content: string): string => `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
-/** Calls that a provider runs itself and that have their result, or will get it when the provider goes on with a paused answer. */
+/** Calls that a provider runs itself and that have their result, or will get it when the provider continues with a paused answer. */
 const executedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {
   const idsIn = (content: readonly MessagePart[], type: MessagePart["type"]) =>
     content.flatMap((part) => (part.type === type && part.provider_executed ? [part.tool_call_id] : []));

@@ -1,5 +1,5 @@
-// Tools that a provider runs by itself while its model answers: searching the web, where a model's options ask for it. What they answer is
-// shown in short; what the provider wants back with the history is kept beside it (facts/chats 5.1, 5.8; rules MO-36, MO-37). Pure.
+// Tools that a provider runs on its own while its model answers: searching the web, where a model's options ask for it. What they answer is
+// shown in short; what the provider wants back with the history is kept alongside it (facts/chats 5.1, 5.8; rules MO-36, MO-37). Pure.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { ProviderMetadata } from "./model.ts";
@@ -20,7 +20,7 @@ const toList = (value: unknown): string[] | undefined => {
   return words.length > 0 ? words : undefined;
 };
 
-/** Google's models that take its search beside tools of ours; the others would lose all of ours. */
+/** Google's models that take its search alongside tools of ours; the others would lose all of ours. */
 const TAKES_BOTH = /gemini-([3-9]|\d\d)/i;
 
 /** The tools to offer; none for kinds that have none, and where the model's options do not ask for any. */

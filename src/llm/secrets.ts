@@ -1,4 +1,4 @@
-// Takes secrets out of what a provider said before anybody sees it: the key itself, and whatever looks like one. Pure.
+// Takes secrets out of what a provider said before anyone sees it: the key itself, and whatever looks like one. Pure.
 
 const LIKE_A_KEY = /\b(?:sk|pk|rk|xai|gsk|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}/g;
 const BEARER = /\b(bearer|basic|x-api-key:?)\s+[^\s"',;]{6,}/gi;

@@ -24,7 +24,7 @@ export class ThinkTags {
   /** What was said as text; only its end and whether it is within code count. */
   #before = "";
 
-  /** What the event means; events that are no text let go of what was held. */
+  /** What the event means; events that are no text release what was held. */
   *add(event: ModelEvent): Iterable<ModelEvent> {
     if (event.type !== "text" || event.metadata) {
       if (event.type !== "usage") yield* this.#flush(event.type === "finish");
@@ -100,7 +100,7 @@ export class ThinkTags {
   }
 }
 
-/** A tag that closes thinking begins a line and stands in no block of code: whoever talks about tags does so within a sentence. */
+/** A tag that closes thinking begins a line and stands in no block of code: anyone who talks about tags does so within a sentence. */
 const isOnItsOwn = (before: string): boolean =>
   (before === "" || before.endsWith("\n")) && before.split("```").length % 2 === 1;
 

@@ -3,7 +3,7 @@
 
 /** A file in an answer; `data` in base64. */
 export type McpFile = { readonly media_type: string; readonly data: string };
-/** `is_error`: the tool says that it has failed. `files`: absent where there are none. */
+/** `is_error`: the tool says that it has failed. `files`: absent where none exist. */
 export type McpAnswer = {
   readonly result: Readonly<Record<string, unknown>>;
   readonly is_error: boolean;

@@ -1,4 +1,4 @@
-// The way to an MCP server that is a program: one JSON message a line, in and out (MCP "stdio"). Knows no process: whoever starts it says
+// The way to an MCP server that is a program: one JSON message a line, in and out (MCP "stdio"). Knows no process: anyone who starts it says
 // how its input is written and feeds what it puts out. Refuses lines that are too long.
 import type { Transport } from "@modelcontextprotocol/client";
 
@@ -43,7 +43,7 @@ export class LineTransport implements Transport {
     }
   }
 
-  /** Why the program has ended, as far as whoever started it knows; undefined while it runs. */
+  /** Why the program has ended, as far as anyone who started it knows; undefined while it runs. */
   async reason(): Promise<string | undefined> {
     return this.#isClosed || this.#hasFailed ? this.#over.promise : undefined;
   }

@@ -13,7 +13,7 @@ export type McpTarget = {
   readonly url: URL;
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  /** The same with the next token, for a server that refuses this one although it has not ended; undefined when there is none. */
+  /** The same with the next token, for a server that refuses this one although it has not ended; undefined when none exists. */
   readonly renew?: () => Promise<McpTarget | undefined>;
 };
 
@@ -68,7 +68,7 @@ export class McpPool {
   }
 
   /**
-   * The same for a turn, which goes on without a server that is slow: it waits once, and the connection is made meanwhile for the next.
+   * The same for a turn, which continues without a server that is slow: it waits once, and the connection is made in the meantime for the next.
    * Throws McpError, or the reason of the signal.
    */
   connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
@@ -158,7 +158,7 @@ export class McpPool {
 
 const UNAUTHORIZED = 401;
 
-/** Runs the work, and once more with the next token where the server refuses this one. */
+/** Runs the work, and again with the next token where the server refuses this one. */
 const withNextToken = async <T>(
   target: () => Promise<McpTarget>,
   work: (target: () => Promise<McpTarget>) => Promise<T>,

@@ -1,4 +1,4 @@
-// E-mail through the SMTP server that the settings name. The library is loaded with the first message.
+// Email through the SMTP server that the settings name. The library is loaded with the first message.
 import type { Config } from "#base/config.ts";
 
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string; readonly id: string };

@@ -1,5 +1,5 @@
 // A form's parameters as they are for the values given so far: which are asked, with which options and defaults, and what is wrong
-// with each (rules DY-1 to DY-3). Pure; nothing is refused, faults are told beside what they are about.
+// with each (rules DY-1 to DY-3). Pure; nothing is refused, faults are told alongside what they are about.
 
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";

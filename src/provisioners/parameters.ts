@@ -1,5 +1,5 @@
 // The values of a build's parameters and of a version's variables: which are allowed, and which apply (facts/platform 3.2 and 9.4).
-// Pure; used by the import (defaults, presets) and by whoever makes a build.
+// Pure; used by the import (defaults, presets) and by anyone who makes a build.
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
 import { parameterFor } from "./conditions.ts";
@@ -20,7 +20,7 @@ const SHOWN_LIMIT = 80;
 export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
   parameter.type ?? "string";
 
-/** The default as text; undefined when there is none, which means that a value is required. */
+/** The default as text; undefined when none exists, which means that a value is required. */
 export const formatDefault = (one: { default?: string | number | boolean }): string | undefined =>
   one.default === undefined ? undefined : String(one.default);
 

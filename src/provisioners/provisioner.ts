@@ -1,5 +1,5 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
-// a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
+// a build, the provisioner does it outside of any mailbox, and what returns is a message with the job it belongs to.
 import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
 import type { Homes, SnapshotPlace } from "./homes.ts";
@@ -26,10 +26,10 @@ export type ProvisionRequest = {
   readonly state: string | null;
   /**
    * A workspace that was kept ready has got its owner: what runs goes on running with the tokens it has, which nobody knows any more
-   * (those of `agents` are empty). What has died meanwhile is started again as it was, or the build fails.
+   * (those of `agents` are empty). What has died in the meantime is started again as it was, or the build fails.
    */
   readonly claimed?: boolean;
-  /** Whoever asked for it wants to read more of how it goes. */
+  /** Anyone who asked for it wants to read more of how it goes. */
   readonly verbose?: boolean;
   /** The files that the workspace has after this build: those of the copy, in place of its own. */
   readonly restore?: SnapshotPlace;
@@ -59,7 +59,7 @@ export type KeptBuild = { readonly workspace_id: string; readonly lineage: strin
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** What a provisioner says while it works. Calls return at once. */
+/** What a provisioner says while it works. Calls return immediately. */
 export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
   /** A finished piece of work, for the build timings; times in milliseconds since 1970. */
@@ -88,7 +88,7 @@ export class ProvisionError extends Error {
 /** A plan of a template's questions that ended for no fault of the template or its values: it can be tried again. */
 export class PlanBroken extends ProvisionError {}
 
-/** The worker that did a build is gone in the middle of it: the build goes back into the queue. */
+/** The worker that did a build no longer exists in the middle of it: the build goes back into the queue. */
 export class WorkerLost extends Error {
   override readonly name = "WorkerLost";
   constructor(reason: string, worker = "that had taken it") {
@@ -102,14 +102,14 @@ export interface Provisioner {
   readonly homes?: Homes;
   /**
    * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
-   * again with fresh tokens. Rejects with ProvisionError, which may say what is left, or with the signal's reason when it was cancelled.
+   * again with fresh tokens. Rejects with ProvisionError, which may say the rest, or with the signal's reason when it was cancelled.
    */
   run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned>;
   /** What `run` has left is stored now: whatever it kept of its own may go. Not called when nobody could store it. */
   forget?(request: ProvisionRequest): void;
   /**
-   * What it has kept of builds that nobody has told it the end of, because it, or whoever stores what builds leave, died meanwhile; not of those
-   * that it is at. What has left nothing it removes by itself.
+   * What it has kept of builds that nobody has told it the end of, because it, or anyone who stores what builds leave, died in the meantime; not of those
+   * that it is at. What has left nothing it removes on its own.
    */
   kept?(): Promise<readonly KeptBuild[]>;
   /** Those that were listed and are stored by now may go, unless they have changed since. */
@@ -126,7 +126,7 @@ export interface Provisioner {
   lacks?(): Promise<string | undefined>;
   /** Called once before the server takes requests: what a server before this one has left is put in order. */
   prepare?(): Promise<void>;
-  /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
+  /** Told once at start which workspaces should be running, so that what died in the meantime can be started again or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
   /** The try that comes next, from 1, when the agent's process is dead and is being started again; undefined otherwise. */
   restarting?(workspace_id: string): number | undefined;

@@ -43,7 +43,7 @@ type ValueOf = (name: string) => string;
 const FIRST_PORT = 20_000;
 const PORTS = 10_000;
 
-/** A port for a workspace's own server, always the same one: several workspaces of one machine listen beside each other. */
+/** A port for a workspace's own server, always the same one: several workspaces of one machine listen alongside each other. */
 const portOf = (workspace_id: string): string =>
   String(FIRST_PORT + (Number.parseInt(workspace_id.replaceAll("-", "").slice(-8), 16) % PORTS));
 

@@ -1,5 +1,5 @@
 // From an uploaded archive to what a template version needs: the text of template.yaml (at the root, or in a single top folder) and the
-// README beside it. Used by the import job.
+// README alongside it. Used by the import job.
 import { withArchive } from "./archive.ts";
 import { type ArchiveEntry, ArchiveError } from "./archive-entry.ts";
 import { YAML_LIMIT } from "./yaml.ts";

@@ -91,7 +91,7 @@ const buildPrograms = async (
       await build({ outfile, target: TARGETS[system], web, releaseKey });
       programs[system] = outfile;
     } catch (error) {
-      // Without a runtime for another system the rest goes on; an error in the source is the same for all of them.
+      // Without a runtime for another system the rest continues; an error in the source is the same for all of them.
       if (Object.keys(programs).length === 0 && env.CI === undefined && targets === undefined) throw error;
       missing(system, targets !== undefined, error);
     }
@@ -158,7 +158,7 @@ const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Pro
 const filled = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);
 
-/** Writes what is in the release, the digests, and a signature beside each file. */
+/** Writes what is in the release, the digests, and a signature alongside each file. */
 const describeRelease = async ({ out, version }: Made, key: SigningKey | undefined): Promise<void> => {
   const names = [...new Bun.Glob("**/*").scanSync({ cwd: out })].sort();
   const files: Release["files"][number][] = [];

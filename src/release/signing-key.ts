@@ -1,4 +1,4 @@
-// The secret key that signs releases, in the file format of minisign: made once, kept by whoever releases, and also read when
+// The secret key that signs releases, in the file format of minisign: made once, kept by anyone who releases, and also read when
 // `minisign -G` has made it, with a password or without.
 import { generateKeyPairSync, scryptSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ export const readSigningKey = (text: string, password: string | undefined): Sign
   return { id, seed, publicKey };
 };
 
-/** Reads the key of this file; makes it, with the public key beside it, when there is none. */
+/** Reads the key of this file; makes it, with the public key alongside it, when none exists. */
 export const openSigningKey = (file: string, password: string | undefined): { key: SigningKey; isNew: boolean } => {
   if (existsSync(file)) return { key: readSigningKey(readFileSync(file, "utf8"), password), isNew: false };
   const key = newSigningKey();

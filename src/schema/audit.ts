@@ -84,7 +84,7 @@ export const AuditLogs = namedObject("AuditLogs", {
   count_cap: t.Integer({ description: "As far as is counted." }),
 });
 
-/** How long entries are kept, in days; 0 is for ever. */
+/** How long entries are kept, in days; 0 is forever. */
 export const AuditRetention = namedObject("AuditRetention", {
   days: t.Integer({ minimum: 0, maximum: 36_500, description: "Of everything that is not named below." }),
   sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {

@@ -19,7 +19,7 @@ type WithoutQuery<Path extends string> = Path extends `${infer Before}?${string}
 type At<M extends Method, Path extends string> =
   Walk<Routes, WithoutQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
 
-/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never where there is none. */
+/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never where none exists. */
 export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;
 
 export type AnswerOf<C> = C extends Route<infer Answer, unknown, string> ? Answer : never;

@@ -64,7 +64,7 @@ export const ConnectionLogs = namedObject("ConnectionLogs", {
   count_cap: t.Integer({ description: "As far as is counted." }),
 });
 
-/** How long entries are kept, in days; 0 is for ever. */
+/** How long entries are kept, in days; 0 is forever. */
 export const ConnectionRetention = namedObject("ConnectionRetention", {
   days: t.Integer({ minimum: 0, maximum: 36_500, description: "90 where nobody has said." }),
 });

@@ -31,7 +31,7 @@ const hidden = new RegExp(`[${HIDDEN}]+`, "g");
 /** The same text as one line, for names that nobody can be asked to write otherwise: what a model or an agent has sent. */
 export const asLine = (text: string): string => text.replace(hidden, " ").trim();
 
-// A host without a name and password before it: whoever sees the picture would send them.
+// A host without a name and password before it: anyone who sees the picture would send them.
 const HOST = "(?:[^\\s\"'<>\\\\@/?#\\[\\]]+|\\[[0-9a-fA-F:.]+\\](?::\\d+)?)";
 const PLACES = `https?://${HOST}(?:[/?#][^\\s"'<>\\\\${HIDDEN}]*)?|/(?:emojis|icon)/[\\w.-]+`;
 const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';

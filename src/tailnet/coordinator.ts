@@ -1,6 +1,6 @@
 // Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
-// leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers come back and say it all again, and
-// what they had goes on meanwhile. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
+// leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers return and say it all again, and
+// what they had goes on in the meantime. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
 import {
   type CoordinateRequest,
   CoordinateResponse_PeerUpdate_Kind as Kind,
@@ -145,7 +145,7 @@ export class Coordinator {
     return this.#lost.has(id);
   }
 
-  /** A lost peer may not come back: those who keep it, or this one of them, are told that it has gone. */
+  /** A lost peer may not return: those who keep it, or this one of them, are told that it has gone. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
     this.beside?.revoke(id, partner_id);
@@ -160,7 +160,7 @@ export class Coordinator {
     this.beside?.forget(id);
   }
 
-  /** One Coordinate stream, from end to end: what is to be sent to the peer. `joined` is told of it first. */
+  /** One Coordinate stream, from end to end: what is to be sent to the peer. `joined` is notified of it first. */
   async *serve(
     options: PeerOptions,
     requests: AsyncIterable<CoordinateRequest>,

@@ -30,7 +30,7 @@ export const MAX_FRAME = 32 + MAX_PACKET;
 
 /** `DERP` and a key, in UTF-8. */
 export const MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94, 0x91);
-/** Why a peer is gone. */
+/** Why a peer has disconnected. */
 export const GONE = { disconnected: 0, not_here: 1 } as const;
 
 /** What discovery packets begin with; they go by a queue of their own. */

@@ -10,7 +10,7 @@ const NODE_NAME = `${RELAY_REGION}b`;
 /** 0 would mean the usual port; there is no STUN server here. */
 const NO_STUN = -1;
 
-/** What everybody is told beside the map: everything goes through our relay, over WebSockets. */
+/** What everyone is told alongside the map: everything goes through our relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
 /** The region's name; one that is not in our map is shown by its number. */

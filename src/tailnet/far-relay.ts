@@ -44,7 +44,7 @@ export class FarRelay {
     this.#sayKeys();
   }
 
-  /** A packet for somebody who is not at this node's relay; false when nobody is known who may have them. */
+  /** A packet for someone who is not at this node's relay; false when nobody is known who may have them. */
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const { parts } = this.#deps;
     const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(FIRST_PART)?.id;

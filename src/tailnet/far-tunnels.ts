@@ -1,5 +1,5 @@
 // Tunnels of this node's clients to agents whose coordinator is another node's. For each such node the client joins there, too: what it says of
-// itself and which agents it wants goes there, and what is told there comes back. Judged is here, before. Where an agent's part goes to another
+// itself and which agents it wants goes there, and what is told there returns. Judged is here, before. Where an agent's part goes to another
 // node, its tunnel follows. [CP-66]
 import { toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
@@ -27,7 +27,7 @@ type Call = TypedBidiCall<(typeof Tailnet)["method"]["coordinate"]>;
 export type FarTunnelsDeps = {
   readonly clock: Clock;
   readonly parts: Pick<Parts, "has" | "nodeOf">;
-  /** The part of an agent; undefined when there is none of this id. */
+  /** The part of an agent; undefined when none exists of this id. */
   partOf(agent_id: string): number | undefined | Promise<number | undefined>;
   /** Joins the coordinator of another node. */
   join(node: OtherNode, client: FarClient): Promise<Call>;
@@ -161,7 +161,7 @@ class FarTunnelsOf {
       if (this.#ways.has(id)) continue;
       const way = new Way(this.#deps, node, this.#peer, agents);
       this.#ways.set(id, way);
-      // The next look begins it anew.
+      // The next look begins it again.
       void way.run().finally(() => this.#ways.get(id) === way && this.#ways.delete(id));
     }
   }

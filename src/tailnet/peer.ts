@@ -18,7 +18,7 @@ type Update = MessageInitShape<typeof CoordinateResponse_PeerUpdateSchema>;
 
 /** A node as one partner sends it; larger ones are refused. Genuine ones have some hundred bytes. */
 const MAX_NODE = 64 * 1024;
-/** What an update costs beside its node. */
+/** What an update costs alongside its node. */
 const UPDATE_BYTES = 64;
 
 export const TOO_SLOW = "the peer does not read what it is sent";
@@ -35,7 +35,7 @@ export type PeerOptions = {
   rules: PeerRules;
   /** Undefined for agents, and for the server itself. */
   holder?: PeerHolder;
-  /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
+  /** Someone goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
   /** The server's own: its tunnels lead to agents of this node alone. */
   staysHere?: boolean;
@@ -122,7 +122,7 @@ export class Peer {
     this.#queue.close({ error: OVERWRITTEN });
   }
 
-  /** The tunnel to this peer is closed for it, by somebody else's decision; also when it was lost, and is only kept by the other. */
+  /** The tunnel to this peer is closed for it, by someone else's decision; also when it was lost, and is only kept by the other. */
   closeTunnel(id: string): void {
     if (this.#over) this.#coordinator.revoke(this.id, id);
     else this.#coordinator.removeTunnel(this, id);

@@ -1,5 +1,5 @@
-// One connection to the relay: the introduction, then packets. Reading never waits for anybody: what another client has no room for waits
-// in that client's bounded queue. Whoever breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
+// One connection to the relay: the introduction, then packets. Reading never waits for anyone: what another client has no room for waits
+// in that client's bounded queue. Anyone who breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
 import type { Clock, Timer } from "#base/clock.ts";
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
 import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, isDiscovery, MAGIC } from "./derp-frame.ts";
@@ -91,7 +91,7 @@ export class RelayClient {
     this.#flush();
   }
 
-  /** The socket is gone. */
+  /** The socket has disconnected. */
   end(): void {
     if (this.#over) return;
     this.#over = true;

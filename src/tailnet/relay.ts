@@ -9,7 +9,7 @@ import { RelayClient, type RelaySocket } from "./relay-client.ts";
 const KEEP_ALIVE_MS = 60_000;
 const KEEP_ALIVE = encodeFrame(FRAME.keep_alive);
 
-/** Whoever has a key at the relay: a client behind a socket, or a peer of this process. */
+/** Anyone who has a key at the relay: a client behind a socket, or a peer of this process. */
 export interface RelayMember {
   readonly key: Uint8Array;
   /** The key in hex. */
@@ -18,7 +18,7 @@ export interface RelayMember {
   readonly sentTo: ReadonlySet<string>;
   /** A short answer of the relay itself. */
   tell(frame: Uint8Array): void;
-  /** A packet of another member. It may be a view of what came in: whoever keeps it copies it. */
+  /** A packet of another member. It may be a view of what came in: anyone who keeps it copies it. */
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
@@ -95,7 +95,7 @@ export class Relay {
     return this.hand(key, address, packet) || (this.beside?.pass(key, address, packet) ?? false);
   }
 
-  /** The same to whoever is here. */
+  /** The same to anyone who is here. */
   hand(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const to = this.#clients.get(address)?.at(-1);
     to?.receive(from, packet);

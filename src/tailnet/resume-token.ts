@@ -1,4 +1,4 @@
-// Lets a client that comes back be the peer it was, so that what it had with agents goes on (facts/wire 2, RefreshResumeToken). Sealed, and
+// Lets a client that returns be the peer it was, so that what it had with agents goes on (facts/wire 2, RefreshResumeToken). Sealed, and
 // good for whom and for what it was given only: nobody becomes another's peer. [TL-14]
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { isUuid } from "#base/ids.ts";

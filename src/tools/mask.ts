@@ -62,7 +62,7 @@ export class SecretMask {
     return new MaskedStream(this);
   }
 
-  /** From where on the text could be the beginning of a secret that goes on; its length when it cannot. */
+  /** From where on the text could be the beginning of a secret that continues; its length when it cannot. */
   openFrom(text: string): number {
     let from = text.length;
     const longest = this.#texts[0]?.length ?? 0;

@@ -15,7 +15,7 @@ export const resultLimit = (context_limit: number): number =>
 
 const UNKNOWN_LIMIT = 65_536;
 const MIN_BYTES = 16_384;
-/** Larger results would hold up whoever stores and follows them, however much a model can read. */
+/** Larger results would hold up anyone who stores and follows them, however much a model can read. */
 const MAX_BYTES = 262_144;
 const ERRORS_SHOWN = 5;
 

@@ -39,7 +39,7 @@ export type ToolContext = Live & {
   readonly skills: Skills;
   /** A UUID that is the same whenever this call is run again, after a crash too. */
   readonly run_id: string;
-  /** This call may have run before: the server has been started anew since. */
+  /** This call may have run before: the server has been started again since. */
   readonly again: boolean;
   /** Tokens that the model can be given; 0 when nobody knows. */
   readonly context_limit: number;
@@ -69,7 +69,7 @@ export interface Tool<S extends TSchema = TSchema> {
 /** A tool whose arguments are typed by its schema. */
 export const tool = <S extends TSchema>(definition: Tool<S>): Tool => definition as unknown as Tool;
 
-/** What went wrong, in words for the model. `more` goes into the result beside it. */
+/** What went wrong, in words for the model. `more` goes into the result alongside it. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
   readonly more: ToolResult;
@@ -83,5 +83,5 @@ export class ToolError extends Error {
 /** The workspace cannot be reached now, though it should run. */
 export class WorkspaceAway extends ToolError {}
 
-/** Somebody wants the turn to end: what it has started ends with it. A server that stops leaves programs alone. */
+/** Someone wants the turn to end: what it has started ends with it. A server that stops leaves programs alone. */
 export const INTERRUPTED = new Error("the turn was interrupted");

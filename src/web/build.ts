@@ -30,7 +30,7 @@ export const buildWeb = async (): Promise<WebFile[]> => {
   return [...byName.values()];
 };
 
-/** A name that holds a hash of what it names, so that it can be kept for ever. */
+/** A name that holds a hash of what it names, so that it can be kept forever. */
 const hashed = (stem: string, extension: string, words: string): string =>
   `${stem}-${sha256(words).slice(0, 10)}.${extension}`;
 

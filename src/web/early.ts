@@ -7,7 +7,7 @@ import { PREFIX } from "./installable.ts";
 
 export type Script = { readonly name: string; readonly kind: string; readonly body: string };
 
-/** The chunks that a script cannot begin without: named in the page, they are fetched beside it instead of after it. */
+/** The chunks that a script cannot begin without: named in the page, they are fetched alongside it instead of after it. */
 export const importedBy = (script: Script, all: readonly Script[]): Script[] => {
   const found = new Set<Script>();
   const follow = ({ body }: Script): void => {

@@ -14,7 +14,7 @@ export type WebFile = {
   readonly inline?: readonly string[];
   /** Policies of Trusted Types that its scripts may make; without them none. */
   readonly types?: readonly string[];
-  /** The origin of a picture that its policy must allow beside its own. */
+  /** The origin of a picture that its policy must allow alongside its own. */
   readonly pictures?: string;
 };
 

@@ -1,5 +1,5 @@
 // The letters that terminals can have, out of their packages: the Latin part of each, upright, in two weights. The browser fetches what
-// somebody has chosen.
+// someone has chosen.
 import { sha256 } from "#base/ids.ts";
 import type { WebFile } from "./files.ts";
 import { PREFIX } from "./installable.ts";

@@ -13,7 +13,7 @@ const [ACCENT, GROUND] = ["#0a6870", "#fffffe"];
 
 export const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
 
-/** What the policy of the page must name so that its own inline script runs and nobody else's. */
+/** What the policy of the page must name so that its own inline script runs and no one else's. */
 export const hashesOfInline = (html: string): string[] =>
   [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
     ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
@@ -23,7 +23,7 @@ export const hashesOfInline = (html: string): string[] =>
 export type Pictures = {
   readonly files: readonly WebFile[];
   address(name: string): string;
-  /** The picture itself as an address: browsers fetch that of a page's icon anew with each change of the page's address. */
+  /** The picture itself as an address: browsers fetch that of a page's icon again with each change of the page's address. */
   inline(name: string): string;
 };
 

@@ -41,7 +41,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/oauth2/authorize": "oauth2-authorize.html",
 };
 
-/** Files that lie beside the pages: what makes the app one that can be installed, and tells when the server cannot be reached. */
+/** Files that lie alongside the pages: what makes the app one that can be installed, and tells when the server cannot be reached. */
 export const ROOTS: Readonly<Record<string, string>> = {
   "/sw.js": "sw.js",
   "/manifest.webmanifest": "manifest.webmanifest",

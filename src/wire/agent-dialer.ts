@@ -21,7 +21,7 @@ export interface AgentDialer {
   /**
    * A stream to this port of the agent. Throws AppError `invalid` when the agent is not connected (the message names its state),
    * WireError `refused` when nothing listens there or the port is not offered, `timeout` when the agent does not answer, and
-   * `closed` when it goes away meanwhile or `signal` fires.
+   * `closed` when it goes away in the meantime or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
   /** True when the agent is a daemon of ours that can be dialled, at once or once it has brought its tunnel up: it does what the server asks. */

@@ -82,7 +82,7 @@ export class ByteStream {
     }
   }
 
-  /** The socket is gone. `broken` says why when it was not closed in order. What came in before stays readable. */
+  /** The socket has disconnected. `broken` says why when it was not closed in order. What came in before stays readable. */
   end(broken?: WireError): void {
     if (this.#over) return;
     this.#stop(broken);

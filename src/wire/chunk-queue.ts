@@ -47,7 +47,7 @@ export class ChunkQueue {
     this.#room = block.subarray(piece.byteLength);
   }
 
-  /** The oldest chunk, now the caller's; undefined when there is none. */
+  /** The oldest chunk, now the caller's; undefined when none exists. */
   take(): Uint8Array | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;

@@ -5,7 +5,7 @@ import type { WireError } from "./wire-error.ts";
 export interface Duplex extends AsyncIterable<Uint8Array> {
   /** The next bytes; undefined after the peer has ended its side. Throws WireError when the channel broke. The chunk is the caller's to keep. */
   read(): Promise<Uint8Array | undefined>;
-  /** Resolves when all bytes have left for the peer; waits while the peer grants no window. Calls queue up in order; `bytes` must not change meanwhile. */
+  /** Resolves when all bytes have left for the peer; waits while the peer grants no window. Calls queue up in order; `bytes` must not change in the meantime. */
   write(bytes: Uint8Array): Promise<void>;
   /** Ends our side after what was written. The peer may go on sending. Harmless when repeated or after a failure. */
   end(): Promise<void>;

@@ -5,7 +5,7 @@ const MAX_U32 = 0xffff_ffff;
 
 export interface KeepaliveOptions {
   clock: Clock;
-  /** Milliseconds between pings; 0 sends none by itself. */
+  /** Milliseconds between pings; 0 sends none on its own. */
   interval_ms: number;
   /** Milliseconds an answer may take. */
   timeout_ms: number;

@@ -1,4 +1,4 @@
-// A two-way channel whose next bytes can be looked at before somebody else reads on: for headers in front of raw bytes, such as the
+// A two-way channel whose next bytes can be looked at before someone else reads on: for headers in front of raw bytes, such as the
 // target of a tunnelled stream or the head of an HTTP answer. Refuses heads that do not end within a bound.
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";

@@ -1,9 +1,9 @@
-// A connection as a Node stream, which is what ssh2 and TLS speak over. Reads only while somebody takes, writes only while the peer takes.
+// A connection as a Node stream, which is what ssh2 and TLS speak over. Reads only while someone takes, writes only while the peer takes.
 import { Duplex as NodeDuplex } from "node:stream";
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other goes on. */
+/** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other continues. */
 export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeDuplex => {
   let isReading = false;
   const stream = new NodeDuplex({

@@ -1,4 +1,4 @@
-// The service of the private network, typed, which agents and people's clients speak. By itself, so that a command line that joins reads
+// The service of the private network, typed, which agents and people's clients speak. On its own, so that a command line that joins reads
 // nothing of what agents say.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc/client.ts";

@@ -1,4 +1,4 @@
-// Between the protocol's times, durations and counters and plain numbers, for whoever serves a service.
+// Between the protocol's times, durations and counters and plain numbers, for anyone who serves a service.
 import { type Duration, type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 
 /** Milliseconds since 1970; undefined when the time is absent or no number of ours. */
@@ -20,7 +20,7 @@ export const seconds = (count: number): Pick<Duration, "seconds" | "nanos"> => (
  */
 export const metadataSeconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: 0n, nanos: count });
 
-/** The way back, in milliseconds; 0 when there is none. */
+/** The way back, in milliseconds; 0 when none exists. */
 export const metadataMs = (duration: Pick<Duration, "seconds" | "nanos"> | undefined): number => {
   if (!duration) return 0;
   // Seconds as seconds: what a server of an earlier version says.

@@ -1,4 +1,4 @@
-// A bell: whoever waits is woken by the next ring and looks again for itself. Used wherever a reader waits for bytes, a
+// A bell: anyone who waits is woken by the next ring and looks again for itself. Used wherever a reader waits for bytes, a
 // writer for window, an opener for a free slot. Carries no value, so a ring can never be lost between look and wait.
 
 export class Wakeup {

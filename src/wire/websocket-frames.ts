@@ -62,7 +62,7 @@ export class WebSocketFrames {
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
   }
 
-  /** Resolves when the message has left. Calls queue up in order; the bytes must not change meanwhile. */
+  /** Resolves when the message has left. Calls queue up in order; the bytes must not change in the meantime. */
   async send(message: WebSocketMessage): Promise<void> {
     const body = toBytes(message);
     const head = encodeHead(message.kind, body.byteLength);

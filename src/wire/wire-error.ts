@@ -1,8 +1,8 @@
-// The one error of the wire layer: a connection, stream or packet that cannot go on. Thrown by byte streams, yamux and
+// The one error of the wire layer: a connection, stream or packet that cannot continue. Thrown by byte streams, yamux and
 // DRPC framing; what a peer says on purpose about one call is an `RpcError` (drpc/frame.ts) instead.
 import { AppError, type ErrorKind } from "#base/errors.ts";
 
-/** Why it cannot go on. Closed set: `protocol` and `too_large` are the peer's fault, the rest is life. */
+/** Why it cannot continue. Closed set: `protocol` and `too_large` are the peer's fault, the rest is life. */
 export type WireFailure = "closed" | "reset" | "protocol" | "timeout" | "too_large" | "too_slow" | "refused";
 
 // What a caller over HTTP sees when a wire failure reaches the edge: try again, except where trying again cannot help.

@@ -1,5 +1,5 @@
 // One stream of a yamux session: its two windows, its unread bytes, its two ends. Made by the session only; used as a
-// `Duplex` by everybody else. Refuses payload beyond the window it granted. [WI-5] [WI-6] [WI-7]
+// `Duplex` by everyone else. Refuses payload beyond the window it granted. [WI-5] [WI-6] [WI-7]
 import type { Timer } from "#base/clock.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
 import { type Duplex, readChunks } from "./duplex.ts";

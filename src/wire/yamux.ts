@@ -89,7 +89,7 @@ export class YamuxSession {
   }
 
   /**
-   * Opens a stream; bytes may be written at once. Waits while too many of ours are unacknowledged. Throws WireError
+   * Opens a stream; bytes may be written immediately. Waits while too many of ours are unacknowledged. Throws WireError
    * `refused` at the bound of streams or when the peer is going away, `closed` after the end.
    */
   async open(): Promise<YamuxStream> {

@@ -30,7 +30,7 @@ test("[AC-1] messages run one at a time, in order; one more than the bound is re
   expect(mailbox.idle).toBe(true);
 });
 
-test("[AC-2] a turn that waits for its own mailbox is refused at once; an effect may send to it", async () => {
+test("[AC-2] a turn that waits for its own mailbox is refused immediately; an effect may send to it", async () => {
   const mailbox = new Mailbox();
   const inner = mailbox.run(() => mailbox.run(async () => "never").catch((error: Error) => error.message));
   expect(await inner).toContain("wait for ever");

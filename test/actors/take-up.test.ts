@@ -21,7 +21,7 @@ test("[CP-54] what cannot be taken up holds up no other, and is told where it ma
   }
 });
 
-test("[CP-54] a job whose part comes back while it still ends is begun anew", async () => {
+test("[CP-54] a job whose part returns while it still ends is begun again", async () => {
   const queue = new JobQueue(1);
   const begun: string[] = [];
   const ends: (() => void)[] = [];

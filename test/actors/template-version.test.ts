@@ -103,7 +103,7 @@ describe("an import", () => {
     expect(last.effect).toBeUndefined();
   });
 
-  test("[TP-16] what a run has still to say once the job waits again, or has begun anew, is stale", () => {
+  test("[TP-16] what a run has still to say once the job waits again, or has begun again, is stale", () => {
     const waits = after(START, { type: "requeue", now: 5 });
     const again = transition(waits.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
     const line = { created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" } as const;

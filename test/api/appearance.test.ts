@@ -10,7 +10,7 @@ import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { statusOf } from "./users/people.ts";
 
-test("[DP-10] an owner chooses name and announcements; everybody reads them, and what is no colour or picture is refused", async () => {
+test("[DP-10] an owner chooses name and announcements; everyone reads them, and what is no color or picture is refused", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);

@@ -104,7 +104,7 @@ test("[DP-8] nothing takes a licence, and nobody is asked for updates", async ()
   expect(version).toContain(known.version);
 });
 
-test("[DP-9] what is out of scope is not there, in the generic words, for everybody", async () => {
+test("[DP-9] what is out of scope is not there, in the generic words, for everyone", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);

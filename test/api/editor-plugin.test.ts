@@ -1,4 +1,4 @@
-// What VS Code's plug-in for Coder servers asks of the REST interface beside its command line (docs/spec/facts/vscode-plugin.md, 2 and 3).
+// What VS Code's plug-in for Coder servers asks of the REST interface alongside its command line (docs/spec/facts/vscode-plugin.md, 2 and 3).
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -68,7 +68,7 @@ describe("pages that it opens", () => {
     // Apps keep their paths.
     expect((await open("/@admin/dev.dev/apps/none/"))[0]).toBe(404);
     expect((await open("/@admin/dev/other"))[0]).toBe(404);
-    // Somebody else's workspace is not told apart from none.
+    // Someone else's workspace is not told apart from none.
     await world.admin.post("/api/v2/users", { email: "sam@example.com", username: "sam", password: ADMIN.password });
     const sam = await new Client(world.server.url).signIn("sam@example.com", ADMIN.password);
     expect(await open("/@admin/dev", sam)).toEqual([307, "/workspaces"]);

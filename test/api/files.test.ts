@@ -135,7 +135,7 @@ describe("the limit of 100 MiB", () => {
   });
 });
 
-test("[TP-4] what a crash left of uploads is gone after the next start; what a row names stays", async () => {
+test("[TP-4] what a crash left of uploads no longer exists after the next start; what a row names stays", async () => {
   using directory = tempDirectory();
   const files = join(directory.path, NODES[0] as string, "files");
   const half = join(files, "incoming", uuid());
@@ -160,7 +160,7 @@ test("[TP-4] what a crash left of uploads is gone after the next start; what a r
 });
 
 describe("downloading", () => {
-  test("[TP-25] the bytes come back as an attachment that no browser shows", async () => {
+  test("[TP-25] the bytes return as an attachment that no browser shows", async () => {
     const bytes = await tarOf({ "template.yaml": unique(), "page.html": "<script>alert(1)</script>" });
     const { hash } = (await (await sendFile(admin, bytes)).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}`);

@@ -27,7 +27,7 @@ describe.each([
     expect(policy).not.toContain("unsafe");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
-    // Kept, and asked about each time: it holds nothing of anybody.
+    // Kept, and asked about each time: it holds nothing of anyone.
     expect(response.headers.get("cache-control")).toBe("no-cache");
     const html = await response.text();
     for (const [, script = ""] of html.matchAll(/<script>(.*?)<\/script>/gs)) {
@@ -56,7 +56,7 @@ describe.each([
   });
 });
 
-test("[PG-1] other files are not to be had", async () => {
+test("[PG-1] other files are not available", async () => {
   for (const path of [
     "/assets/none.js",
     "/assets/..%2fhome.html",

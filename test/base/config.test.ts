@@ -368,7 +368,7 @@ describe("the settings of a worker of its own", () => {
       provisioners: ["docker", "echo"],
       organization: "default",
     });
-    // A server may be started beside a worker.
+    // A server may be started alongside a worker.
     expect(load([], { SLIPWAY_WORKER_KEY: "k" }).config.data_dir).toBe("./data");
   });
 

@@ -68,7 +68,7 @@ describe("keys", () => {
     expect(problemsOf(several)).toEqual(["status: This key takes one value."]);
   });
 
-  test("[QG-6] unknown keys are named, each once, with the known ones beside them", () => {
+  test("[QG-6] unknown keys are named, each once, with the known ones alongside them", () => {
     const query = new SearchQuery("nmae:a nmae:b");
     query.text("name");
     query.flag("dormant");

@@ -1,5 +1,5 @@
 // Compiles driver.c into the bench's temporary folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
-// Refuses to go on without a C compiler: a driver in the server's own language would be the bottleneck.
+// Refuses to continue without a C compiler: a driver in the server's own language would be the bottleneck.
 import { join } from "node:path";
 import { pinned } from "./machine.ts";
 

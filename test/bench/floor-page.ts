@@ -1,5 +1,5 @@
 // The floor of the rows about pages: a bare server with one bare page, which is measured in the same browser by the same scripts
-// (web-floor.mjs). It tells what the machine's pictures, keys and lines cost by themselves.
+// (web-floor.mjs). It tells what the machine's pictures, keys and lines cost on their own.
 import type { Server } from "bun";
 
 /** Words of a message, as the chats of the benchmark have them. */

@@ -19,7 +19,7 @@ export function pinned(core: number | undefined, command: string[]): string[] {
   return core === undefined ? command : ["taskset", "-c", String(core), ...command];
 }
 
-/** Resident memory of a process in MiB; NaN when it is gone. */
+/** Resident memory of a process in MiB; NaN when it no longer exists. */
 export function residentMiB(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));

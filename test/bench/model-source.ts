@@ -1,6 +1,6 @@
 // The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all of them from one
 // moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
-// as it goes. A call whose last message is "now" is answered at once.
+// as it goes. A call whose last message is "now" is answered immediately.
 import { createServer, type Socket } from "node:net";
 import { frame } from "#test/support/models/model-frames.ts";
 

@@ -12,7 +12,7 @@ export interface RowResult {
   date?: string;
 }
 
-/** Median; of an even count the mean of the two in the middle. NaN when there are none. */
+/** Median; of an even count the mean of the two in the middle. NaN when none exist. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -94,7 +94,7 @@ export function figureTables(results: RowResult[]): string {
 const blockStart = "<!-- results: written by `bun run bench` -->";
 const blockEnd = "<!-- end of results -->";
 
-/** The README with its result block replaced. Throws when the markers are gone. */
+/** The README with its result block replaced. Throws when the markers no longer exist. */
 export function withResults(readme: string, block: string): string {
   const from = readme.indexOf(blockStart);
   const to = readme.indexOf(blockEnd);

@@ -57,7 +57,7 @@ export const followed = (page, href, test) =>
   })()`);
 
 /**
- * Processor's time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Beside the clock it tells
+ * Processor's time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Alongside the clock it tells
  * what is the page's own doing and what is its neighbours'.
  */
 export const processor = async (page) => {

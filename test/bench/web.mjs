@@ -67,7 +67,7 @@ const scenarios = {
       figures.css_kb = bytes.css / 1024;
       await page.close();
     }
-    // As people come back: the browser has the files, and the worker that serves them.
+    // As people return: the browser has the files, and the worker that serves them.
     const content = "one('.page .empty, .page .list') !== null";
     const { page: visit } = await opened(context, at("/"), content);
     await visit.evaluate(() => navigator.serviceWorker.ready.then(() => true));

@@ -90,7 +90,7 @@ const openWorkspace = async (more: object = {}) => {
 const engine = (path: string): Promise<Response> =>
   fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
 
-/** Resolves when the agent is connected, as everybody sees it. */
+/** Resolves when the agent is connected, as everyone sees it. */
 const connected = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> =>
   until(async () => {
     const found = await agent();
@@ -197,7 +197,7 @@ testHere(
 
 testHere(
   [needs.docker, needs.node],
-  "[CO-13][SH-8] a port inside is its owner's by the agent's name, and everybody's once it is shared",
+  "[CO-13][SH-8] a port inside is its owner's by the agent's name, and everyone's once it is shared",
   async () => {
     using folder = tempFolder();
     const home = folder.path;

@@ -7,7 +7,7 @@ import { openClientWorld, signInAs } from "#test/cli/client-world.ts";
 const BINARY = process.env.SLIPWAY_TEST_BINARY;
 
 if (BINARY) {
-  test("[RP-6] [CN-2] ssh, started beside a hostile node_modules, reaches the workspace and runs nothing of it", async () => {
+  test("[RP-6] [CN-2] ssh, started alongside a hostile node_modules, reaches the workspace and runs nothing of it", async () => {
     await using world = await openClientWorld();
     await signInAs(world);
     await world.must(["workspaces", "create", "dev"]);

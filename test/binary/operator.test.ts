@@ -94,7 +94,7 @@ const firstUser = async ({ url, link }: Served): Promise<number> => {
   return (await fetch(`${url}/api/v2/users/first`, { method: "POST", headers, body })).status;
 };
 
-// The source by itself has shown all of this elsewhere; here it is what people install.
+// The source on its own has shown all of this elsewhere; here it is what people install.
 if (BINARY) {
   test("[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left", async () => {
     await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
@@ -126,7 +126,7 @@ const fromNothing = async (): Promise<void> => {
     await sh("slipway offline users reset-password ada --data-dir data --password-file /dev/stdin", {
       stdin: "another one, just as long\n",
     }),
-  ).toContain("have ended");
+  ).toContain("were revoked");
   const said = await sh("slipway offline users reset-password ada --data-dir elsewhere");
   const password = /New password: (\S+)/.exec(said)?.[1] ?? "";
   expect(await sh("slipway doctor --data-dir elsewhere --address 127.0.0.1:0")).not.toContain("wrong");
@@ -135,7 +135,7 @@ const fromNothing = async (): Promise<void> => {
   await expectRefused(second.url);
   await signIn(second.url, password);
   expect(await sh("slipway workspaces list")).toMatch(/\ndev +small +stopped/);
-  // Its home is made anew: homes are not in the backup.
+  // Its home is recreated: homes are not in the backup.
   expect(await sh("slipway workspaces shell dev -- 'echo there again'")).toContain("there again");
   await sh("slipway workspaces delete dev --yes");
   expect(await second.stop()).toBe(0);
@@ -200,7 +200,7 @@ const goBack = async (): Promise<void> => {
   await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);
 };
 
-/** The password that everybody has forgotten. */
+/** The password that everyone has forgotten. */
 const expectRefused = async (url: string): Promise<void> => {
   const line = `slipway login ${url} --email ${ADA.email} --password-stdin`;
   expect(await sh(line, { code: 1, stdin: ADA.password })).toContain("Incorrect email or password.");

@@ -1,4 +1,4 @@
-// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and once more
+// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and again
 // against the compiled binary when SLIPWAY_TEST_BINARY names it.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -94,7 +94,7 @@ test("[CF-8] serve announces its address, is healthy, and exits 0 on SIGTERM; a 
   expect((await run(["health", `--address=${address}`])).code).toBe(1);
 });
 
-test("[CF-9] Ctrl-C while waiting for somebody exits 130", async () => {
+test("[CF-9] Ctrl-C while waiting for someone exits 130", async () => {
   using folder = emptyFolder();
   const asked = Promise.withResolvers<void>();
   const silent = Bun.serve({

@@ -1,4 +1,4 @@
-// The other shell blocks of the documentation that are marked: those of the verbs that talk to a server, and those for whoever is at the machine.
+// The other shell blocks of the documentation that are marked: those of the verbs that talk to a server, and those for anyone who is at the machine.
 // Each kind is pasted into one shell in the order in which it stands there; only what differs on each machine is put in.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -34,7 +34,7 @@ const paste = async (script: string, cwd: string, env: Record<string, string>) =
 };
 
 const bash: Need = { found: Bun.which("bash") !== null, reason: "needs bash", file: "" };
-/** Beside the compiled binary these would show nothing more. */
+/** Alongside the compiled binary these would show nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 test("[RP-8] each mark of another kind stands before a shell block, too", () => {
@@ -78,7 +78,7 @@ testHere(
 
 testHere(
   [bash],
-  "[RP-8] the lines for whoever is at the machine work as they stand",
+  "[RP-8] the lines for anyone who is at the machine work as they stand",
   async () => {
     using place = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };

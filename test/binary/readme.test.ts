@@ -8,10 +8,10 @@ import { markCount, markedBlocks, page, userPages } from "#test/support/document
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
-/** Whoever pastes the second page has read the first one. */
+/** Anyone who pastes the second page has read the first one. */
 const PAGES = ["docs/quickstart.md", "docs/api.md"];
 
-/** Time as it is, and as much later as somebody has made it: what takes a minute need not. */
+/** Time as it is, and as much later as someone has made it: what takes a minute need not. */
 class HurriedClock implements Clock {
   #ahead = 0;
   now = (): number => systemClock.now() + this.#ahead;
@@ -43,7 +43,7 @@ test("[RP-8] each mark stands before a shell block on a page that is tried, and 
   expect(markedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
-/** With a clock of its own the server runs in this process; beside the compiled binary that would show nothing more. */
+/** With a clock of its own the server runs in this process; alongside the compiled binary that would show nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 testHere(

@@ -1,4 +1,4 @@
-// Whoever looks after an organization makes a group, and gives it a template; somebody of the group then looks after that template.
+// Anyone who looks after an organization makes a group, and gives it a template; someone of the group then looks after that template.
 // node access.mjs CHROMIUM URL TOKEN EMAIL PASSWORD ORGANIZATION TEMPLATE [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 

@@ -102,7 +102,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("Permissions saved").waitFor();
   await look("account-permissions");
 
-  // Two tabs: what is done in one is in the other when one comes back to it; a session that ends is over in all of them.
+  // Two tabs: what is done in one is in the other when one returns to it; a session that ends is over in all of them.
   const tab = await openPage(context, result.wrong);
   await tab.goto(at("/account/tokens"));
   await tab.getByRole("button", { name: "Delete readme-bot" }).waitFor();

@@ -141,7 +141,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.goto(at("/audit"));
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("link").first().waitFor();
-  // Somebody changes something elsewhere: it is here without a reload.
+  // Someone changes something elsewhere: it is here without a reload.
   await page.evaluate(() =>
     fetch("/api/v2/organizations", {
       method: "POST",

@@ -24,7 +24,7 @@ export const openPage = async (context, told) => {
   return page;
 };
 
-/** Waits until what moves to its end has come there: a colour on its way is neither the one nor the other. */
+/** Waits until what moves to its end has come there: a color on its way is neither the one nor the other. */
 export const settle = (page) =>
   page.evaluate(async () => {
     // What has just been pressed or filled in is drawn first, which is what begins a transition.
@@ -53,7 +53,7 @@ const axeOf = async (page, rules, within = ["html"]) => {
   );
 };
 
-/** The rules whose outcome depends on colours: the others have said in light what they would say in the dark. */
+/** The rules whose outcome depends on colors: the others have said in light what they would say in the dark. */
 const COLOURS = ["color-contrast", "link-in-text-block"];
 
 /** In the page: what stands out of the panel, card or bar that it is in, but for what can be scrolled there. */
@@ -79,7 +79,7 @@ export const lookAt = async (page, name, folder) => {
   const wrong = [];
   const viewport = page.viewportSize();
   for (const scheme of ["light", "dark"]) {
-    // Without motion, so that no colour is on its way from one scheme to the other.
+    // Without motion, so that no color is on its way from one scheme to the other.
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     await settle(page);
     wrong.push(

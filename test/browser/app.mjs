@@ -48,7 +48,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Remove status filter" }).click();
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor();
 
-  // Both are stopped together, and the list says so by itself.
+  // Both are stopped together, and the list says so on its own.
   await page.getByRole("checkbox", { name: "Select all" }).check();
   await look("workspaces-selected");
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
@@ -86,7 +86,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
   await look("home");
 
-  // What is not there, or not theirs, says so and is not tried for ever.
+  // What is not there, or not theirs, says so and is not tried forever.
   const none = "00000000-0000-4000-8000-000000000000";
   const sockets = [];
   page.on("websocket", (socket) => sockets.push(socket.url()));
@@ -97,11 +97,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.tried = sockets.filter((address) => address.includes(none));
   result.writable = await page.getByRole("textbox", { name: "Message" }).count();
 
-  // Each page once more, opened anew: its data is asked for with it.
+  // Each page again, opened again: its data is asked for with it.
   result.asked = await badlyAsked(page, at, JSON.parse(pages));
   result.pressed = await askedByPress(page, at, "/chats/");
 
-  // Somebody else deletes what one is being asked about; the way back takes a question along.
+  // Someone else deletes what one is being asked about; the way back takes a question along.
   await page.goto(at("/workspaces"));
   const deleting = async () => {
     await page.getByRole("button", { name: "More for beta" }).click();

@@ -40,7 +40,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await create.click();
   await page.waitForURL("**/workspaces/*");
 
-  // What is written while a message is on its way stays behind it, and a reload meanwhile loses nothing.
+  // What is written while a message is on its way stays behind it, and a reload in the meantime loses nothing.
   await page.goto(at("/chats"));
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("First thought");
@@ -61,7 +61,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await begun.end();
   await message.fill("");
 
-  // A press beside a form, or one that began in a field, does not take what was typed.
+  // A press alongside a form, or one that began in a field, does not take what was typed.
   await page.goto(at("/admin"));
   await page.getByRole("button", { name: "Other ways to add users" }).click();
   await page.getByRole("button", { name: "Add user…" }).click();

@@ -30,7 +30,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await signIn(page, at("/chats"), email, password);
   await message.waitFor();
 
-  // A plan: its file is shown, the chat stands with what needs one, and is let go on from there.
+  // A plan: its file is shown, the chat stands with what needs one, and is released on from there.
   await page.getByRole("radio", { name: "Plan" }).check({ force: true });
   await begin("Plan it");
   const plan = page.getByRole("group", { name: "Plan" });

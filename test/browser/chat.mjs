@@ -88,7 +88,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   result.downloaded = readFileSync(await download.path(), "utf8");
   await files.close();
 
-  // A terminal of the workspace beside it.
+  // A terminal of the workspace alongside it.
   await page.getByRole("tab", { name: "Terminal" }).click();
   const terminal = page.getByRole("region", { name: "Terminal" });
   await terminal.locator(".xterm-helper-textarea").waitFor({ state: "attached" });
@@ -116,7 +116,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
   result.counted = await page.locator(".prose").last().textContent();
 
-  // What is written meanwhile waits, can be taken back, and Escape interrupts.
+  // What is written in the meantime waits, can be taken back, and Escape interrupts.
   await message.fill("Count to 4000");
   await message.press("Enter");
   await page
@@ -149,7 +149,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await message.press("Enter");
   await page.getByText("Context cleared.").waitFor();
 
-  // The first message is written anew, and the files come back.
+  // The first message is written again, and the files return.
   const first = page.locator(".said-box").first();
   await first.hover();
   await first.getByRole("button", { name: "Edit message" }).click();

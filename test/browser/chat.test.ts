@@ -23,7 +23,7 @@ type Away = {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, as does all that is live beside it, keeps and reorders what waits, is interrupted and undone with its files",
+  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, as does all that is live alongside it, keeps and reorders what waits, is interrupted and undone with its files",
   async () => {
     await using story = await openPlace(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
@@ -61,7 +61,7 @@ testNeeding(
       answered: "Other: Red",
       downloaded: "brought along",
     });
-    // Away for a time: nothing is missing, doubled or empty meanwhile.
+    // Away for a time: nothing is missing, doubled or empty in the meantime.
     const { away } = told;
     expect(away.counted).toBe(Array.from({ length: 500 }, (_, at) => at + 1).join(" "));
     expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, at) => at + 1));

@@ -1,4 +1,4 @@
-// The desktop beside a chat: a window that the chat opens is seen, and what is typed into it arrives.
+// The desktop alongside a chat: a window that the chat opens is seen, and what is typed into it arrives.
 // node desktop.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";

@@ -29,7 +29,7 @@ const noteRequests = () => {
 const isAmong = (address, texts) =>
   texts.some((text) => (text.endsWith("*") ? address.startsWith(text.slice(0, -1)) : address === text));
 
-/** On a busy machine the server sends a page without what it begins with rather than late: then it is opened once more. */
+/** On a busy machine the server sends a page without what it begins with rather than late: then it is opened again. */
 const TRIES = 10;
 
 /** Opens a page that begins with what comes with it; gives what it asked for, and what nobody took. */
@@ -43,7 +43,7 @@ const openWhole = async (page, address, left = TRIES) => {
 };
 
 /**
- * Opens each page anew: a path, and the addresses below /api/v2 that it may ask for only when others have been answered (all that begin
+ * Opens each page again: a path, and the addresses below /api/v2 that it may ask for only when others have been answered (all that begin
  * so, with `*`). Gives what was asked late, twice, or early and for nobody.
  */
 export const badlyAsked = async (page, at, pages) => {

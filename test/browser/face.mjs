@@ -49,7 +49,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false);
   await look("profile");
 
-  // As another browser: the name before anybody is signed in, and the theme in the first paint of the first page.
+  // As another browser: the name before anyone is signed in, and the theme in the first paint of the first page.
   await page.evaluate(() => localStorage.clear());
   await context.clearCookies();
   await page.close();

@@ -49,7 +49,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
     await page.keyboard.press("Enter");
   };
 
-  // Whoever must have a second factor is led to the page and nowhere else.
+  // Anyone who must have a second factor is led to the page and nowhere else.
   await page.goto(new URL("/login?redirect=/settings/tokens", server).href);
   await withPassword();
   await page.getByText("This server requires a second factor.").waitFor();

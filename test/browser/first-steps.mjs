@@ -1,4 +1,4 @@
-// What somebody new does with the screen alone: from the link that the server prints to an answer in a running workspace. The model is one
+// What someone new does with the screen alone: from the link that the server prints to an answer in a running workspace. The model is one
 // that the server has found on its machine.
 
 /** Takes these steps in the page; gives how often something was pressed, and how many seconds it took. */

@@ -1,4 +1,4 @@
-// Dialogs of the administration over things that somebody else deletes while they are open: each closes, says so, and its list is as it is.
+// Dialogs of the administration over things that someone else deletes while they are open: each closes, says so, and its list is as it is.
 // node gone.mjs CHROMIUM URL TOKEN MODELS
 import { inApp } from "./app-page.mjs";
 
@@ -23,14 +23,14 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     api("POST", "/users", { username, email: `${username}@example.com`, password: "four quiet harbours at night" });
   const menu = async (name, item) => {
     const more = page.getByRole("button", { name: `More for ${name}` });
-    // What has three dots is in the menu, the rest beside it.
+    // What has three dots is in the menu, the rest alongside it.
     if (item.endsWith("…")) await more.click();
     const of = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
     await of.getByRole("button", { name: item }).click();
     await dialog.waitFor();
   };
   result.gone = [];
-  /** Opens the dialog at the page, has its thing deleted meanwhile, and presses. */
+  /** Opens the dialog at the page, has its thing deleted in the meantime, and presses. */
   const meet = async ({ where, name, item, fill = async () => {}, remove, press }) => {
     await page.goto(at(where));
     await menu(name, item);

@@ -1,4 +1,4 @@
-// Things that somebody else deletes while a dialog over them is open, in a real browser.
+// Things that someone else deletes while a dialog over them is open, in a real browser.
 import { expect } from "bun:test";
 import { openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-80] a dialog of the administration over what somebody else has deleted closes and says so, and its list is as it is",
+  "[WB-80] a dialog of the administration over what someone else has deleted closes and says so, and its list is as it is",
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;

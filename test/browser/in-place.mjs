@@ -1,4 +1,4 @@
-// Somebody who looks after one organization: its sections of the administration, an MCP server with headers of its own, and a workspace whose
+// Someone who looks after one organization: its sections of the administration, an MCP server with headers of its own, and a workspace whose
 // template asks for an account elsewhere, which is linked without leaving the form.
 // node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
 import { lookAt, openPage } from "./app-page.mjs";
@@ -55,7 +55,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForFunction(
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent.startsWith("Create"))?.disabled,
   );
-  // The small window closes by itself, or says that it can be closed.
+  // The small window closes on its own, or says that it can be closed.
   await Promise.race([
     popup.waitForEvent("close").catch(() => {}),
     popup

@@ -42,7 +42,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     }
   });
 
-  // Without the server its address shows the page for that, and the app comes back by itself when asked again.
+  // Without the server its address shows the page for that, and the app returns on its own when asked again.
   await askTest("stop");
   await page.goto(at("/chats"));
   await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();

@@ -1,4 +1,4 @@
-// The app as one that is installed, in a real browser; its server goes away and comes back.
+// The app as one that is installed, in a real browser; its server goes away and returns.
 import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

@@ -45,12 +45,12 @@ export const openLine = async (target) => {
   };
 };
 
-/** Longer than the page needs to find out by itself that the line is dead, twice. */
+/** Longer than the page needs to find out on its own that the line is dead, twice. */
 const FOUND_OUT_MS = 150_000;
 
 /**
  * A chat, a terminal, a log and two lists are open while the line goes away: dead for so many seconds, and unless that is long enough for
- * the pages to find out by themselves, cut. `act(n)` changes something behind their backs that the lists show. Gives what each shows in the
+ * the pages to find out on their own, cut. `act(n)` changes something behind their backs that the lists show. Gives what each shows in the
  * end, and how many placeholders were seen on the way.
  */
 export const awayFor = async (seconds, { line, open, chat, terminal, log, act }) => {

@@ -40,7 +40,7 @@ await inApp({ file, url, token, folder, reducedMotion: "reduce" }, async ({ page
     result.wrong.push(...(await lookAtOpen(page, name, folder)));
     await page.keyboard.press("Escape");
     await page.locator(OPEN).last().waitFor({ state: "hidden" });
-    // Whoever goes by keys comes back to where they were.
+    // Anyone who goes by keys returns to where they were.
     if (await page.evaluate(() => document.activeElement === document.body))
       result.wrong.push(`${name}: the focus is lost`);
   }

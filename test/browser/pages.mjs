@@ -146,7 +146,7 @@ async function consent(page, base) {
     code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
     code_challenge_method: "S256",
   });
-  // What is wrong with the request sends the person nowhere by itself.
+  // What is wrong with the request sends the person nowhere on its own.
   await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...asked, ["response_mode", "fragment"]])}`);
   await page.getByText("A program that calls itself Editor has asked in a wrong way").waitFor();
   const stays = new URL(page.url()).pathname;

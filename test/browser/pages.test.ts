@@ -5,7 +5,7 @@ import { startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
 const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
-// The setup link is printed by the process itself, so the story runs beside the server.
+// The setup link is printed by the process itself, so the story runs alongside the server.
 const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
 testNeeding(

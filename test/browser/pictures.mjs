@@ -1,4 +1,4 @@
-// Pictures of pages beside references that are kept: each is made small, one pixel for each cell of the 4 pixel grid, and compared cell by
+// Pictures of pages alongside references that are kept: each is made small, one pixel for each cell of the 4 pixel grid, and compared cell by
 // cell, so that a letter drawn a little otherwise does not count and a block that has moved does. Chromium reads and writes the files itself.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

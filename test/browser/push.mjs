@@ -61,7 +61,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     }
   });
 
-  // A click, as the system tells it to the worker: the open page goes there without being loaded anew.
+  // A click, as the system tells it to the worker: the open page goes there without being loaded again.
   const [worker] = context.serviceWorkers();
   await page.evaluate(() => {
     window.same = true;
@@ -87,7 +87,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await toggled();
   await turned(false);
   await askTest("off");
-  // Whoever signs out takes their notifications along.
+  // Anyone who signs out takes their notifications along.
   await toggled();
   await turned(true);
   await page.locator(".nav .account").click();

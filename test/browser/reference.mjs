@@ -1,4 +1,4 @@
-// Pages that matter, in light and dark, at a desk and on a phone, beside their references (pictures.mjs).
+// Pages that matter, in light and dark, at a desk and on a phone, alongside their references (pictures.mjs).
 // node reference.mjs CHROMIUM URL TOKEN PAGES FOLDER RENEW NOW [SEEN]
 import { openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";

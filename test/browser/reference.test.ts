@@ -1,4 +1,4 @@
-// Pages that matter look as they did: pictures of them beside those of test/browser/reference, on a server whose time stands still.
+// Pages that matter look as they did: pictures of them alongside those of test/browser/reference, on a server whose time stands still.
 // `bun run pictures` makes what is seen the new reference; SLIPWAY_PICTURES names a folder for what is not as it was.
 import { expect } from "bun:test";
 import { readdirSync, statSync } from "node:fs";

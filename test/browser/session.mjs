@@ -98,7 +98,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await page.getByText("No access").waitFor();
   await took("lead", () => page.getByText("No access").waitFor({ state: "detached" }));
   await took("leave", () => page.getByText("No access").waitFor());
-  // Whoever was away meanwhile learns it when the line is back.
+  // Anyone who was away in the meantime learns it when the line is back.
   await page.addInitScript(() => {
     const all = [];
     window.cut = (isCut) => {

@@ -1,4 +1,4 @@
-// Runs a story of this folder under node, in a real Chromium, and hears what it asks for meanwhile: a line `@name` on its standard output
+// Runs a story of this folder under node, in a real Chromium, and hears what it asks for in the meantime: a line `@name` on its standard output
 // is answered by the act of that name, and the story goes on (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";

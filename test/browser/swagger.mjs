@@ -68,7 +68,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   }
   result.unnamed.push(...(await page.evaluate(unnamed)));
   if (chat) {
-    // The same page goes on: what it was authorized with is not kept anywhere.
+    // The same page continues: what it was authorized with is not kept anywhere.
     await page.locator("#operations-tag-Chats").click();
     const stream = page.locator("#operations-Chats-streamChat");
     await stream.locator("button").first().click();

@@ -1,4 +1,4 @@
-// The documentation page in a real browser, as somebody who tries the API does it.
+// The documentation page in a real browser, as someone who tries the API does it.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";

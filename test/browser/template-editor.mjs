@@ -27,7 +27,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   // What was changed is still there after a reload.
   await page.reload();
   await page.getByText("2 files changed since").waitFor();
-  // Another tab goes on from there by itself.
+  // Another tab continues from there on its own.
   const tab = await openPage(context, result.wrong);
   await tab.goto(page.url());
   await tab.getByText("2 files changed since").waitFor();
@@ -54,7 +54,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByText("changed since").waitFor({ state: "detached" });
   result.left = await page.getByText("changed since").count();
 
-  // Whoever saves what they began before is told.
+  // Anyone who saves what they began before is told.
   await tab.getByRole("textbox", { name: "template.yaml" }).click();
   await tab.keyboard.press("Control+s");
   await tab.getByRole("alert").filter({ hasText: "was made the active version" }).waitFor();

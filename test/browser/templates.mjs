@@ -40,7 +40,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByLabel("Display name").fill("Sandbox");
   await page.getByLabel("Runs for, hours").fill("8");
   await page.getByLabel("Deprecated because").fill("There is a better one.");
-  // Somebody else changes another field meanwhile, and one of these.
+  // Someone else changes another field in the meantime, and one of these.
   await page.evaluate(() =>
     fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {
       method: "PATCH",

@@ -33,7 +33,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.waitForURL(`**/terminals/${agent}`);
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
 
-  // Job control: a program is stopped, goes on in the background, comes back, is interrupted.
+  // Job control: a program is stopped, goes on in the background, returns, is interrupted.
   // The shell alone hears of a key that comes before the program is in front.
   await type("kept=$((6*7)); mkdir -p deep; cd deep; sh -c 'echo up-$((1+1)); exec sleep 1000'");
   await shows(1, "up-2");
@@ -120,7 +120,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("copy"));
   result.copied = await page.evaluate(() => navigator.clipboard.readText());
 
-  // Colours of 24 bits, which the policy of the page would stop as style attributes.
+  // Colors of 24 bits, which the policy of the page would stop as style attributes.
   await type("printf '\\e[38;2;200;30;40mtr''ue\\e[0m\\n'");
   await shows(1, "true");
   result.colour = await rows(1)

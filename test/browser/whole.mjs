@@ -1,4 +1,4 @@
-// The whole of it, as somebody new to it would have it: set up, a first model that was found, a first workspace, its terminal, a chat that
+// The whole of it, as someone new to it would have it: set up, a first model that was found, a first workspace, its terminal, a chat that
 // edits a repository, a shared port, a template edited, a user and a model added, and the audit log of it all.
 // node whole.mjs CHROMIUM SETUP MODELS NODE SECONDS [FOLDER]
 import { lookAt, openPage } from "./app-page.mjs";
@@ -114,7 +114,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await rested();
   result.again = (await page.locator(".prose").last().textContent()).trim().endsWith("298 299 300");
 
-  // Interrupted; then the first message is written anew and the files come back.
+  // Interrupted; then the first message is written again and the files return.
   await message.fill("Count to 4000");
   await message.press("Enter");
   await page.getByRole("button", { name: "Interrupt" }).waitFor();

@@ -8,7 +8,7 @@ import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
-/** How long the network is away; a minute when somebody asks for the long form. */
+/** How long the network is away; a minute when someone asks for the long form. */
 const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
 const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
 

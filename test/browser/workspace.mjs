@@ -70,7 +70,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Starts at 09:00").waitFor();
   await look("schedule");
-  // Another tab changes the same meanwhile: what nobody has touched follows, what one has typed is told before it is replaced.
+  // Another tab changes the same in the meantime: what nobody has touched follows, what one has typed is told before it is replaced.
   const put = (what, body) =>
     page.evaluate(
       ([path, text]) =>
@@ -120,7 +120,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByLabel("Startup script").fill("echo changed");
   await page.getByRole("cell", { name: "echo changed" }).waitFor();
   await look("parameters");
-  // Another tab builds with other parameters meanwhile: what is typed here stays, and what they have chosen is told.
+  // Another tab builds with other parameters in the meantime: what is typed here stays, and what they have chosen is told.
   await page.evaluate(
     ([id, body]) =>
       fetch(`/api/v2/workspaces/${id}/restart`, {
@@ -157,7 +157,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^What Everybody in/).waitFor();
   await look("sharing");
-  // Somebody else has changed that role meanwhile: it is shown, and not replaced untold.
+  // Someone else has changed that role in the meantime: it is shown, and not replaced untold.
   await page.evaluate(
     async (path) => {
       const answer = await fetch(path);

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { needs } from "../support/needs.ts";
 
-/** Signed by itself, valid for `days` from now on; where its two files are. */
+/** Signed on its own, valid for `days` from now on; where its two files are. */
 export const makeCertificate = async (
   folder: string,
   name: string,

@@ -12,7 +12,7 @@ import { openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
 const world = await forFile(openClientWorld());
 await signInAs(world);
 
-test("[CV-12] the answer goes to standard output as it comes, the rest beside it; a chat goes on, is listed and watched", async () => {
+test("[CV-12] the answer goes to standard output as it comes, the rest alongside it; a chat continues, is listed and watched", async () => {
   const first = await world.run(["chat", "new", "think:", "about", "it"]);
   expect(first).toMatchObject({ code: 0, out: "That is what I have thought about.\n" });
   expect(first.err).toMatch(/^Chat [0-9a-f-]{36}\nabout it$/m);

@@ -69,7 +69,7 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
 }, 120_000);
 
-test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal elsewhere answers, or the option does", async () => {
+test("[CV-16] in a pipe the request is a line and the verb continues: a terminal elsewhere answers, or the option does", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
   const heard = listen(waiting.stderr);
   const asked = await heard.until("on a terminal answers it)]\n");
@@ -78,7 +78,7 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
   {
     await using watching = world.onTerminal(`slipway chat watch ${id}`);
     await watching.until(QUESTION);
-    // Somebody else is quicker, so the question is taken back, and the next one can be answered.
+    // Someone else is quicker, so the question is taken back, and the next one can be answered.
     const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
     expect(answered.err).toContain("[allowed: execute echo al''lowed]");
     await watching.until("no longer waiting for approval");
@@ -107,7 +107,7 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
 }, 120_000);
 
-test("[CV-17] what an agent asks for that the chat has started is asked under its name, and of whoever comes later", async () => {
+test("[CV-17] what an agent asks for that the chat has started is asked under its name, and of anyone who comes later", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
   const heard = listen(waiting.stderr);
   const asked = await heard.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");

@@ -55,7 +55,7 @@ test("[CV-34] who was connected is listed and searched for, and how long that is
   expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
 }, 120_000);
 
-test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with its screen, as does a connection that was lost", async () => {
+test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a connection that was lost", async () => {
   let id = "";
   {
     await using terminal = world.onTerminal("slipway workspaces shell dev.main");

@@ -17,7 +17,7 @@ const run = (line: string) => world.run(words(line));
 const must = (line: string) => world.must(words(line));
 const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
 
-test("[CV-25] a template begins with a folder of the server's own, is pushed, and comes back file by file", async () => {
+test("[CV-25] a template begins with a folder of the server's own, is pushed, and returns file by file", async () => {
   expect(await must("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
   const manifest = readFileSync(join(world.home, "mine", "template.yaml"), "utf8");
   expect(manifest).toContain("provisioner: local");
@@ -65,7 +65,7 @@ test("[CV-25] versions are listed, promoted, archived and offered again; the act
   expect((await must("templates versions versioned")).split("\n")).toHaveLength(4);
 }, 120_000);
 
-test("[CV-25] a template is called and shown otherwise, deprecated, and deleted when somebody says so again", async () => {
+test("[CV-25] a template is called and shown otherwise, deprecated, and deleted when someone says so again", async () => {
   await must("templates init changing");
   await must("templates push changing");
   await world.must([

@@ -1,4 +1,4 @@
-// A server, and the program beside it as a person at a shell has it: a home of its own, pipes, and terminals.
+// A server, and the program alongside it as a person at a shell has it: a home of its own, pipes, and terminals.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The verbs that talk to a server, as processes beside a real one: signing in, workspaces and templates.
+// The verbs that talk to a server, as processes alongside a real one: signing in, workspaces and templates.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
   world.run(words(line), ...rest);
 
 describe("signing in", () => {
-  test("[CV-1] asks for e-mail and password without showing it, keeps the session for its user alone, and ends it", async () => {
+  test("[CV-1] asks for email and password without showing it, keeps the session for its user alone, and ends it", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
     await using terminal = world.onTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
@@ -172,7 +172,7 @@ describe("workspaces", () => {
     expect(await terminal.exited).toBe(0);
   }, 120_000);
 
-  test("[CV-5] on a terminal a line moves under the log and is gone in the end", async () => {
+  test("[CV-5] on a terminal a line moves under the log and no longer exists in the end", async () => {
     await using terminal = world.onTerminal("slipway workspaces create moving --template fine");
     await terminal.until("moving is running.");
     expect(terminal.shown()).toContain("⠋ starting moving");
@@ -212,7 +212,7 @@ describe("workspaces", () => {
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   }, 120_000);
 
-  test("[CV-35] a build that hangs is cancelled; whoever waited hears so, and a second time there is nothing to do", async () => {
+  test("[CV-35] a build that hangs is cancelled; anyone who waited hears so, and a second time there is nothing to do", async () => {
     const waiting = world.spawn(words("workspaces create stuck --template hanging"));
     let err = "";
     for await (const chunk of waiting.stderr) {

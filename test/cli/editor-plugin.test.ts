@@ -1,5 +1,5 @@
 // The command lines that VS Code's plug-in for Coder servers gives the program it downloads (docs/spec/facts/vscode-plugin.md), as a process
-// with its name beside a real server, and the real OpenSSH through the configuration that the plug-in writes.
+// with its name alongside a real server, and the real OpenSSH through the configuration that the plug-in writes.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -65,7 +65,7 @@ describe("command lines", () => {
     expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
     expect(await must([...G, "login", "token", "--url", world.server.url.href])).toBe(`${tokenOf(world)}\n`);
     expect(await must([...G, "whoami"])).toContain("admin");
-    // A folder of its own signs nobody out: the token is somebody's else, too.
+    // A folder of its own signs nobody out: the token is someone's else, too.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
     expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
     expect(readdirSync(config)).toEqual([]);

@@ -1,4 +1,4 @@
-// What the program says of itself, and what it suggests to somebody who is close: verbs, options, settings and names. And that an answer
+// What the program says of itself, and what it suggests to someone who is close: verbs, options, settings and names. And that an answer
 // never claims more than is so.
 import { describe, expect, test } from "bun:test";
 import { AREAS } from "#src/cli/verb.ts";

@@ -1,4 +1,4 @@
-// `slipway logs` beside a real server.
+// `slipway logs` alongside a real server.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { run } from "#src/cli/client/logs.ts";

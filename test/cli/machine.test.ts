@@ -1,4 +1,4 @@
-// The verbs for whoever is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
+// The verbs for anyone who is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -94,7 +94,7 @@ describe("offline setup, users and tokens", () => {
     await setUp();
     const token = (await must("offline tokens create --user root --name ci --lifetime 24h")).trim();
     expect(await must("offline users reset-password root --password-file secret", "another one, better")).toContain(
-      "have ended",
+      "were revoked",
     );
     expect(JSON.parse(await must("offline tokens list --json"))).toEqual([]);
     await using server = await startTestServer({ directory: data });
@@ -191,7 +191,7 @@ describe("the key of the secrets", () => {
     return readFileSync(key());
   };
 
-  test("[OP-18] is made anew only where nothing was sealed; a start without it says what it opens, and one with another names it", async () => {
+  test("[OP-18] is recreated only where nothing was sealed; a start without it says what it opens, and one with another names it", async () => {
     const right = await withSecret();
     rmSync(key());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
@@ -214,7 +214,7 @@ describe("the key of the secrets", () => {
 
 test("[OP-8] what root does in the directory of another user is that user's", async () => {
   mkdirSync(data);
-  // Where the tests run as somebody else, all of it is theirs anyway.
+  // Where the tests run as someone else, all of it is theirs anyway.
   if (userInfo().uid === 0) chownSync(data, 12_345, 12_345);
   await setUp();
   await must("backup");

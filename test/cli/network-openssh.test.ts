@@ -138,7 +138,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect(await must("cat again/a again/in/b; stat -c %a again/in/b")).toBe("one\ntwo\n640\n");
   }, 180_000);
 
-  test("[WN-5] sftp lists, renames, links and removes, and ends by itself", async () => {
+  test("[WN-5] sftp lists, renames, links and removes, and ends on its own", async () => {
     random("part", 300_000);
     const batch = [
       ...[
@@ -166,7 +166,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect(code).not.toBe(0);
     expect(err).toContain("files of a container are not served");
     const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
-    // With an engine beside it, it has no such container.
+    // With an engine alongside it, it has no such container.
     expect([126, 255]).toContain(inside.code);
     expect(inside.err).toMatch(/no container engine|No such container/);
   }, 60_000);

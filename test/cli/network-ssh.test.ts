@@ -53,7 +53,7 @@ describe("slipway ssh", () => {
     expect([code, out]).toEqual([0, `${sha}  -\n${sha}  -\n`]);
   }, 60_000);
 
-  test("[CN-2] [WN-3] gives somebody at a terminal a shell with their size and keys", async () => {
+  test("[CN-2] [WN-3] gives someone at a terminal a shell with their size and keys", async () => {
     await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
     await terminal.until(/[#$] $/);
     terminal.type("stty size; echo $TERM\r");
@@ -122,7 +122,7 @@ test("[CN-5] ping answers with milliseconds, speedtest with megabytes, each way"
   }
 }, 60_000);
 
-/** What comes back from a UDP port of this machine; datagrams may be lost, so it is asked again and again. */
+/** What returns from a UDP port of this machine; datagrams may be lost, so it is asked again and again. */
 const askByDatagram = async (port: number, text: string): Promise<string> => {
   const heard = Promise.withResolvers<string>();
   const asking = await Bun.udpSocket({

@@ -1,4 +1,4 @@
-// What a server without any template tells whoever wants a workspace.
+// What a server without any template tells anyone who wants a workspace.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";

@@ -60,7 +60,7 @@ const nginx: Start = async (place) => {
     `${user} worker_processes 1; pid ${folder}/pid; error_log ${folder}/errors;
     events {} http { access_log off; ${temporary.join(" ")}\n${own} }`,
   );
-  // It comes back when its child listens.
+  // It returns when its child listens.
   await done([needs.nginx.file, "-c", file, "-e", join(folder, "errors")], folder);
   return () => done([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
 };
@@ -130,7 +130,7 @@ const story = async (start: Start): Promise<void> => {
       `https://${name}/api/v2/buildinfo`,
     ];
     await done(curl, place.path);
-    // A daemon or a page may ask meanwhile; what the caller claims is never believed.
+    // A daemon or a page may ask in the meantime; what the caller claims is never believed.
     expect(addresses()).toContain("127.0.0.9");
     expect(addresses()).not.toContain("203.0.113.9");
 

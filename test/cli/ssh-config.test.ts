@@ -1,4 +1,4 @@
-// What `config-ssh` does to a file that is somebody's own.
+// What `config-ssh` does to a file that is someone's own.
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
 
-test("[CN-4] what stands outside the section stays byte for byte, however often it is written, and comes back when it is removed", () => {
+test("[CN-4] what stands outside the section stays byte for byte, however often it is written, and returns when it is removed", () => {
   for (const own of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
     const once = withSection(own, section);
     expect(once.startsWith("# ---")).toBe(true);

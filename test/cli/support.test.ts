@@ -1,4 +1,4 @@
-// What leaves the machine for somebody who helps, and settings that are read again while the server runs.
+// What leaves the machine for someone who helps, and settings that are read again while the server runs.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

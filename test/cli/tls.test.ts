@@ -1,4 +1,4 @@
-// A server that speaks https by itself, with certificates made here.
+// A server that speaks https on its own, with certificates made here.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

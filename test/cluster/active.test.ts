@@ -79,7 +79,7 @@ testNeeding(
     );
     expect(renamed.map(({ status }) => status)).toEqual(made.map(() => 204));
 
-    // One ends in order: nobody who asks meanwhile hears of it.
+    // One ends in order: nobody who asks in the meantime hears of it.
     const ended = one.exited;
     one.signal("SIGTERM");
     nodes.splice(0, 1);

@@ -1,5 +1,5 @@
 // `bun run test:postgres [PATH...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; what came of each
-// file is noted in README.md beside this file. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
+// file is noted in README.md alongside this file. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The clock of a node beside that of the database.
+// The clock of a node alongside that of the database.
 import { expect, test } from "bun:test";
 import { DatabaseClock } from "#src/cluster/database-clock.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -217,7 +217,7 @@ describe("the unit", () => {
     ...["--database-url-file", "/etc/slipway/database-url", "--encryption-key-file", "/etc/slipway/encryption-key"],
   ];
 
-  test("[CL-18] is what `slipway systemd` prints for a node, and the variables beside it are settings", async () => {
+  test("[CL-18] is what `slipway systemd` prints for a node, and the variables alongside it are settings", async () => {
     const { code, printed } = await runHere(["systemd", ...given]);
     expect([code, printed]).toEqual([0, page(UNIT)]);
     const variables = Object.fromEntries(

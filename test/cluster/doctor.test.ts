@@ -132,7 +132,7 @@ test("[CL-12] the doctor says in words that no database answers, and tells nobod
   expect(JSON.stringify(findings)).not.toContain("very-secret");
 });
 
-test("[CL-12] backups of a data directory are refused beside a database of PostgreSQL", () => {
+test("[CL-12] backups of a data directory are refused alongside a database of PostgreSQL", () => {
   const both = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
   expect(() => load(both)).toThrow(UsageError);
   expect(() => load(both)).toThrow("leave backup_interval away");

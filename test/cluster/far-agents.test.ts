@@ -71,7 +71,7 @@ const echo = () => {
   return listener.port;
 };
 
-test("[CP-24] bytes go to an agent of another node and back, as many as somebody reads, and each side ends by itself", async () => {
+test("[CP-24] bytes go to an agent of another node and back, as many as someone reads, and each side ends on its own", async () => {
   const { dialer } = cluster();
   const stream = await dialer.dial(AGENT, echo());
   const sent = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");

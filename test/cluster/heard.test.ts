@@ -79,7 +79,7 @@ const CREATED = { kind: "created", chat_id: "chat" } as const;
 
 testNeeding(
   [needs.postgres],
-  "[CP-52] what one node tells, each other hears once, and it does not come back",
+  "[CP-52] what one node tells, each other hears once, and it does not return",
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;
@@ -99,7 +99,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-52] after the last word of a node that dies everybody looks for itself, once",
+  "[CP-52] after the last word of a node that dies everyone looks for itself, once",
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;

@@ -1,4 +1,4 @@
-// Streams that live by what all nodes hear, when a node may have missed something: whoever follows ends up with what is so now.
+// Streams that live by what all nodes hear, when a node may have missed something: anyone who follows ends up with what is so now.
 import { expect, setDefaultTimeout } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
@@ -55,7 +55,7 @@ testInside("[CP-22] followers of workspaces get what was written unheard, and no
   expect((await next(back)).type).toBe("snapshot");
 });
 
-testInside("[CP-22] whoever watches their chats is sent to read the list again", async () => {
+testInside("[CP-22] anyone who watches their chats is sent to read the list again", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { topics } = contextOf(server);

@@ -83,7 +83,7 @@ testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go t
   expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
   const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
   expect(outcomes).toEqual(["done", "done", "done"]);
-  // Nobody writes for another's part, and everybody what is of none.
+  // Nobody writes for another's part, and everyone what is of none.
   expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
   await endLease(connection, "c");
   const moved = await takeOver(connection, LEASE_MS);
@@ -129,7 +129,7 @@ testNeeding(
     expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
-    // What nobody took is the node's anew, and rests; what it has no more is not.
+    // What nobody took is the node's again, and rests; what it has no more is not.
     const [, left] = moves.map((one) => one.part);
     await keepParts(connection, a, [part, left ?? 0]);
     const later = (await plannedMoves(connection, LEASE_MS)).map((one) => one.part);
@@ -172,7 +172,7 @@ const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-6] [CP-3] a hand-over waits for the group under way, and beside a weaker lock it would not",
+  "[CP-6] [CP-3] a hand-over waits for the group under way, and alongside a weaker lock it would not",
   async () => {
     expect(await pastItsGuard("share")).toEqual(["a", "b"]);
     for (const end of ends.splice(0)) await end();

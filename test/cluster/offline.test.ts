@@ -1,4 +1,4 @@
-// Accounts of a cluster, by whoever is at the machine of a node.
+// Accounts of a cluster, by anyone who is at the machine of a node.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ClusterNode } from "#db/pg/node.ts";

@@ -64,7 +64,7 @@ const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonl
 };
 
 testInside(
-  "[CP-50] what runs of a part ends without a word when it goes, and goes on where it comes; all else stays as it is",
+  "[CP-50] what runs of a part ends without a word when it goes, and continues where it comes; all else stays as it is",
   async () => {
     await using nodes = await openNodes();
     const { admin, server, models, first, second } = nodes;

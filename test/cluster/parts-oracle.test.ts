@@ -15,7 +15,7 @@ const given = (part: number, node: string): PartEvent => ({ kind: "given", part,
 const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
 const began = (part: number, writer: string): PartEvent => ({ kind: "began", part, writer, what: "job 1" });
 
-test("[CP-3] lets parts go round, back to who has had them, and connections be made anew", () => {
+test("[CP-3] lets parts go round, back to who has had them, and connections be recreated", () => {
   expect(
     judgeParts([
       ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
@@ -42,12 +42,12 @@ test("[CP-3] finds a job that its node begins twice, and lets the next node go o
   expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
 
-test("[CP-3] [CP-54] finds a run of a job that goes on beside the next one, also where the part has been away in between", () => {
+test("[CP-3] [CP-54] finds a run of a job that goes on alongside the next one, also where the part has been away in between", () => {
   const said = (line: string): PartEvent => ({ kind: "said", part: 1, writer: "c1", what: "job 1", line });
   const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];
   const first = [given(1, "a 1"), began(1, "c1"), said("begin")];
-  // Whoever gets the part back begins anew, once the run before has ended.
+  // Anyone who gets the part back starts over, once the run before has ended.
   expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), ended])).toEqual([]);
   expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), said("end"), ended])).toEqual([
     'job 1 of part 1 said "end" twice by a 1',
@@ -157,7 +157,7 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-3] a guard of parts with a weaker lock lets its group write beside the next owner, and the oracle sees that",
+  "[CP-3] a guard of parts with a weaker lock lets its group write alongside the next owner, and the oracle sees that",
   async () => {
     expect(await pastTheGuard("share")).toEqual([]);
     for (const end of ends.splice(0).reverse()) await end();

@@ -1,4 +1,4 @@
-// What a node has that answers reads beside the active one: the database and what is pure. Everything else of the server passes a request on,
+// What a node has that answers reads alongside the active one: the database and what is pure. Everything else of the server passes a request on,
 // also what is added later.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";

@@ -7,7 +7,7 @@ const MiB = 1024 * 1024;
 
 testNeeding(
   [needs.postgres],
-  "[CL-4] [CR-13] behind a spare readers that stop take no memory of either node, learn why they were closed, and come back without a gap",
+  "[CL-4] [CR-13] behind a spare readers that stop take no memory of either node, learn why they were closed, and return without a gap",
   async () => {
     const options = { rounds: 2, seed: 0, log: () => {} };
     const said = await stalledReaders(options, { bytes: 24 * MiB, still_ms: 1000 });

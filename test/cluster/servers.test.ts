@@ -1,4 +1,4 @@
-// A story told to several nodes, each a process of its own: whoever is asked, it is one server; and what becomes of it when the active
+// A story told to several nodes, each a process of its own: anyone who is asked, it is one server; and what becomes of it when the active
 // node is killed, stands still, or is told to stop.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
@@ -67,7 +67,7 @@ testNeeding(
     const killed_at = performance.now();
     one.signal("SIGKILL");
     await one.exited;
-    // Whoever asks the spare meanwhile waits for it.
+    // Anyone who asks the spare in the meantime waits for it.
     const found = await at(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
     const took_ms = performance.now() - killed_at;
     expect(found.name).toBe("first");
@@ -75,7 +75,7 @@ testNeeding(
     expect(took_ms).toBeLessThan(LEASE_MS + 12_000);
     expect(await answered(at(two, client), chat.id, "and again")).toStartWith("assistant: ");
 
-    // It comes back as a spare.
+    // It returns as a spare.
     const again = await cluster.start(1);
     expect(again.said()).toContain("stands by");
     expect((await at(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe("first");
@@ -101,7 +101,7 @@ testNeeding(
     });
     const setup_token = await until(() => /token=([\w-]{43})/.exec(active.said())?.[1], { what: "the link" });
     active.signal("SIGTERM");
-    // In that very moment: whoever asks waits for the next one, and is not refused for the lease.
+    // In that very moment: anyone who asks waits for the next one, and is not refused for the lease.
     const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
     expect(made.status).toBe(201);
     expect(await active.exited).toBe(0);

@@ -77,7 +77,7 @@ describe("on a real database", () => {
     async () => {
       expect(await twoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
-      // The two halves of it, each by itself.
+      // The two halves of it, each on its own.
       const text = "select own_parts('', $1, '{}')";
       expect(await twoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
       await database?.remove();

@@ -1,4 +1,4 @@
-// Commits that are on disk although the database could not say so: nobody was told of them, and whoever asks again finds them.
+// Commits that are on disk although the database could not say so: nobody was told of them, and anyone who asks again finds them.
 import { expect, setDefaultTimeout, spyOn } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -73,7 +73,7 @@ testInside("[CP-56] an import whose beginning was not confirmed is worked on, on
   expect(losing.lost.count).toBe(1);
 });
 
-testInside("[CP-56] a build, and an import, that nobody was told to be there are worked on by themselves", async () => {
+testInside("[CP-56] a build, and an import, that nobody was told to be there are worked on on their own", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);

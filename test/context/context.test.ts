@@ -51,7 +51,7 @@ const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> 
 const sources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
-test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by what it has pinned until it is pinned anew, and its owner hears that the workspace tells something else", async () => {
+test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by what it has pinned until it is pinned again, and its owner hears that the workspace tells something else", async () => {
   put("AGENTS.md", "Always greet.");
   put("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
   put("skills/deploy/steps/one.md", "First.");
@@ -146,7 +146,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   await pinUntil(id, (told) => told.length <= 4);
 }, 60_000);
 
-test("[CX-7] [CX-8] [CX-10] another workspace is pinned anew, and a snapshot that nobody names is gone", async () => {
+test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and a snapshot that nobody names no longer exists", async () => {
   const { store } = contextOf(world.server);
   const { id, call } = await openChat(world);
   call.finish("stop");

@@ -1,4 +1,4 @@
-// A process that changes things for ever, each with its entry of the audit log, and says which changes were answered. Killed by
+// A process that changes things forever, each with its entry of the audit log, and says which changes were answered. Killed by
 // audit.test.ts.
 
 import { openLocalStore } from "#db/engine/local.ts";

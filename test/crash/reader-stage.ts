@@ -1,4 +1,4 @@
-// Where readers stop reading: whom they ask, and the processes whose memory is looked at meanwhile. One server here; behind a spare of a cluster
+// Where readers stop reading: whom they ask, and the processes whose memory is looked at in the meantime. One server here; behind a spare of a cluster
 // in cluster/server-readers.ts.
 import { residentMiB } from "#test/bench/machine.ts";
 import { ServerPlace } from "./server.ts";

@@ -1,5 +1,5 @@
-// More connections than anybody needs: ten thousand that stay and say nothing, and two thousand new ones a second (RELIABILITY checks
-// 17 and 18). Everybody else is answered meanwhile, and nothing is left behind.
+// More connections than anyone needs: ten thousand that stay and say nothing, and two thousand new ones a second (RELIABILITY checks
+// 17 and 18). Everyone else is answered in the meantime, and nothing is left behind.
 import type { Socket } from "bun";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "./server.ts";
@@ -10,7 +10,7 @@ const GET = "GET /api/v2/buildinfo HTTP/1.1\r\nHost: 127.0.0.1\r\n";
 /** How much later than on an idle server the slowest of a hundred may be answered. The machine is shared. */
 const LATER_MS = 250;
 const BYTES_EACH = 16 * 1024;
-/** Connections of a look at the server, and what it opens for itself meanwhile. */
+/** Connections of a look at the server, and what it opens for itself in the meantime. */
 const FEW = 16;
 
 const probe = async (url: URL, count = 100): Promise<number> => {

@@ -113,7 +113,7 @@ export class Torture implements AsyncDisposable {
     return this.place.start({ ...options, env: { ...Torture.env, ...options.env } });
   }
 
-  /** What is wrong while the load goes on. */
+  /** What is wrong while the load continues. */
   async look(): Promise<string[]> {
     const wrong = await this.oracle.check(this.world.admin, this.writers);
     for (const one of this.builders) wrong.push(...(await one.check()));

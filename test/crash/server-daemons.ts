@@ -1,5 +1,5 @@
 // Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is told to stop: however often the
-// server dies meanwhile, every number must have been stored once and in order.
+// server dies in the meantime, every number must have been stored once and in order.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agents/agent-log.ts";

@@ -7,7 +7,7 @@ import { compileFaults, faultSkipReason } from "./store/store-faults.ts";
 export type ServerFault = {
   /** As test/crash/faults/fault.c takes it. */
   fault: string;
-  /** Whether the process must end, or must go on as if nothing had been. */
+  /** Whether the process must end, or must continue as if nothing had been. */
   ends: boolean;
 };
 

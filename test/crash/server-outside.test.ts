@@ -9,7 +9,7 @@ const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(
 
 testNeeding(
   [disk],
-  "[CR-18] [CR-19] a full disk and a held database: reads go on, what is refused says why, nothing acknowledged is lost, and it mends by itself",
+  "[CR-18] [CR-19] a full disk and a held database: reads go on, what is refused says why, nothing acknowledged is lost, and it repairs on its own",
   async () => {
     expect(await fullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
   },

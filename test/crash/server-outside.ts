@@ -1,5 +1,5 @@
 // What happens around a server: its disk fills up, its directory cannot be written, another program holds its database. It says so,
-// loses nothing it acknowledged, and goes on by itself when it is over (RELIABILITY check 7).
+// loses nothing it acknowledged, and goes on on its own when it is over (RELIABILITY check 7).
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

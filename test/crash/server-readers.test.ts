@@ -14,7 +14,7 @@ import { enter, makeAgents } from "./server-world.ts";
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
 
-test("[CR-10] a second server on the same directory is refused in words, also beside a frozen one", async () => {
+test("[CR-10] a second server on the same directory is refused in words, also alongside a frozen one", async () => {
   expect(await twoServers({ ...quiet, rounds: 1 })).toContain("none lost");
 }, 120_000);
 
@@ -26,11 +26,11 @@ test(`[CR-12] told to stop under load, a server tells its followers, ends in tim
   expect(await serverStop({ ...quiet, rounds: 1 }, 60)).toContain("none lost");
 }, 120_000);
 
-test("[CR-13] followers that stop reading take no memory, learn why they were closed, and come back without a gap", async () => {
+test("[CR-13] followers that stop reading take no memory, learn why they were closed, and return without a gap", async () => {
   expect(await stalledFollowers({ ...quiet, rounds: 2 })).toContain("closed with a reason");
 }, 120_000);
 
-test("[CR-13] streams of events whose readers stop are ended, and a reader beside them sees the newest state", async () => {
+test("[CR-13] streams of events whose readers stop are ended, and a reader alongside them sees the newest state", async () => {
   expect(await stalledEvents({ ...quiet, rounds: 2 })).toContain("streams ended");
 }, 120_000);
 

@@ -1,4 +1,4 @@
-// A server that is frozen, told to stop, or asked to share its directory, while everybody uses it (RELIABILITY checks 8 and 14).
+// A server that is frozen, told to stop, or asked to share its directory, while everyone uses it (RELIABILITY checks 8 and 14).
 import { join } from "node:path";
 import type { ClientSocket } from "#src/client.ts";
 import { databaseProblems } from "./oracle/database.ts";
@@ -7,7 +7,7 @@ import { mustBeRight, Torture } from "./server-crash.ts";
 import { within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** A second server on the same directory is refused in words, also while the first is frozen; the first goes on. */
+/** A second server on the same directory is refused in words, also while the first is frozen; the first continues. */
 export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 2, builders: 1, daemons: 0 });
   const { place } = torture;
@@ -43,7 +43,7 @@ const secondServer = async (directory: string): Promise<{ code: number; said: st
   return { code: await child.exited, said };
 };
 
-/** The server freezes for `seconds` and goes on: calls succeed late or are unknown, nothing is doubled. */
+/** The server freezes for `seconds` and continues: calls succeed late or are unknown, nothing is doubled. */
 export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
   const { newest } = torture.place;
@@ -63,7 +63,7 @@ export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds 
   return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
 };
 
-/** SIGTERM under load: followers are told, everything answered is there, and it ends by itself in time. */
+/** SIGTERM under load: followers are told, everything answered is there, and it ends on its own in time. */
 export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers = 1000): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
   const { place, world, writers } = torture;

@@ -24,7 +24,7 @@ const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
   for (let sent = 0; sent < bytes; sent += 16 * LINE.length) await agent.client.patch(PATH, { logs });
 };
 
-/** `rounds` followers of an agent stop reading; a healthy one beside them sees every line. */
+/** `rounds` followers of an agent stop reading; a healthy one alongside them sees every line. */
 export const stalledFollowers = async (
   { rounds, seed, log }: CheckOptions,
   { open = oneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
@@ -118,7 +118,7 @@ export const stalledEvents = async (
   return `${rounds} stalled streams ended, ${growth.said}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
 };
 
-/** The state that somebody is shown who comes, or comes back. */
+/** The state that someone is shown who comes, or returns. */
 const firstEvent = async (reader: Client, path: string): Promise<string> => {
   const response = await reader.fetch("GET", path);
   let said = "";
@@ -147,7 +147,7 @@ const stalledReader = async (url: URL, request: string): Promise<Socket> => {
   return socket;
 };
 
-/** Reads what is left; true when the server has ended the connection within five seconds. */
+/** Reads the rest; true when the server has ended the connection within five seconds. */
 const endsWhenRead = async (socket: Socket): Promise<boolean> => {
   const ended = await new Promise<boolean>((resolve) => {
     const late = setTimeout(() => resolve(false), 5000);

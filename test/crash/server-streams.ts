@@ -91,7 +91,7 @@ export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Prom
 const CAP = 100_000;
 const BATCHES = "/api/v2/workspaceagents/me/logs";
 
-/** `rounds` agents are filled to their cap by many batches at once, beside one that is not. */
+/** `rounds` agents are filled to their cap by many batches at once, alongside one that is not. */
 export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP) } });

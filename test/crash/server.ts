@@ -102,7 +102,7 @@ process.on("exit", () => {
   for (const place of open) place.killAll();
 });
 
-/** A data directory and a port, on which one server after the other runs, with SLIPWAY_TEST_DATABASE=postgres beside a database. */
+/** A data directory and a port, on which one server after the other runs, with SLIPWAY_TEST_DATABASE=postgres alongside a database. */
 export class ServerPlace implements AsyncDisposable {
   readonly #place = temporaryDirectory();
   readonly #processes: ServeProcess[] = [];
@@ -192,7 +192,7 @@ export class ServerPlace implements AsyncDisposable {
     return usual > limit ? [`a restart takes ${Math.round(usual)} ms, allowed are ${Math.round(limit)}`] : [];
   }
 
-  /** Kills what is left: servers, and what runs in local workspaces. */
+  /** Kills the rest: servers, and what runs in local workspaces. */
   killAll(): void {
     for (const one of this.#processes) one.kill("SIGKILL");
     for (const pid of this.processes()) endProcess(pid);
@@ -221,6 +221,6 @@ const endProcess = (pid: number): void => {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has ended on its own.
   }
 };

@@ -24,7 +24,7 @@ export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date 
 
 const nameOf = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
 
-/** The README with these results in place of older ones of the same checks. Throws when the markers are gone. */
+/** The README with these results in place of older ones of the same checks. Throws when the markers no longer exist. */
 export const withRows = (
   readme: string,
   order: readonly string[],

@@ -166,9 +166,9 @@ const { values } = parseArgs({
     reads: { type: "boolean", default: false },
     /** The same: on nodes that are all active (`cluster_active = every`); `one` is the default. */
     active: { type: "string", default: "one" },
-    /** As `--only cluster:`, beside another `--only`. */
+    /** As `--only cluster:`, alongside another `--only`. */
     cluster: { type: "boolean", default: false },
-    /** As `--only network:`, beside another `--only`. */
+    /** As `--only network:`, alongside another `--only`. */
     network: { type: "boolean", default: false },
   },
 });

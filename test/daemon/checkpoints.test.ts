@@ -79,7 +79,7 @@ testNeeding(
     await take(ONE, 2, "second");
     await take(TWO, 5, "other");
     const record = readFileSync(recordOf(ONE, 2));
-    // As many as may be there at once: none goes.
+    // As many as may be there immediately: none goes.
     for (let id = 3; id < CHECKPOINTS_OF_CHAT + 20; id++) writeFileSync(recordOf(ONE, id), record);
     ageObjects();
     await take(ONE, 1_000, "newest");
@@ -118,7 +118,7 @@ testNeeding(
     await checkpoints.forget([TWO]);
     await checkpoints.idle();
     expect(shadows()).toEqual([]);
-    // And it begins anew.
+    // And it starts over.
     await take(TWO, 6, "again");
     writeFileSync(join(folder, "notes"), "spoilt");
     expect(await restored(TWO, 6)).toBe("again");
@@ -140,7 +140,7 @@ testNeeding(
     expect((await take(ONE, 21, "a day later"))?.sort()).toEqual([ONE, TWO]);
     expect(readdirSync(join(state, "chats", TWO))).toEqual(["6.json"]);
     expect(await take(ONE, 22, "the same day")).toBeUndefined();
-    // An index that git cannot read holds nothing up for long: it is made anew, and until then nothing is removed.
+    // An index that git cannot read holds nothing up for long: it is recreated, and until then nothing is removed.
     ageObjects();
     const before = objects();
     for (const name of shadows()) writeFileSync(join(state, "folders", name, "index"), "damaged");

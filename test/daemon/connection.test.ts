@@ -55,7 +55,7 @@ describe("the connection", () => {
     ]);
   });
 
-  test("[DM-2] a server that is not there is tried for ever, every ten seconds at most", async () => {
+  test("[DM-2] a server that is not there is tried forever, every ten seconds at most", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
@@ -115,7 +115,7 @@ describe("the connection", () => {
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2]);
   });
 
-  test("[DM-1] whoever still asks when the daemon stops is told so", async () => {
+  test("[DM-1] anyone who still asks when the daemon stops is told so", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;

@@ -125,7 +125,7 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "ready"]);
   });
 
-  test("[DM-23] what a secret no longer wants is taken back, after a restart and a reconnect, and nothing that somebody has changed", async () => {
+  test("[DM-23] what a secret no longer wants is taken back, after a restart and a reconnect, and nothing that someone has changed", async () => {
     await using server = new RecordingServer();
     const secret = (filePath: string, text: string, envName = "") => ({
       envName,
@@ -141,7 +141,7 @@ describe("a daemon that starts", () => {
     await server.until(({ states }) => settled(states));
     expect(there()).toEqual(names);
     await first.stop();
-    // The workspace is stopped meanwhile.
+    // The workspace is stopped in the meantime.
     await Bun.write(at("edited"), "edited value, and more");
     renameSync(at("linked"), at("target"));
     symlinkSync(at("target"), at("linked"));
@@ -278,7 +278,7 @@ describe("a daemon that ends", () => {
     expect(server.states).toEqual(["starting", "ready", "shutting_down", "shutdown_error"]);
   });
 
-  test("[DM-16] ends at once when it never had a connection, and does not wait long for a server that has gone", async () => {
+  test("[DM-16] ends immediately when it never had a connection, and does not wait long for a server that has gone", async () => {
     await using server = new RecordingServer();
     server.status = 503;
     await using idle = startDaemon({ url: server.url });

@@ -39,7 +39,7 @@ const pathWith = (...names: string[]): string => {
 const desktopOf = (PATH: string, more: Record<string, string> = {}) =>
   new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...more } });
 
-/** Colours of a picture, by their place. */
+/** Colors of a picture, by their place. */
 const readPng = (image: string) => {
   const bytes = Buffer.from(image, "base64");
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
@@ -69,7 +69,7 @@ const works = (title: string, wanted: Parameters<typeof testNeeding>[0], program
     const first = await actOn(desktop, clock, { action: "screenshot" });
     expect([first.width, first.height]).toEqual([1_280, 800]);
     expect(desktop.env).toMatchObject({ DISPLAY: expect.stringMatching(/^:\d+$/), XAUTHORITY: expect.any(String) });
-    // The window is there when its colour is.
+    // The window is there when its color is.
     const isThere = async () =>
       readPng((await actOn(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
     await until(async () => (await isThere()) === "102030");

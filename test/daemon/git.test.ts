@@ -125,7 +125,7 @@ describe("a repository", () => {
   );
 });
 
-/** The repositories that who begins to watch is shown; none when nothing is told at once. */
+/** The repositories that who begins to watch is shown; none when nothing is told immediately. */
 const firstOf = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
   const first = Promise.withResolvers<GitMessage>();
   const watch = watches.watch(chat, {

@@ -135,7 +135,7 @@ describe("the shipping of log lines", () => {
     expect(outputs()).toEqual([numbers(0, 100)]);
   });
 
-  test("[DM-9] a daemon that stops lets go of what it cannot deliver", async () => {
+  test("[DM-9] a daemon that stops releases what it cannot deliver", async () => {
     const ask = () => Promise.reject(new Stopped());
     const logs = new Logs({ connection: { ask }, clock: new WatchedClock(), random: () => 0 });
     logs.source(bytes(1)).add(line("x"));

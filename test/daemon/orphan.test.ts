@@ -1,4 +1,4 @@
-// Daemons that nobody ends: they end by themselves when their folder or token file is gone, or their server for too long. Real processes.
+// Daemons that nobody ends: they end on their own when their folder or token file no longer exists, or their server for too long. Real processes.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const leftBehind = async (options: TestServerOptions & { directory: string }, ma
   return { id, folder, daemon: JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")) as ProcessMark };
 };
 
-test("[LP-14] a daemon whose folder is gone ends by itself", async () => {
+test("[LP-14] a daemon whose folder no longer exists ends on its own", async () => {
   using place = tempDirectory();
   const { daemon } = await leftBehind({ directory: place.path });
   expect(isAlive(daemon)).toBe(true);
@@ -51,7 +51,7 @@ test("[LP-14] a daemon whose folder goes while its stop scripts run waits for th
   await gone(daemon);
 }, 60_000);
 
-test("[LP-14] a daemon whose server stays away ends after its time, and is started again by the server that comes back", async () => {
+test("[LP-14] a daemon whose server stays away ends after its time, and is started again by the server that returns", async () => {
   using place = tempDirectory();
   const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
   const { id, daemon } = await leftBehind({ directory: place.path, env });
@@ -66,7 +66,7 @@ test("[LP-14] a daemon whose server stays away ends after its time, and is start
   await awaitBuild(world.admin, id);
 }, 60_000);
 
-test("[LP-14] a daemon whose token file is gone ends by itself", async () => {
+test("[LP-14] a daemon whose token file no longer exists ends on its own", async () => {
   using place = tempDirectory();
   await using server = await startTestServer();
   const token = join(place.path, "token");
@@ -101,7 +101,7 @@ const advance = async (clock: ManualClock, ms: number): Promise<void> => {
   }
 };
 
-test("[LP-14] each connection begins the time anew; without a time it waits for ever", async () => {
+test("[LP-14] each connection begins the time again; without a time it waits forever", async () => {
   const clock = new ManualClock();
   const stopping = new AbortController();
   let isConnected = false;

@@ -60,7 +60,7 @@ describe("one program", () => {
     await until(() => clock.asked.includes(10_000));
     await clock.advance(10_000);
     expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });
-    // The one in the background goes on until the daemon ends.
+    // The one in the background continues until the daemon ends.
     expect(isAlive(Number(output()))).toBe(true);
     await groups.endAll(2_000);
     expect(isAlive(Number(output()))).toBe(false);

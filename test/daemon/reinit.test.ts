@@ -1,4 +1,4 @@
-// A daemon that waits for whoever gets its workspace.
+// A daemon that waits for anyone who gets its workspace.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";

@@ -124,7 +124,7 @@ describe("several clients of one terminal", () => {
 });
 
 describe("a terminal nobody looks at", () => {
-  test("[TM-8] is kept for five minutes, counted anew after each visit, then its program ends", async () => {
+  test("[TM-8] is kept for five minutes, counted again after each visit, then its program ends", async () => {
     await using world = startWorld();
     const first = await world.attach("a", "echo pid $$; exec sleep 1000");
     const seen = reading(first);

@@ -19,7 +19,7 @@ describe("output as lines", () => {
     }
   });
 
-  test("[DM-7] a line beyond the bound goes on as the next one, and no character is broken", () => {
+  test("[DM-7] a line beyond the bound continues as the next one, and no character is broken", () => {
     const long = "x".repeat(MAX_LINE - 1);
     expect(split(`${long}🧀rest\nnext`)).toEqual([long, "🧀rest", "next"]);
     expect(split("y".repeat(2 * MAX_LINE + 5)).map((line) => line.length)).toEqual([MAX_LINE, MAX_LINE, 5]);

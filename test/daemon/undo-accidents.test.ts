@@ -32,7 +32,7 @@ type World = Disposable & {
   sh(script: string): void;
 };
 
-/** A home with a repository `u` (a submodule `u/lib`, ignored files, work of every kind), a plain folder beside it, and an ignored clone. */
+/** A home with a repository `u` (a submodule `u/lib`, ignored files, work of every kind), a plain folder alongside it, and an ignored clone. */
 const openWorld = (): World => {
   const temp = tempDirectory();
   const place = realpathSync(temp.path);
@@ -216,7 +216,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-6] names that a shell or git could take for something else come back as they were, and so do folders of such names",
+  "[UN-1][UN-6] names that a shell or git could take for something else return as they were, and so do folders of such names",
   async () => {
     using world = openWorld();
     const { checkpoints, home } = world;

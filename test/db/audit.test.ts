@@ -80,7 +80,7 @@ describe("an entry", () => {
     await store.close();
   }, 30_000);
 
-  test("[AU-3] without a request it says that the server did it by itself", () => {
+  test("[AU-3] without a request it says that the server did it on its own", () => {
     const [row = []] = audited(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');

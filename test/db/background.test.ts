@@ -1,4 +1,4 @@
-// What works beside the writer: the checkpoint Worker that keeps the log short, and the readers behind `scan`.
+// What works alongside the writer: the checkpoint Worker that keeps the log short, and the readers behind `scan`.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
@@ -66,7 +66,7 @@ describe("beside the writer", () => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
       return log === moved;
     };
-    // A short log stays: each that begins anew costs the writer a flush on the spot.
+    // A short log stays: each that starts over costs the writer a flush on the spot.
     write(200);
     const looks = systemClock.monotonic();
     await committedUntil(checkpointer, () => systemClock.monotonic() > looks + 100);

@@ -66,7 +66,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await keys()).toEqual(["taken"]);
     });
 
-    test("[ST-2] a refused batch does not hurt those submitted beside it", async () => {
+    test("[ST-2] a refused batch does not hurt those submitted alongside it", async () => {
       await store.commit([putSetting({ key: "taken", value: "" })]);
       const outcomes = await Promise.all([
         outcomeOf(store.commit([putSetting({ key: "before", value: "" })])),
@@ -137,7 +137,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(settled).toEqual(settled.toSorted((one, other) => one - other));
     });
 
-    test("[ST-25] whoever is refused reads what the winner has written", async () => {
+    test("[ST-25] anyone who is refused reads what the winner has written", async () => {
       const seen = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
           const outcome = await outcomeOf(store.commit([putSetting({ key: "won", value })]));
@@ -153,7 +153,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await keys()).toEqual([]);
     });
 
-    test("[ST-9] every kind of value comes back as it was", async () => {
+    test("[ST-9] every kind of value returns as it was", async () => {
       const bytes = new Uint8Array([0, 1, 255]);
       const values = ["", "é😀x", 0, -1, 2 ** 52, 0.1, null, bytes];
       await store.commit([putSetting({ key: "k", value: "v" })]);
@@ -200,7 +200,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
       expect(firsts).toEqual([1, 2, 4]);
       expect(await reserve("jobs", 1)).toBe(1);
-      // More than a block, beside one that fits.
+      // More than a block, alongside one that fits.
       await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
       await store.close();
       store = await place.open();

@@ -66,7 +66,7 @@ describe("statements and queries from Drizzle", () => {
     ]);
   });
 
-  test("[ST-19] rows come back as they were put in", () => {
+  test("[ST-19] rows return as they were put in", () => {
     const { run, all } = harbour();
     const ark = { id: 1, name: "Ark", afloat: true, crew: ["noah", "é\0"], length: 1.5, home: null };
     run(putBoat(ark));

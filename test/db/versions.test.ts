@@ -46,11 +46,11 @@ test("[ST-23] a version rises before a write is acknowledged, and only for those
   expect(await risen([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }])).toEqual([
     1, 1, 1, 1, 1,
   ]);
-  // A text of ours says by itself what it touches.
+  // A text of ours says on its own what it touches.
   expect(await risen([{ sql: "delete from timers where id = ?", rows: [["nobody"]], touches: [] }])).toEqual([
     0, 0, 0, 0, 0,
   ]);
-  // Refused, or of an unknown fate: somebody may have seen it.
+  // Refused, or of an unknown fate: someone may have seen it.
   expect(
     await risen([putSetting({ key: "a", value: "1" }), { ...changeSetting("b", { value: "2" }), expect: 1 }]),
   ).toEqual([1, 0, 1, 1, 1]);

@@ -28,7 +28,7 @@ let world: World;
 let many: Many;
 let people: Record<"owner" | "organization_admin" | "member" | "stranger", { client: Client; id: string }>;
 beforeAll(async () => {
-  // Time stands still: a list of long ago, on a machine that is busy with much else, would have agents that were given up meanwhile.
+  // Time stands still: a list of long ago, on a machine that is busy with much else, would have agents that were given up in the meantime.
   world = await openWorld({ directory: place.path, clock: new ManualClock() });
   if (!world.server.context) return;
   const { store, clock } = contextOf(world.server);
@@ -86,7 +86,7 @@ const callerOf = (kind: "owner" | "organization_admin" | "member"): UserCaller =
   return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
 };
 
-testInside("[WL-1] every search of the list finds workspaces by an index, for whoever asks", () => {
+testInside("[WL-1] every search of the list finds workspaces by an index, for anyone who asks", () => {
   using db = new Database(join(place.path, "slipway.db"), { readonly: true });
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
@@ -159,7 +159,7 @@ testInside(
   120_000,
 );
 
-testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everybody", async () => {
+testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everyone", async () => {
   const all = (await search(people.owner.client, "")).workspaces;
   expect(all).toHaveLength(SIZE.workspaces - 1);
   const dormant = await search(people.owner.client, "dormant:true");
@@ -167,7 +167,7 @@ testInside("[WL-3] each caller sees and counts what is theirs to see, in the sam
   const boss = await search(people.organization_admin.client, "");
   expect(idsOf(boss.workspaces)).toEqual(idsOf(all));
   const mine = await search(people.member.client, "");
-  // Her own favourite first, then what is shared with her.
+  // Her own favorite first, then what is shared with her.
   const [first = "", second = "", third = ""] = many.workspaces;
   expect(idsOf(mine.workspaces)).toEqual([third, first, second]);
   expect(mine.count).toBe(3);

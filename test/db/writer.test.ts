@@ -9,7 +9,7 @@ import { allSettings, putSetting } from "./batches.ts";
 import { outcomeOf } from "./contract.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";
 
-/** For connections of a test, which flush by themselves. */
+/** For connections of a test, which flush on their own. */
 const flush = () => Promise.resolve();
 
 describe("the group-committing writer", () => {
@@ -57,7 +57,7 @@ describe("the group-committing writer", () => {
     expect(seen.indexOf("first group")).toBeLessThan(seen.indexOf("second group"));
   });
 
-  test("[ST-1] while a group is flushed the loop goes on, and what comes meanwhile is the next group", async () => {
+  test("[ST-1] while a group is flushed the loop continues, and what comes in the meantime is the next group", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
@@ -152,7 +152,7 @@ describe("the group-committing writer", () => {
     other.close();
   });
 
-  test("[ST-10] while another program holds the database, batches wait and the loop goes on; after a while they are refused", async () => {
+  test("[ST-10] while another program holds the database, batches wait and the loop continues; after a while they are refused", async () => {
     const file = join(place.path, "slipway.db");
     const mine = new Database(file);
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;

@@ -85,7 +85,7 @@ export type Operation = {
   parameters: Parameter[];
   /** The schema of a JSON body, where there is one. */
   body: Schema | undefined;
-  /** The most bytes a body may have; undefined where there is none. */
+  /** The most bytes a body may have; undefined where none exists. */
   bodyLimit: number | undefined;
   described: Described;
 };

@@ -202,7 +202,7 @@ test("[PR-3] a host that wants to be left alone says for how long; other refusal
   expect(host.asked).toHaveLength(asked);
 });
 
-test("[PR-4] is asked again often while work goes on, seldom later, with patience after failures, and not at all once it is merged", () => {
+test("[PR-4] is asked again often while work continues, seldom later, with patience after failures, and not at all once it is merged", () => {
   const minute = 60_000;
   const next = (pr_state: string | null, idle: number, failures = 0) =>
     nextLook({ pr_state, pushed_at: NOW - idle, failures }, NOW);

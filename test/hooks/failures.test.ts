@@ -180,7 +180,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-7] [HK-13] a denied call is answered with the policy's reason, ambiguous ones are refused before anybody is asked",
+  "[HK-7] [HK-13] a denied call is answered with the policy's reason, ambiguous ones are refused before anyone is asked",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });

@@ -21,7 +21,7 @@ test("[HK-13] a key that an object has twice is found at any depth, however it i
   expect(miscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
 });
 
-test("[HK-2] the hook gets the model's own bytes where they mean what is run, and what is run where they were mended", () => {
+test("[HK-2] the hook gets the model's own bytes where they mean what is run, and what is run where they were repaired", () => {
   const of = (args: unknown, raw?: string) =>
     proposedInput("list_templates", { properties: { query: {} } }, { args, raw });
   expect(of({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
@@ -49,7 +49,7 @@ test("[HK-5] caps are exact, and permissions are only where there is something t
   expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
 });
 
-test("[HK-4] 256 dispatches run at once, 192 of them for prompts; others wait 250 ms in their order, then there is no place", async () => {
+test("[HK-4] 256 dispatches run immediately, 192 of them for prompts; others wait 250 ms in their order, then there is no place", async () => {
   const clock = new ManualClock();
   const places = new Places(clock);
   const take = async (count: number, pool: "prompt" | "turn") =>

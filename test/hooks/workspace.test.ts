@@ -159,7 +159,7 @@ for (const [what, entry, failure, words] of FAILING) {
     expect(await dispatches(world, id)).toMatchObject([
       { event: "pre_tool_use", result: failure, tool_name: "execute" },
     ]);
-    // The chat goes on: the model may try another way, and people may mend the file.
+    // The chat continues: the model may try another way, and people may mend the file.
     rmSync(join(world.home, ".slipway", "hooks.json"));
     const again = await callTools(world, next, ["execute", { command: "echo mended" }]);
     expect(again.results).toMatchObject([{ output: "mended\n" }]);

@@ -1,4 +1,4 @@
-// Whoever makes something that has an actor says first of which part it is: nobody can look up what is not there yet, and on another node than that of
+// Anyone who makes something that has an actor says first of which part it is: nobody can look up what is not there yet, and on another node than that of
 // its part it could not be written.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ setDefaultTimeout(scaled(60_000));
 const ROOT = join(import.meta.dir, "../..");
 const MAKES = /(\w+)(?:\(\))?\s*\.ask\((\w+), "(?:create|fork)"/g;
 
-test("[CP-23] whoever asks an actor to be made has said of which part it is", () => {
+test("[CP-23] anyone who asks an actor to be made has said of which part it is", () => {
   const makers = ["actors", "src"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
       const text = readFileSync(join(ROOT, folder, file), "utf8");

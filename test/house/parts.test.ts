@@ -38,7 +38,7 @@ const withoutPart = (path: string): number => {
   ).length;
 };
 
-test("[CP-68] whoever writes beside the actors names the part", () => {
+test("[CP-68] anyone who writes alongside the actors names the part", () => {
   const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
   const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
   const found = Object.fromEntries(written.map((path) => [path, withoutPart(path)]).filter(([, count]) => count !== 0));

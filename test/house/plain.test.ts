@@ -1,4 +1,4 @@
-// Objects are written plainly: members that are known where they are written stand in their object by themselves.
+// Objects are written plainly: members that are known where they are written stand in their object on their own.
 import { expect, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
 

@@ -29,7 +29,7 @@ export class Authority {
     return readFileSync(this.file(`${name}.key`), "utf8");
   }
 
-  /** A certificate with its key; signed by itself, or by `issuer`. `days` counts from now, by the machine's clock. */
+  /** A certificate with its key; signed on its own, or by `issuer`. `days` counts from now, by the machine's clock. */
   certificate(name: string, common: string, { issuer = "", ca = false, days = 3650 } = {}): void {
     const key = this.file(`${name}.key`);
     const request = this.file(`${name}.csr`);

@@ -51,7 +51,7 @@ test.each([
   expect(mended).toEqual(expected);
   if (typeof notes === "number") expect(told).toHaveLength(notes);
   else expect(told).toEqual(notes);
-  // What was mended needs no more.
+  // What was repaired needs no more.
   expect(made(mended).notes).toEqual([]);
 });
 

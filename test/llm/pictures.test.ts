@@ -15,7 +15,7 @@ const step = (n: number, more: Record<string, unknown> = { is_media: true }): Pr
   ];
 };
 
-test("[DT-5] pictures are given as pictures beside their words, the newest eight; gone ones and those that are no tool's of ours are words alone", async () => {
+test("[DT-5] pictures are given as pictures alongside their words, the newest eight; gone ones and those that are no tool's of ours are words alone", async () => {
   const asked: string[] = [];
   const attachments = async (id: string): Promise<Attachment | undefined> => {
     asked.push(id);
@@ -83,7 +83,7 @@ test("[MO-42] a picture larger than any provider takes is scaled down, and the m
   expect(await fitted("broken", broken)).toEqual({ file: broken });
 });
 
-/** A picture of one colour without compression. */
+/** A picture of one color without compression. */
 const bitmap = (width: number, height: number): Uint8Array => {
   const bytes = Buffer.alloc(54 + width * 3 * height, 120);
   bytes.write("BM");

@@ -42,7 +42,7 @@ describe("tags of thinking", () => {
     }
   });
 
-  test("[MO-41] a call lets go of what might have become a tag, and thinking that a server marks itself needs no tags", () => {
+  test("[MO-41] a call releases what might have become a tag, and thinking that a server marks itself needs no tags", () => {
     const call: ModelEvent = { type: "tool_call", id: "1", name: "look", args: {} };
     expect(partsOf([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual(["text: I look <", "tool-call: look"]);
     const marked: ModelEvent = { type: "reasoning", delta: "hm" };

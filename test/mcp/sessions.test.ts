@@ -38,7 +38,7 @@ for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
   }, 20_000);
 }
 
-test("[MC-11] a server that was away is connected to again by the next call after it is back, and a call that it broke off ends at once", async () => {
+test("[MC-11] a server that was away is connected to again by the next call after it is back, and a call that it broke off ends immediately", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   await opened.call("hello");

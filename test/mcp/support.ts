@@ -9,7 +9,7 @@ export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
-/** `more`: definitions that it lists behind its own, as they are. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text), `picture` (two of them, and words). */
+/** `more`: definitions that it lists behind its own, as they are. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (forever), `long` (much text), `picture` (two of them, and words). */
 export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
   const names = ["add", "echo", "fail", "wait", "long", "pid", "picture"];

@@ -31,7 +31,7 @@ const openServers = (mcpServers: Record<string, object>) => {
 };
 const script = (text: string): object => ({ command: "sh", args: ["-c", text] });
 
-test("[MC-6] a program that takes its time is told of as starting, and its tools are there when it is", async () => {
+test("[MC-6] a program that takes its time is notified of as starting, and its tools are there when it is", async () => {
   const gate = join(temp.path, "gate");
   const wait = `while [ ! -e '${gate}' ]; do sleep 0.1; done; exec '${process.execPath}' '${SUPPORT}'`;
   using servers = openServers({ late: script(wait) });

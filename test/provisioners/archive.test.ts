@@ -137,7 +137,7 @@ describe("what is read", () => {
     expect(await contents(made, ZIP)).toEqual({ "x.txt": "x" });
   });
 
-  test("[TP-5] the manifest is found at the top or in a single folder, whatever its letters, with the README beside it", async () => {
+  test("[TP-5] the manifest is found at the top or in a single folder, whatever its letters, with the README alongside it", async () => {
     const source = async (files: Record<string, string>) => readTemplateSource(fileOf(await tarOf(files)), TAR);
     expect(await source({ "template.yml": "a", "x/template.yaml": "b" })).toMatchObject({ manifest: "a" });
     expect(await source({ "t/template.yaml": "a", "t/ReadMe.md": "# R", "t/x/y": "" })).toEqual({
@@ -173,7 +173,7 @@ describe("what is refused", () => {
     expect(await reasonOf(zip({ name: "n".repeat(5000), data: strToU8("x") }), ZIP)).toContain("too long");
   });
 
-  test("[TP-6] more entries than anybody needs", async () => {
+  test("[TP-6] more entries than anyone needs", async () => {
     const entries = Array.from({ length: 10_001 }, (_, i) => tarEntry(`f${i}`));
     expect(await reasonOf(tar(...entries), TAR)).toBe("the archive has more than 10000 entries");
     const zipped = Array.from({ length: 10_001 }, (_, i) => ({ name: `f${i}`, data: new Uint8Array(), method: 0 }));

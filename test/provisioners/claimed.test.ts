@@ -40,7 +40,7 @@ const run = (provisioner: Provisioner, transition: Transition, claimed = false) 
 };
 const refusal = (work: Promise<unknown>) => work.then(() => "", String);
 
-test("[PB-8] a container that runs goes on, one that has ended is started again, and one that is gone fails the build", async () => {
+test("[PB-8] a container that runs continues, one that has ended is started again, and one that no longer exists fails the build", async () => {
   using place = tempDirectory();
   await using engine = new FakeDocker(place.path);
   const accessUrl = () => new URL("http://127.0.0.1:7080/");
@@ -58,7 +58,7 @@ test("[PB-8] a container that runs goes on, one that has ended is started again,
   expect(await refusal(run(docker, "start", true))).toContain("is gone");
 });
 
-test("[PB-8] a process that runs goes on, one that has died is started again with its token, and one without a record fails the build", async () => {
+test("[PB-8] a process that runs continues, one that has died is started again with its token, and one without a record fails the build", async () => {
   using place = tempDirectory();
   const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({

@@ -59,7 +59,7 @@ class Inside implements AsyncDisposable {
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 
-test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, starts anew and is deleted", async () => {
+test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, starts over and is deleted", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   await using inside = new Inside();

@@ -231,7 +231,7 @@ test("[CF-18] the log of a start says that the container cannot reach the server
   expect(notes.lines.some((line) => line.includes(cutOff))).toBe(true);
 });
 
-test("[PV-5] a cancelled build ends at once in the middle of a slow answer and leaves no container", async () => {
+test("[PV-5] a cancelled build ends immediately in the middle of a slow answer and leaves no container", async () => {
   engine.hold = (call) => (call.endsWith("/start") ? new Promise(() => {}) : undefined);
   const cancel = new AbortController();
   const building = run(request(), new Notes(), cancel.signal);

@@ -1,4 +1,4 @@
-// Workers of their own as real second processes: they take builds, share them, die, hang, come back.
+// Workers of their own as real second processes: they take builds, share them, die, hang, return.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -209,7 +209,7 @@ const serve = async (directory: string, port = "0") => {
 };
 
 test(
-  "[PV-11] a server that is killed and started again in the middle of a build hands it out again, and the worker comes back by itself",
+  "[PV-11] a server that is killed and started again in the middle of a build hands it out again, and the worker returns on its own",
   async () => {
     using directory = tempDirectory();
     using place = tempDirectory();

@@ -14,7 +14,7 @@ import { ECHO } from "#test/support/workspaces.ts";
 const quiet: Report = { log: () => {}, timing: () => {} };
 const never = new AbortController().signal;
 
-/** A daemon that notes its environment, starts a helper in a session of its own, and ends well when told to. */
+/** A daemon that notes its environment, starts a helper in a session of its own, and succeeds when told to. */
 const DAEMON = `
 env > "$HOME/seen.new"; setsid sleep 1000 & echo $! > "$HOME/helper"
 trap 'echo stopped > "$HOME/stopped"; exit 0' TERM
@@ -77,7 +77,7 @@ test("[LP-1] start runs the daemon as a session of its own, with nothing of the 
   await one.run("delete");
 });
 
-test("[LP-2] stop lets the daemon end by itself, then ends everything that belongs to the workspace, also in other sessions", async () => {
+test("[LP-2] stop lets the daemon end on its own, then ends everything that belongs to the workspace, also in other sessions", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");

@@ -1,4 +1,4 @@
-// Heads of requests that are small to send and might be dear to read: refused or answered at once, and nobody else waits. Bodies of the
+// Heads of requests that are small to send and might be dear to read: refused or answered immediately, and nobody else waits. Bodies of the
 // kind are in test/api/edge/cost.test.ts, archives in test/provisioners/archive.test.ts, frames in test/api/edge/sockets.test.ts.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
@@ -34,7 +34,7 @@ const BOMBS: [string, string, Record<string, string>, number][] = [
   ["400 ids", `insights/user-activity?${week}&template_ids=${many(400, () => crypto.randomUUID(), ",")}`, {}, 404],
 ];
 
-test("[HT-22] heads that are bombs are refused or answered at once, in words, and the server goes on", async () => {
+test("[HT-22] heads that are bombs are refused or answered immediately, in words, and the server goes on", async () => {
   await using server = await startTestServer();
   const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   for (const [name, path, headers, status] of BOMBS) {

@@ -1,4 +1,4 @@
-// Canaries: a text that stands nowhere else is planted in everything that is secret, then every operation is asked by everybody, well
+// Canaries: a text that stands nowhere else is planted in everything that is secret, then every operation is asked by everyone, well
 // and badly, and no answer, stream or log line may hold one where the specification does not return it (RELIABILITY check 32).
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
@@ -110,7 +110,7 @@ describeInside("canaries", () => {
     const fields = secretFields(operation);
     await keep(operation, who, callAs(town, operation, row, token, things));
     if (fields.length === 0) return;
-    // A canary in each secret field: once as it should be, once beside something wrong.
+    // A canary in each secret field: once as it should be, once alongside something wrong.
     const planted = Object.fromEntries(fields.map((name) => [name, canary("field")]));
     await keep(operation, who, callAs(town, operation, row, token, things, planted));
     const wrong = Object.fromEntries(

@@ -1,4 +1,4 @@
-// The pages for people: README, docs/ and what lies beside the code. Used by the tests that run their blocks and follow their links.
+// The pages for people: README, docs/ and what lies alongside the code. Used by the tests that run their blocks and follow their links.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

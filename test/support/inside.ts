@@ -1,5 +1,5 @@
-// Stories that reach into the server: they wait for its events, move its clock or look at its tables. They run beside a server in
-// this process; against the compiled binary they are not registered at all, since they would only show the source once more.
+// Stories that reach into the server: they wait for its events, move its clock or look at its tables. They run alongside a server in
+// this process; against the compiled binary they are not registered at all, since they would only show the source again.
 import { describe, test } from "bun:test";
 import { testOfOne } from "./one-server.ts";
 

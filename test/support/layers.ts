@@ -41,7 +41,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/starter": ["src/base"],
   "src/schema": ["src/base"],
   "src/base": [],
-  // The other side of the wire, and what runs by itself.
+  // The other side of the wire, and what runs on its own.
   "src/daemon": ["src/client.ts", "src/mcp", "src/tailnet"],
   // The app takes types of the schemas and what is pure in the base; src/web/browser holds what it shares with the plain pages.
   "src/web": ["src/client.ts"],
@@ -159,7 +159,7 @@ function packageProblem(file: string, from: string, specifier: string): string |
   return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
 }
 
-// src/main.ts and src/cli/help.ts: `./cli/help.ts` leads into a folder beside the file.
+// src/main.ts and src/cli/help.ts: `./cli/help.ts` leads into a folder alongside the file.
 const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
 function below(place: string, seen = new Set<string>()): Set<string> {

@@ -1,4 +1,4 @@
-// Stories that can be told of one server only, or of one with files of SQLite. Where a test's server is several nodes that all work, or keeps its
+// Stories that can be notified of one server only, or of one with files of SQLite. Where a test's server is several nodes that all work, or keeps its
 // data in PostgreSQL, they are skipped, by name and with the reason in their title.
 import { test } from "bun:test";
 import { asActive } from "./cluster/active-nodes.ts";
@@ -18,7 +18,7 @@ const REASONS = {
 
 export type OfOneServer = keyof typeof REASONS;
 
-/** The same beside what else a test needs (needs.ts). */
+/** The same alongside what else a test needs (needs.ts). */
 export const one = (why: OfOneServer): Need => ({ found: !isLeftOut(why), reason: REASONS[why], file: "" });
 
 /** What no server on PostgreSQL can tell, however many nodes it is. */

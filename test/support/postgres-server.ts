@@ -29,7 +29,7 @@ const prepare = async (config: Config, password: string): Promise<MadeDatabase> 
   return made;
 };
 
-/** Opens the database of this data directory, which is made where there is none; `isUsual`: as a first start of `config` leaves it. */
+/** Opens the database of this data directory, which is made where none exists; `isUsual`: as a first start of `config` leaves it. */
 export const openServersStore = async (
   directory: string,
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
@@ -53,7 +53,7 @@ export const serversDatabase = async (
   return database.url;
 };
 
-/** The address of the database of this data directory, which is made, without tables, where there is none. */
+/** The address of the database of this data directory, which is made, without tables, where none exists. */
 export const databaseOf = async (directory: string): Promise<string> => {
   const database = databases.get(directory) ?? (await createDatabase({ empty: true }));
   databases.set(directory, database);

@@ -1,4 +1,4 @@
-// The program as a process of its own, for tests that start, kill or replace one: compiled where test/run.ts has built it beside this run
+// The program as a process of its own, for tests that start, kill or replace one: compiled where test/run.ts has built it alongside this run
 // (SLIPWAY_TEST_PROGRAM) or where the compiled binary is what is tested (SLIPWAY_TEST_BINARY), else from source. Compiled it starts in a
 // third of the processor's time, so the runner builds it first.
 import { fileURLToPath } from "node:url";

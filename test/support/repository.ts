@@ -1,4 +1,4 @@
-// A real git repository in a temp folder, for tests: made and changed with git itself, untouched by the settings of whoever runs them.
+// A real git repository in a temp folder, for tests: made and changed with git itself, untouched by the settings of anyone who runs them.
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 

@@ -1,4 +1,4 @@
-// Reads the rules of behaviour: every RULES.md below test/ with the rows of its tables. Used by the tests that compare them with tests and documents.
+// Reads the rules of behavior: every RULES.md below test/ with the rows of its tables. Used by the tests that compare them with tests and documents.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

@@ -1,4 +1,4 @@
-// Builds that have ended and model calls that were made, put straight into the store at any time. Used beside a server of this process.
+// Builds that have ended and model calls that were made, put straight into the store at any time. Used alongside a server of this process.
 import { uuid } from "#base/ids.ts";
 import { insertInto } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";

@@ -1,4 +1,4 @@
-// Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used beside a real
+// Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used alongside a real
 // server (test/support/server.ts); needs one that runs in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
@@ -220,7 +220,7 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
   };
 };
 
-/** What a newer build does to an agent: its token is void and everybody is told. */
+/** What a newer build does to an agent: its token is void and everyone is told. */
 export const supersede = async (server: TestServer, seeded: Seeded): Promise<void> => {
   const { store, topics } = contextOf(server);
   await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);

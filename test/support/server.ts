@@ -39,7 +39,7 @@ export type TestServerOptions = {
   models?: LanguageModels;
   /** What of the deployment is this server's, as one of several nodes. */
   parts?: Parts;
-  /** The variables the server itself was started with, beside settings; the binary always has PATH and HOME. */
+  /** The variables the server itself was started with, alongside settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
   /** Passwords cost what they do outside of tests, because that is what the test is about. */
   dearPasswords?: boolean;

@@ -1,4 +1,4 @@
-// What a server of the tests has stored, seen from outside of it: the files of its data directory, and its database beside it, on SQLite
+// What a server of the tests has stored, seen from outside of it: the files of its data directory, and its database alongside it, on SQLite
 // or on PostgreSQL.
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -14,7 +14,7 @@ export type Stored = AsyncDisposable & {
   objects<T>(sql: string): Promise<T[]>;
   run(sql: string): Promise<void>;
   tables(): Promise<string[]>;
-  /** Changes whenever somebody else commits, and maybe more often. */
+  /** Changes whenever someone else commits, and maybe more often. */
   version(): Promise<string>;
 };
 

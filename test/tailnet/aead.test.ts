@@ -1,4 +1,4 @@
-// The WebAssembly that seals data packets, beside an implementation of the same by others, and its source beside what is committed.
+// The WebAssembly that seals data packets, alongside an implementation of the same by others, and its source alongside what is committed.
 import { expect, test } from "bun:test";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { HEAD_BYTES, MAX_PLAIN, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";

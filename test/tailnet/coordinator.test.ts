@@ -19,7 +19,7 @@ beforeAll(async () => {
   if (process.env.SLIPWAY_TEST_BINARY !== undefined) return;
   server = await startTestServer();
 });
-// An agent of its own for each test: what a test before has left lets go of it in its own time.
+// An agent of its own for each test: what a test before has left releases it in its own time.
 beforeEach(async () => {
   if (process.env.SLIPWAY_TEST_BINARY === undefined) seeded = await seedAgent(server);
 });
@@ -39,7 +39,7 @@ const update = (id: string, node: object = {}) => {
 const tunnel = (id: string) => ({ addTunnel: { id: uuidBytes(id) } });
 const ready = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidBytes(id) })) });
 
-/** What is told of whom, in short. */
+/** What is notified of whom, in short. */
 const short = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
   typeof told === "string"
     ? told

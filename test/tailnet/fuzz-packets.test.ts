@@ -1,5 +1,5 @@
 // Nonsense into every parser of a peer: random bytes, and packets of a real connection with some of their bits turned. Nothing throws, memory
-// stays flat, and what ran before goes on. SLIPWAY_TEST_PACKETS says how many; a million is the long form.
+// stays flat, and what ran before continues. SLIPWAY_TEST_PACKETS says how many; a million is the long form.
 import { describe, expect, test } from "bun:test";
 import { keyPair } from "#src/tailnet/box.ts";
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
@@ -91,7 +91,7 @@ describe(`with seed ${SEED}`, () => {
       say("b", "three");
       await sim.advance(100);
       expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
-      // Much more than one run needs: what other tests of this process have freed is not given back at once.
+      // Much more than one run needs: what other tests of this process have freed is not given back immediately.
       expect(resident() - before).toBeLessThan(128 * MiB);
     },
     TIMEOUT_MS,

@@ -1,5 +1,5 @@
-// Nonsense into the relay and into the Tailnet sockets: random, cut off, too large, out of order. Whoever sends it is closed with a
-// reason; memory stays flat, and two peers that talk meanwhile notice nothing.
+// Nonsense into the relay and into the Tailnet sockets: random, cut off, too large, out of order. Anyone who sends it is closed with a
+// reason; memory stays flat, and two peers that talk in the meantime notice nothing.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Client } from "#src/client.ts";

@@ -1,4 +1,4 @@
-// The relay over real sockets: peers introduce themselves, exchange packets, come and go; whoever breaks the rules goes alone.
+// The relay over real sockets: peers introduce themselves, exchange packets, come and go; anyone who breaks the rules goes alone.
 import { describe, expect, test } from "bun:test";
 import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
@@ -67,7 +67,7 @@ describe("packets", () => {
     expect(await a.received()).toEqual({ from: b.address, text: "" });
   });
 
-  test("[TL-4] a key that is not here is told as not here; a ping comes back; what is unknown is skipped", async () => {
+  test("[TL-4] a key that is not here is told as not here; a ping returns; what is unknown is skipped", async () => {
     await using a = await RelayPeer.join(server);
     const nobody = keyPair().public;
     a.packet(nobody, "hello?");
@@ -79,7 +79,7 @@ describe("packets", () => {
     a.send(encodeFrame(0x77, text("of a later version")));
     a.send(encodeFrame(FRAME.ping, text("12345678")));
     expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
-    // No more than some of these in a second: whoever goes on sending learns nothing new.
+    // No more than some of these in a second: anyone who goes on sending learns nothing new.
     for (let i = 0; i < 200; i += 1) a.packet(nobody, "hello?");
     a.send(encodeFrame(FRAME.ping, text("87654321")));
     let told = 0;

@@ -1,4 +1,4 @@
-// What the private network tells beside who is there: the relay map in all its places, and a user's workspaces.
+// What the private network tells alongside who is there: the relay map in all its places, and a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -103,7 +103,7 @@ test("[TL-15] behind TLS the relay is at the access URL's port, without force", 
 });
 
 testInside(
-  "[TL-16] a client follows its user's workspaces: first all of them, then what has changed, and nobody else's",
+  "[TL-16] a client follows its user's workspaces: first all of them, then what has changed, and no one else's",
   async () => {
     await using server = await startTestServer();
     const { store, topics, clock } = contextOf(server);

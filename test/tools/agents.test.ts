@@ -49,7 +49,7 @@ const schemaOf = (
   (request.tools.find((one) => one.name === name)?.input_schema as { properties: Record<string, unknown> } | undefined)
     ?.properties ?? {};
 
-test("[TO-24] in a workspace of several agents a model is told of them, and its calls go to the one they name", async () => {
+test("[TO-24] in a workspace of several agents a model is notified of them, and its calls go to the one they name", async () => {
   await using world = await openToolWorld();
   const alone = await openChat(world);
   expect(schemaOf(alone.call, "execute")).not.toHaveProperty("agent");
@@ -92,7 +92,7 @@ test("[TO-24] in a workspace of several agents a model is told of them, and its 
   later.next.finish("stop");
 });
 
-test("[TO-24] whoever interrupts a turn ends what it runs in the agent it named, and the chat's sockets take the name, too", async () => {
+test("[TO-24] anyone who interrupts a turn ends what it runs in the agent it named, and the chat's sockets take the name, too", async () => {
   await using world = await openToolWorld();
   await using inside = await startInside(world, "app");
   const { id, call } = await openChat(world);

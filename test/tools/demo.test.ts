@@ -1,4 +1,4 @@
-// The demo model in a workspace: what somebody without a key tries first.
+// The demo model in a workspace: what someone without a key tries first.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";

@@ -1,4 +1,4 @@
-// `execute` in a real workspace: what the model gets, what followers see meanwhile, and what is left of it.
+// `execute` in a real workspace: what the model gets, what followers see in the meantime, and what is left of it.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -127,7 +127,7 @@ test("[TO-5] interrupting ends the command with everything it has started, withi
   ]);
 }, 30_000);
 
-test("[TO-5] a command is ended also when the server was started anew since it began, even in the middle of the interruption", async () => {
+test("[TO-5] a command is ended also when the server was started again since it began, even in the middle of the interruption", async () => {
   await using world = await openToolWorld();
   const run = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
     const { id, call } = await openChat(world);

@@ -1,4 +1,4 @@
-// A chat that starts sub-chats, for tests: one scripted model speaks for all of them, and whoever asks names the chat by its first message.
+// A chat that starts sub-chats, for tests: one scripted model speaks for all of them, and anyone who asks names the chat by its first message.
 import type { Chat } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat } from "#test/support/chats.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";

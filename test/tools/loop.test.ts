@@ -1,4 +1,4 @@
-// The loop around the tools: wrong calls, the client's tools beside ours, workspaces that go away, and a server that is started anew.
+// The loop around the tools: wrong calls, the client's tools alongside ours, workspaces that go away, and a server that is started again.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ test("[TO-7] unknown tools and arguments that do not fit are answered with an er
   ]);
 }, 30_000);
 
-test("[TO-30] arguments that are nearly right are mended once: rules, history and tool see the same, and the result says what was done", async () => {
+test("[TO-30] arguments that are nearly right are repaired once: rules, history and tool see the same, and the result says what was done", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const permissions = { default: "allow", rules: [{ tool: "execute", command: "touch", action: "deny" }] };
@@ -111,7 +111,7 @@ test("[TO-30] arguments that are nearly right are mended once: rules, history an
   next.say("done").finish();
 }, 30_000);
 
-test("[TO-14] the client's tools beside ours: ours run first and are stored, then the client is asked; a client's tool of our name is never asked for", async () => {
+test("[TO-14] the client's tools alongside ours: ours run first and are stored, then the client is asked; a client's tool of our name is never asked for", async () => {
   await using world = await openToolWorld();
   const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };
   const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
@@ -222,7 +222,7 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped in the mi
   }
 }, 60_000);
 
-test("[TO-8] a server that is started anew in the middle of a command finds it again: it has run once and is answered whole", async () => {
+test("[TO-8] a server that is started again in the middle of a command finds it again: it has run once and is answered whole", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const at = (name: string): string => join(world.home, name);

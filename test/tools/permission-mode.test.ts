@@ -109,7 +109,7 @@ test("[PE-12] a person's chat in a workspace on the server's machine starts in a
   await owner.patch(`/api/v2/chats/${id}`, { workspace_id });
   expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
 
-  // Whoever has said what their chats may do has said so for these, too.
+  // Anyone who has said what their chats may do has said so for these, too.
   await owner.put<unknown>(`${config}/user-permissions`, { permissions: { default: "accept_edits", rules: [] } });
   expect(await begun({ ...ui, workspace_id })).toBe("accept_edits");
   const bad = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };

@@ -65,7 +65,7 @@ test("[PE-10] a client's tools are under the chat's rules: denied calls are erro
   expect(await results("look", "mail")).toBe(204);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
 
-  // Remembered: the next one reaches the client at once. A rule that changed meanwhile counts, and a step of denied calls alone goes on.
+  // Remembered: the next one reaches the client at once. A rule that changed in the meantime counts, and a step of denied calls alone continues.
   call = await world.models.next();
   call.callTool("again", "send_mail", {}).finish("tool_calls");
   await follower.until((one) => asked(one).length > 2);

@@ -1,4 +1,4 @@
-// What the model is told of the programs of a workspace.
+// What the model is notified of the programs of a workspace.
 import { expect, test } from "bun:test";
 import type { ProcessInfo } from "#schema/agents/agent-files.ts";
 import { processList } from "#src/tools/processes/process-list.ts";

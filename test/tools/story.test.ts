@@ -1,5 +1,5 @@
 // The whole way of a chat that codes, on a real server, a real model server and a real local workspace: what those who follow it see,
-// what is left in the repository, and a command that is stopped in the middle.
+// the rest in the repository, and a command that is stopped in the middle.
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const seenBy = ({ messages }: Follower): string => outlineOf([...messages.values
 
 testNeeding(
   [needs.git],
-  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, mends it and commits; who follows it and its repository ends with what is there, and a command is gone once it is interrupted",
+  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, repairs it and commits; who follows it and its repository ends with what is there, and a command no longer exists once it is interrupted",
   async () => {
     await using story = await openStory();
     const { admin } = story.world;

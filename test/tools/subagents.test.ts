@@ -248,7 +248,7 @@ describeInside("one server, whose time the test moves", () => {
 });
 
 testInside(
-  "[SB-7] [SB-8] a server that is started anew takes the wait up again, and no call starts an agent twice; interrupted before it does, it stops the agent",
+  "[SB-7] [SB-8] a server that is started again takes the wait up again, and no call starts an agent twice; interrupted before it does, it stops the agent",
   async () => {
     using directory = tempDirectory();
     let root = "";

@@ -1,4 +1,4 @@
-// Files that come back with an edited message: a repository, the folder around it, what was not kept, and what stands in the way.
+// Files that return with an edited message: a repository, the folder around it, what was not kept, and what stands in the way.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and beside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and alongside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -68,7 +68,7 @@ testNeeding(
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("interrupt it first")]);
     await finish(first.next);
 
-    // Somebody has put a folder, with files that git would ignore, where a file was: it stays, and the answer names it.
+    // Someone has put a folder, with files that git would ignore, where a file was: it stays, and the answer names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
     writeFileSync(join(repository, "a", "ignored"), "kept by nobody");

@@ -15,7 +15,7 @@ import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 export type Result = Record<string, unknown> & { output?: string; error?: string };
 
-/** With `models` the chat's model is another one and `models.next` of the world waits for ever. */
+/** With `models` the chat's model is another one and `models.next` of the world waits forever. */
 export const openToolWorld = async (
   options: {
     models?: LanguageModels;
@@ -48,7 +48,7 @@ export const openToolWorld = async (
     get server() {
       return server;
     },
-    /** Stops the server and starts it anew on the same data and address; the daemon comes back by itself. */
+    /** Stops the server and starts it again on the same data and address; the daemon returns on its own. */
     async restart(): Promise<void> {
       const { host } = server.url;
       await server[Symbol.asyncDispose]();

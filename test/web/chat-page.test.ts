@@ -1,4 +1,4 @@
-// What the chat page works out by itself: the picture from the stream's events, blocks of a text that grows, diffs, offers, groups.
+// What the chat page works out on its own: the picture from the stream's events, blocks of a text that grows, diffs, offers, groups.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
@@ -106,7 +106,7 @@ test("[CB-2] the page that is read after a break takes out what was edited away,
   const page = (...ids: number[]) => ids.map((id) => message(id));
   expect(ids(reconciled(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
   expect(ids(reconciled(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
-  // So much was said meanwhile that the two do not meet.
+  // So much was said in the meantime that the two do not meet.
   expect(ids(reconciled(known, page(50, 51), true))).toEqual([50, 51]);
   expect(ids(reconciled([], page(3, 4), true))).toEqual([3, 4]);
   expect(ids(withMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);

@@ -31,7 +31,7 @@ test.each([
   ["[run](javascript:alert(1)) <b onclick=x>b</b> [file](file:///etc/passwd)", "run <b onclick=x>b</b> file"],
 ])("[WB-81] %j is drawn as %j", (text, drawn) => expect(written(readInline(text))).toBe(drawn));
 
-test("[WB-81] a text that is made to be dear is read at once, and none too long is read at all", () => {
+test("[WB-81] a text that is made to be dear is read immediately, and none too long is read at all", () => {
   const began = performance.now();
   for (const piece of ["*", "**a", "`", "[", "_a", "~~a", "[a](", "*a **b** "])
     readInline(piece.repeat(4000 / piece.length));

@@ -21,7 +21,7 @@ test("[WB-76] a jump to other rows makes no new elements, and each row has one o
   }
 });
 
-test("[WB-76] while somebody is in the list no element goes to another row", () => {
+test("[WB-76] while someone is in the list no element goes to another row", () => {
   const slots = rowSlots();
   const before = slots.assign(rows(0, 4), true);
   const after = slots.assign(rows(2, 4), false);

@@ -45,7 +45,7 @@ describe("a streaming call", () => {
     await answers.return();
   });
 
-  test("[WI-15] whose caller ends its side lets go of an answer that waits for window", async () => {
+  test("[WI-15] whose caller ends its side releases an answer that waits for window", async () => {
     const over = Promise.withResolvers<void>();
     const { client, server } = serving({
       "/svc/Flood": {

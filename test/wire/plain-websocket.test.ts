@@ -1,4 +1,4 @@
-// The WebSocket client that frames by itself, against Bun's server and against servers that misbehave.
+// The WebSocket client that frames on its own, against Bun's server and against servers that misbehave.
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
@@ -100,7 +100,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] waits while the server does not read, keeps every byte, and goes on by itself", async () => {
+  test("[WI-17] waits while the server does not read, keeps every byte, and goes on on its own", async () => {
     let size = 0;
     const whole = Promise.withResolvers<void>();
     const total = 24 * 1024 * 1024;

@@ -103,7 +103,7 @@ describe("a yamux session", () => {
     expect(grants().slice(8)).toEqual([INITIAL_WINDOW, INITIAL_WINDOW]);
   });
 
-  test("[WI-6] a stream that writes alone takes long turns; beside others all take turns of 64 KiB", async () => {
+  test("[WI-6] a stream that writes alone takes long turns; alongside others all take turns of 64 KiB", async () => {
     const pair = sessionPair();
     const { ours } = await joined(pair);
     const other = await pair.client.open();

@@ -17,7 +17,7 @@ type Deps = {
   readonly blobs: Blobs;
   readonly clock: Pick<Clock, "now">;
   readonly parts?: Parts;
-  /** How long files without a message are kept; 0 for ever. */
+  /** How long files without a message are kept; 0 forever. */
   readonly days?: () => Promise<number>;
 };
 

@@ -1,4 +1,4 @@
-// The model an organization wants for what chats do beside their own words: sub-chats, titles, making histories shorter (facts/chats 4.19).
+// The model an organization wants for what chats do alongside their own words: sub-chats, titles, making histories shorter (facts/chats 4.19).
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { OrganizationContext } from "#schema/chats/model-override.ts";

@@ -1,4 +1,4 @@
-// When a git host is asked again about the pull request of a chat (rule PR-4): often while work goes on, seldom when nothing moves, not at
+// When a git host is asked again about the pull request of a chat (rule PR-4): often while work continues, seldom when nothing moves, not at
 // all when there is nothing to wait for. Pure.
 
 const MINUTE = 60_000;

@@ -44,7 +44,7 @@ const MAX_IDLE = 10_000;
 
 type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
 
-/** Of a chat that is gone there is nothing left but its timer. */
+/** Of a chat that no longer exists there is nothing left but its timer. */
 const partIn = (found: FoundChatDiff | undefined): number | undefined => found && partOf(found.chat.owner_id);
 
 export class Diffs implements Chore {
@@ -194,7 +194,7 @@ export class Diffs implements Chore {
     }
   }
 
-  /** The host with the token of the chat's owner. Throws PullError when there is none, and while the host wants to be left alone. */
+  /** The host with the token of the chat's owner. Throws PullError when none exists, and while the host wants to be left alone. */
   async #host({ chat, diff }: Known, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
     const host = findPullHost(provider);

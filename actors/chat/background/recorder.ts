@@ -15,7 +15,7 @@ import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";
 import { recordable, withoutSecrets } from "./record-text.ts";
 
-/** Steps of one run that are kept; a turn with more goes on without. */
+/** Steps of one run that are kept; a turn with more continues without. */
 export const RECORDED_STEPS = 200;
 /** Commits that may wait; what comes on top is lost. */
 const WAITING_LIMIT = 64;
@@ -162,7 +162,7 @@ export class Recording {
   }
 }
 
-/** What a provider keeps with its words is its own, and long; what hooks say to the model is nobody else's (rule HK-10). */
+/** What a provider keeps with its words is its own, and long; what hooks say to the model is no one else's (rule HK-10). */
 const withoutInsides = (part: MessagePart): MessagePart => {
   const { provider_metadata: _, ...shown } = part;
   return part.type === "hook-context" ? { type: "hook-context" } : shown;

@@ -86,7 +86,7 @@ class Retention {
       await store.commit(deleteOldRunSlice(before), undefined, FIRST_PART);
   }
 
-  /** False when the chat has moved meanwhile. One that cannot be let go does not hold up the others. */
+  /** False when the chat has moved in the meantime. One that cannot be let go does not hold up the others. */
   async #each(id: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       return (await work()) !== "stale";

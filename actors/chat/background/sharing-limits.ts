@@ -1,4 +1,4 @@
-// What happens when an organization switches sharing off: each of its shared chats is told, and whoever could read along no longer can
+// What happens when an organization switches sharing off: each of its shared chats is told, and anyone who could read along no longer can
 // (rule CS-6). What a crash leaves over is told at the next start.
 
 import { log } from "#base/log.ts";

@@ -1,4 +1,4 @@
-// Asking a model something beside a chat's own answers: a title, a label, a summary of what came before. One answer of text, bounded in
+// Asking a model something alongside a chat's own answers: a title, a label, a summary of what came before. One answer of text, bounded in
 // time and length; a passing failure is tried again.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

@@ -1,4 +1,4 @@
-// Titles and summaries as text: what a chat is called before anybody has thought of a name, and what of a model's answer is taken
+// Titles and summaries as text: what a chat is called before anyone has thought of a name, and what of a model's answer is taken
 // (facts/chats 4.10 and 4.11). Pure.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { asLine } from "#schema/text.ts";
@@ -63,7 +63,7 @@ export const labelFrom = (answer: string): string | undefined => {
   return /^(the |an? )?(agent|i|it|the|we)\b/i.test(label) ? undefined : label;
 };
 
-/** One to three sentences about the whole chat; undefined when there are none. */
+/** One to three sentences about the whole chat; undefined when none exist. */
 export const summaryFrom = (answer: string): string | undefined => {
   const summary = answer.replaceAll(/\s+/g, " ").trim();
   return summary === "" ? undefined : [...summary].slice(0, SUMMARY_LONGEST).join("");

@@ -33,7 +33,7 @@ const LABEL_INTERRUPTED =
 const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
 /** Chats that are looked after at once; beyond that a turn goes without new words. */
 const AT_ONCE = 16;
-/** Shorter conversations say more by themselves than a summary of them. */
+/** Shorter conversations say more on their own than a summary of them. */
 const SUMMARY_FROM = 200;
 const TURNS_BETWEEN = 3;
 const NEWEST = 200;
@@ -46,7 +46,7 @@ type Deps = {
   readonly models: LanguageModels;
   readonly chats: () => Asks<DescribedMessages>;
   readonly recorder?: Recorder | undefined;
-  /** False: nothing is asked by itself, only titles that somebody wants proposed. */
+  /** False: nothing is asked on its own, only titles that someone wants proposed. */
   readonly asks: boolean;
 };
 type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
@@ -63,7 +63,7 @@ export class Titles implements Chore {
     this.#deps = deps;
   }
 
-  /** A person's message has come into the history: a chat without a title gets one beside its turn. */
+  /** A person's message has come into the history: a chat without a title gets one alongside its turn. */
   promptAdded(chat: Ended): void {
     this.#begin(chat, async (model) => {
       const messages = await newest(this.#deps.store, chat.key);
@@ -130,7 +130,7 @@ export class Titles implements Chore {
     }
   }
 
-  /** Unless somebody or something has named it, or is about to. */
+  /** Unless someone or something has named it, or is about to. */
   async #titleOnce({ id, ...chat }: Ended, model: ModelInfo, messages: Awaited<ReturnType<typeof newest>>) {
     const prompts = messages.filter(({ role }) => role === "user");
     if (prompts.length === 0 || prompts.length > TITLE_PROMPTS || this.#naming.has(id)) return;

@@ -5,7 +5,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { CommandInput, CompactionRequest, ToolResult } from "../machine/decision.ts";
 import { hasNoAnswer, readEdited } from "../storage/read.ts";
 
-/** What somebody wants to do, without its content. */
+/** What someone wants to do, without its content. */
 export type CheckedCommand =
   | { readonly type: "send"; readonly behavior: "queue" | "interrupt" }
   | { readonly type: "edit"; readonly message_id: number }

@@ -17,7 +17,7 @@ const row = (role: "user" | "system", visibility: "user" | "model", part: Messag
   usage: null,
 });
 
-/** Rows beside what the event is about: first the model's, which stands where it was said, then people's. */
+/** Rows alongside what the event is about: first the model's, which stands where it was said, then people's. */
 export const effectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
   ...(model_context === "" ? [] : [row("user", "model", contextPart(model_context))]),
   ...(user_message === "" ? [] : [row("system", "user", noticePart(user_message))]),
@@ -40,7 +40,7 @@ export const promptContent = (content: readonly MessagePart[], answer: HookAnswe
   ];
 };
 
-/** The text of a prompt as a hook is told of it. */
+/** The text of a prompt as a hook is notified of it. */
 export const promptText = (content: readonly MessagePart[]): string =>
   content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 

@@ -13,7 +13,7 @@ import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/p
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 
-/** One look at what is declared, and how long a call waits for an agent that comes back. */
+/** One look at what is declared, and how long a call waits for an agent that returns. */
 const LOOK_MS = 3_000;
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 200;

@@ -1,4 +1,4 @@
-// Asks the lifecycle hook about a prompt before anybody stores it: of a new chat, a message, an edit, a sub-chat. Called outside of every
+// Asks the lifecycle hook about a prompt before anyone stores it: of a new chat, a message, an edit, a sub-chat. Called outside of every
 // mailbox by request handlers and tools. Throws `HookDenied` with words for people and `HookFailure`; then nothing is to be stored.
 
 import type { DynamicTool } from "#db/chats/chats.ts";

@@ -14,7 +14,7 @@ export type ProposedInput = { readonly tool_input: string } | { readonly refusal
 
 /**
  * `raw`: the model's own text, where it is known. It is passed on byte for byte as long as it is one JSON text with the meaning that will
- * be run; what was mended is passed on as it will be run.
+ * be run; what was repaired is passed on as it will be run.
  */
 export const proposedInput = (
   tool_name: string,
@@ -34,7 +34,7 @@ export const proposedInput = (
   return { tool_input: isExact ? raw : made };
 };
 
-/** True when an override means the same to everybody. */
+/** True when an override means the same to everyone. */
 export const isPlainOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
   !isServerTool(tool_name) || miscasedKey(schema, override) === undefined;
 
@@ -54,7 +54,7 @@ export const refusedCall = (
 
 export const deniedWords = (reason: string): string => `${POLICY}${reason === "" ? "" : ` ${reason}`}`;
 
-/** The calls of a message that somebody here runs and that are tools of this chat. */
+/** The calls of a message that someone here runs and that are tools of this chat. */
 export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart): unknown =>
   part.type === "tool-call" && !part.provider_executed
     ? tools.find(({ name }) => name === part.tool_name)?.input_schema

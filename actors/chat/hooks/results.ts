@@ -1,4 +1,4 @@
-// Asks the lifecycle hook about results that a client has brought, before anybody stores them. Outside of every mailbox. Throws
+// Asks the lifecycle hook about results that a client has brought, before anyone stores them. Outside of every mailbox. Throws
 // `HookFailure`: then nothing is to be stored, and the same results may be sent again.
 import type { ChatRow } from "#db/chats/chats.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";

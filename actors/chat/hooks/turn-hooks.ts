@@ -118,7 +118,7 @@ const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear
   return history.some(isClearing) ? "clear" : "startup";
 };
 
-/** What a hook is told of an answered call. */
+/** What a hook is notified of an answered call. */
 export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
   tool_use_id: tool_call_id,
   tool_name,

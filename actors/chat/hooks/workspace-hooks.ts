@@ -47,7 +47,7 @@ export class WorkspaceHooks {
       declared = await this.#agent.declared(agent_id, needed, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      // What does not touch the workspace goes on without it: nothing else could bring it back.
+      // What does not touch the workspace continues without it: nothing else could bring it back.
       if (!needed) return NOTHING;
       return this.#failed(request, toProblem(error), "", keep);
     }

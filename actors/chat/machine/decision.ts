@@ -64,7 +64,7 @@ export type PendingCall = {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly args: unknown;
-  /** What the model is told of its arguments, with the result. */
+  /** What the model is notified of its arguments, with the result. */
   readonly note?: string;
   /** Absent: the chat's rules decide when it is to run. asked: a person is; granted, refused: the person's answer (rule PE-5). */
   readonly permission?: "asked" | "granted" | "refused";
@@ -104,7 +104,7 @@ export type Execution = {
   readonly queue_version: number;
   readonly retry_version: number;
   readonly generation_attempt: number;
-  /** The newest assistant message a user can see; 0 when there is none. */
+  /** The newest assistant message a user can see; 0 when none exists. */
   readonly last_assistant_id: number;
   readonly updated_at: number;
 };

@@ -14,7 +14,7 @@ export const modelAfter = ({
 export const withoutChoice = ({ last_model_config_id: _, last_reasoning_effort: __, ...patch }: ChatPatch): ChatPatch =>
   patch;
 
-/** The model for a message that has waited: the one of this id, else the default; undefined when there is none to use. */
+/** The model for a message that has waited: the one of this id, else the default; undefined when none exists to use. */
 export type FindModel = (id: string) => string | undefined;
 
 /**

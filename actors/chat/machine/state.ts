@@ -118,7 +118,7 @@ const GIVEN_UP = "The client did not answer this call: it was cancelled.";
 
 const NOT_APPROVED = "Nobody allowed or denied this call in time, so it did not run.";
 
-/** The calls are answered as cancelled, and the model goes on from there. */
+/** The calls are answered as cancelled, and the model continues from there. */
 const giveUpCalls = (draft: Draft<Execution>): undefined => giveUp(draft, GIVEN_UP);
 
 const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
@@ -221,7 +221,7 @@ const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows
 
 const isAsked = ({ permission }: PendingCall): boolean => permission === "asked";
 
-/** The calls that may run do so in the turn that goes on; those that may not are answered there. */
+/** The calls that may run do so in the turn that continues; those that may not are answered there. */
 const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
   const asked = pending_calls.filter(isAsked);
   if (asked.length === 0) return conflict("The chat does not wait for permission.");

@@ -140,7 +140,7 @@ export type Source = "automatic" | "manual";
 type Summed = {
   readonly summary: string;
   readonly source: Source;
-  /** Of the chat's owner; empty where there are none. */
+  /** Of the chat's owner; empty where none exist. */
   readonly instructions: string;
   /** What people have written up to there, oldest first. */
   readonly prompts: readonly string[];
@@ -155,7 +155,7 @@ type Summed = {
 
 export const SUMMARIZED = "chat_summarized";
 
-/** The row a model goes on from, and the call and result that people see. */
+/** The row a model continues from, and the call and result that people see. */
 export const compactedRows = (one: Summed): NewMessage[] => {
   const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
     one;
@@ -197,7 +197,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
 
 const CLEARED = "chat_cleared";
 
-/** The row from which a model begins anew, and the call and result that people see. */
+/** The row from which a model starts over, and the call and result that people see. */
 export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): NewMessage[] => {
   const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: rfc3339(now) };
   const row = { created_by: null, model_config_id: null, usage: null };

@@ -1,5 +1,5 @@
 // Makes the history of a turn shorter when it is due: asks a model for a summary, outside of the mailbox; turn.ts stores the rows. What
-// fails is logged and the turn goes on with the history as it is, unless the owner has asked for it (rules CM-1 to CM-9).
+// fails is logged and the turn continues with the history as it is, unless the owner has asked for it (rules CM-1 to CM-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { findClearing, listPrompts } from "#db/chats/messages.ts";

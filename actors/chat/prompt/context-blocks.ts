@@ -1,4 +1,4 @@
-// What a chat's model is told of its workspace: the instruction files and the list of skills that the chat has pinned, and its owner's
+// What a chat's model is notified of its workspace: the instruction files and the list of skills that the chat has pinned, and its owner's
 // personal skills (facts/chats 5.4 blocks 3 and 4, 5.5). Snapshots never change, so what was made of one is kept for a while.
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -87,7 +87,7 @@ export const contextText = (resources: readonly StoredResource[]): ContextText =
   return { instructions: blocks.length === 0 ? "" : [INSTRUCTIONS, ...blocks].join("\n\n"), skills };
 };
 
-/** One line for each skill; empty when there are none. */
+/** One line for each skill; empty when none exist. */
 export const skillList = (skills: readonly Pick<Skill, "name" | "description">[]): string =>
   skills.length === 0
     ? ""

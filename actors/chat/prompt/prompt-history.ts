@@ -1,4 +1,4 @@
-// The history a model goes on from: everything, or what stands for the past, what nobody had answered then, and what came since
+// The history a model continues from: everything, or what stands for the past, what nobody had answered then, and what came since
 // (facts/chats 5.6). Used by turns.
 import { findMarker, listModelBefore, listModelHistory, listSystemRows, type MessageRow } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";

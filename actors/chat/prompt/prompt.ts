@@ -39,7 +39,7 @@ export type PromptOf = {
   readonly subagent_type: "general" | "explore" | "computer_use" | null;
 };
 
-/** Says its blocks for a call of this chat's model, read anew each time; none when there is nothing to say. */
+/** Says its blocks for a call of this chat's model, reread each time; none when there is nothing to say. */
 export type BlockProvider = (
   of: PromptOf & {
     readonly chat_id: string;

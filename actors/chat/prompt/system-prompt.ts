@@ -1,5 +1,5 @@
 // The blocks of a prompt that settings decide: Slipway's own words, the administrator's, and those of the chat's owner (facts/chats 5.4).
-// Read anew for each model call, so a change counts from the next call on, in old chats too.
+// Reread for each model call, so a change counts from the next call on, in old chats too.
 import type { BlockProvider } from "./prompt.ts";
 
 export const DEFAULT_SYSTEM_PROMPT = `You are the coding assistant of Slipway, a server for remote development workspaces.

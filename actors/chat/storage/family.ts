@@ -1,5 +1,5 @@
 // Changing a root chat with its sub-chats: one batch for all of them or nothing, so that no crash leaves a sub-chat with more than its root
-// has (rules SB-1 and SB-3). Used by the root's actor; those of the sub-chats read their rows anew afterwards.
+// has (rules SB-1 and SB-3). Used by the root's actor; those of the sub-chats read their rows again afterwards.
 import { AppError, conflict } from "#base/errors.ts";
 import { listChildren, unpinChat } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
@@ -74,7 +74,7 @@ export const changedFamily = async (
   };
 };
 
-/** By what the chat has now: rules that were added meanwhile stay. */
+/** By what the chat has now: rules that were added in the meantime stay. */
 const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): ChatPatch => {
   const { permissions = state.permissions, plan_mode = state.plan_mode } = patch;
   const next = withPermissionMode(mode, { permissions, plan_mode });

@@ -137,14 +137,14 @@ type New = {
   readonly copies: readonly MessageRow[];
 };
 
-/** At rest, and read: whoever copies it has seen it. */
+/** At rest, and read: anyone who copies it has seen it. */
 const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   return { ...state, ...OWN, id, key: at.key, status: "waiting", last_assistant_id: seen, read_cursor: seen };
 };
 
-/** What a copy does not take over, or begins anew. */
+/** What a copy does not take over, or starts over. */
 const OWN = {
   parent_chat_id: null,
   root_chat_id: null,

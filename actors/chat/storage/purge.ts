@@ -49,7 +49,7 @@ const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key
   while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)], undefined, part);
 };
 
-/** The rest, which is little, and the chat itself; `stale` when somebody has moved the chat since it was read. */
+/** The rest, which is little, and the chat itself; `stale` when someone has moved the chat since it was read. */
 const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
   forgetHookContents({ chat_id: id }),

@@ -5,7 +5,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 
-/** Sub-chats that one chat can have; those that have finished count, since they can be told to go on. */
+/** Sub-chats that one chat can have; those that have finished count, since they can be told to continue. */
 export const SUBAGENTS_LIMIT = 100;
 
 export type SpawnSubagent = {

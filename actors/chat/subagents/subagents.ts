@@ -115,7 +115,7 @@ export class ChatSubagents implements Subagents {
         await this.#pause(woken, Math.min(left, LOOK_MS), signal);
       }
     } catch (error) {
-      // What was waited for ends with the turn, as a command does (rule SB-7); what runs in the background goes on.
+      // What was waited for ends with the turn, as a command does (rule SB-7); what runs in the background continues.
       if (signal.reason === INTERRUPTED) await this.#stop(id).catch(() => {});
       throw error;
     } finally {

@@ -10,7 +10,7 @@ import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 
 const ARGUMENT = "agent";
-/** Tools that work through the daemon of one agent. The desktop, plans and files that come back are the workspace's own. */
+/** Tools that work through the daemon of one agent. The desktop, plans and files that return are the workspace's own. */
 const THROUGH_AGENT: ReadonlySet<string> = new Set([
   ...["read_file", "write_file", "edit_files", "attach_file"],
   ...["execute", "process_output", "process_list", "process_signal"],
@@ -73,7 +73,7 @@ export const agentOfCall = ({
   return typeof agent === "string" ? { agent, args: rest } : { agent: undefined, args };
 };
 
-/** The agent of this name, or the workspace's first one. Undefined when there is none. */
+/** The agent of this name, or the workspace's first one. Undefined when none exists. */
 export const chosenAgent = <A extends Agent>(agents: readonly A[], name: string | undefined): A | undefined =>
   agents.find((one) => (name === undefined ? one.parent_id === null : one.name === name));
 

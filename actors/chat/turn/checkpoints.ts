@@ -63,7 +63,7 @@ const warn = (warnings: ChatWarnings, { chat_id }: Of, problems: readonly string
   if (texts.length > 0 || warnings.from("checkpoint", chat_id).length > 0) warnings.set("checkpoint", chat_id, texts);
 };
 
-/** Brings back the files of this message. 409 in words when none came back. */
+/** Brings back the files of this message. 409 in words when none returned. */
 export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
   try {
     const json = { chat_id: of.chat_id, message_id };

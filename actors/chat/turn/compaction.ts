@@ -23,7 +23,7 @@ type CompactionHost = {
   readonly begin: (buffer: StreamBuffer | undefined) => void;
 };
 
-/** "none": the history is as it was, and so is the attempt. A number: the history's version from which the next attempt goes on. */
+/** "none": the history is as it was, and so is the attempt. A number: the history's version from which the next attempt continues. */
 type Compacted = "none" | "over" | number;
 
 export class TurnCompaction {
@@ -75,7 +75,7 @@ export class TurnCompaction {
     }
   }
 
-  /** The summary's rows between those of the hooks, with the call on the stream meanwhile; `args` undefined: without. */
+  /** The summary's rows between those of the hooks, with the call on the stream in the meantime; `args` undefined: without. */
   async #shown(
     begun: StartedAttempt,
     args: object | undefined,

@@ -21,7 +21,7 @@ export const MAX_CONTINUATIONS = 3;
 /** How often in a row a paused answer goes back to its provider. */
 export const MAX_RESUMED = 10;
 
-/** Calls that somebody here has to answer. */
+/** Calls that someone here has to answer. */
 export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
@@ -40,7 +40,7 @@ export const findProblem = (content: readonly MessagePart[], finish: Finish | un
 export const hasBrokenOff = (failure: unknown, said: readonly MessagePart[]): boolean =>
   failure instanceof ModelError && failure.reason === "broke_off" && said.length > 0;
 
-/** The answer broke off in its text: a call that has broken off is answered with an error, which lets the model go on by itself. */
+/** The answer broke off in its text: a call that has broken off is answered with an error, which lets the model go on on its own. */
 export const isCutOff = (content: readonly MessagePart[], finish: Finish | undefined): boolean =>
   finish === "length" && callsIn(content).length === 0;
 

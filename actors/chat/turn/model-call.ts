@@ -78,7 +78,7 @@ const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string
 
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
 
-/** What the model is given: blocks that are read anew for each call, and the history. Throws the reason of `signal`. */
+/** What the model is given: blocks that are reread for each call, and the history. Throws the reason of `signal`. */
 const buildPrompt = async (
   deps: Deps,
   { chat_key, about, chat_id }: Of,
@@ -97,7 +97,7 @@ const buildPrompt = async (
   const { settings, blocks } = found;
   const messages = assemblePrompt(
     blocks,
-    // The row from which a cleared chat begins anew is empty.
+    // The row from which a cleared chat starts over is empty.
     history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
   );
   return { messages, settings };

@@ -37,7 +37,7 @@ export const offeredTools = (state: ChatState): ToolDefinition[] => [
     : []),
 ];
 
-/** Whether what the provider runs by itself may be offered, where the model's options ask for it. */
+/** Whether what the provider runs on its own may be offered, where the model's options ask for it. */
 export const offersProviderTools = (state: ChatState): boolean =>
   lookUpUse("provider", toToolsOf(state.id, toPromptOf(state))) === "yes";
 
@@ -53,7 +53,7 @@ export const callsToRun = ({
 
 const known = new WeakMap<object, unknown>();
 
-/** A schema as JSON, without what its library has put beside it. */
+/** A schema as JSON, without what its library has put alongside it. */
 const plain = (schema: object): unknown => {
   const made = known.get(schema) ?? JSON.parse(JSON.stringify(schema));
   known.set(schema, made);

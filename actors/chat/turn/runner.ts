@@ -1,4 +1,4 @@
-// The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
+// The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends on its own. Nothing of this is stored: what
 // a crash takes away is begun again from the chat's own state (rule CH-16).
 
 import { log } from "#base/log.ts";
@@ -48,7 +48,7 @@ export class Generations {
   }
 
   /**
-   * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
+   * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one continues. `goesOn`: it
    * was begun by a server that is no more, which may have been waiting for the time of `retry`.
    */
   start(
@@ -230,6 +230,6 @@ export class Generations {
   }
 }
 
-/** Until then the chat is `interrupting`, so that a server that dies meanwhile ends the commands after its start. */
+/** Until then the chat is `interrupting`, so that a server that dies in the meantime ends the commands after its start. */
 const ENDING_MS = 1_000;
 const LEAVING = new Error("the server is stopping");

@@ -1,4 +1,4 @@
-// The right of a turn to talk to a model: so many have it at once. Given by runner.ts, given back by the turn while it only waits.
+// The right of a turn to talk to a model: so many have it immediately. Given by runner.ts, given back by the turn while it only waits.
 
 export type Slot = {
   /** Gives it back; harmless twice. */

@@ -52,12 +52,12 @@ type Ended = {
   readonly now: number;
   /** The turn may call no model after this. */
   readonly isLast: boolean;
-  /** The answer broke off at the model's limit, and the model is asked to go on. */
+  /** The answer broke off at the model's limit, and the model is asked to continue. */
   readonly isCut: boolean;
   readonly isContinued: boolean;
   /** The provider has ended the answer in the middle. */
   readonly isFiltered: boolean;
-  /** The provider has paused the answer and gets it back to go on. */
+  /** The provider has paused the answer and gets it back to continue. */
   readonly isResumed: boolean;
   /** The answer ended for an unknown reason. */
   readonly isUnknown: boolean;
@@ -67,7 +67,7 @@ type Ended = {
 
 type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
 
-/** The messages of a step, and whether the model goes on, the client's tools are asked for, or the turn has ended. */
+/** The messages of a step, and whether the model continues, the client's tools are asked for, or the turn has ended. */
 export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
   const { content, refused } = proposed;
   const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;

@@ -1,5 +1,5 @@
 // What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
-// parts never pass the mailbox; whoever joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
+// parts never pass the mailbox; anyone who joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
@@ -59,7 +59,7 @@ export class StreamBuffer {
     this.#isClosed = true;
   }
 
-  /** Everything so far, for somebody who has just come. What is not yet told is told to them again, with the same numbers. */
+  /** Everything so far, for someone who has just come. What is not yet told is told to them again, with the same numbers. */
   copy(): PartBatch {
     return { ...this.fence, first_seq: 1, events: [...this.#events] };
   }

@@ -21,7 +21,7 @@ import { chosenAgent, noSuchAgent } from "./agent-choice.ts";
 /** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
 const PATIENCE_MS = 15_000;
 const AGAIN_MS = 200;
-/** So long after its start a server expects daemons to come back. */
+/** So long after its start a server expects daemons to return. */
 const RETURN_MS = 30_000;
 /** Longer than any request waits for news. */
 const ANSWER_MS = 60_000;
@@ -125,7 +125,7 @@ export class WorkspaceAgent implements ToolAgent {
     return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
   }
 
-  /** The agent in the latest build. Throws `ToolError` when there is none: waiting would not help. */
+  /** The agent in the latest build. Throws `ToolError` when none exists: waiting would not help. */
   async #agent(): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");

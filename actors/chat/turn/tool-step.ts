@@ -23,7 +23,7 @@ import { toToolsOf } from "./offer.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
-/** Whoever interrupts these ends what they wait for: commands and sub-chats (rules TO-5, SB-7). */
+/** Anyone who interrupts these ends what they wait for: commands and sub-chats (rules TO-5, SB-7). */
 const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
 /** Bytes of output that are kept of a call that was interrupted. */
 const PARTIAL_LIMIT = 8_192;

@@ -40,11 +40,11 @@ export class Turn implements RunningTurn {
   readonly #chat_id: string;
   readonly #abort = new AbortController();
   readonly #reporter: Reporter;
-  /** The history this turn goes on from. */
+  /** The history this turn continues from. */
   history_version: number;
   buffer: StreamBuffer | undefined;
   #collector: Collector | undefined;
-  /** What is kept of the model calls for whoever looks for faults, where it is wanted. */
+  /** What is kept of the model calls for anyone who looks for faults, where it is wanted. */
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
   #mcp: McpOffer = NO_MCP;
@@ -135,7 +135,7 @@ export class Turn implements RunningTurn {
     if (left > 0) await this.#rest(left);
   }
 
-  /** Waits without its slot, so that others may talk to their models meanwhile (rule CH-47). */
+  /** Waits without its slot, so that others may talk to their models in the meantime (rule CH-47). */
   async #rest(ms: number): Promise<void> {
     this.#slot.leave();
     await pause(this.#deps.clock, ms, this.#abort.signal);
@@ -151,7 +151,7 @@ export class Turn implements RunningTurn {
     return this.#tools?.commands;
   }
 
-  /** Ends it at once; tools learn the reason. */
+  /** Ends it immediately; tools learn the reason. */
   stop(reason: Error): void {
     this.#abort.abort(reason);
     this.buffer?.close();
@@ -193,7 +193,7 @@ export class Turn implements RunningTurn {
     return callModel(this.#deps, call, this.#abort.signal);
   }
 
-  /** Beside the model's first words: no tool that writes runs before it is done. */
+  /** Alongside the model's first words: no tool that writes runs before it is done. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
     const how = { waits: this.#goesOn, signal: this.#abort.signal };
     const kept = keepFiles(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
@@ -215,7 +215,7 @@ export class Turn implements RunningTurn {
     return this.#isOn(reported);
   }
 
-  /** False when the turn is over; otherwise it goes on from the history that the actor has named. */
+  /** False when the turn is over; otherwise it continues from the history that the actor has named. */
   #isOn(reported: Reported | "stale"): boolean {
     if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
@@ -236,7 +236,7 @@ export class Turn implements RunningTurn {
     return rows === "stale" ? undefined : rows;
   }
 
-  /** "again": the history has changed, and the next attempt goes on from it. */
+  /** "again": the history has changed, and the next attempt continues from it. */
   #follow(then: "none" | "over" | number): Then {
     if (typeof then !== "number") return then;
     this.history_version = then;
@@ -261,7 +261,7 @@ export class Turn implements RunningTurn {
     const answer = { chat_id: this.#chat_id, begun, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
     const reported = await reportAnswer(deps, answer, tries);
     if (!reported) return false;
-    // Only now: whoever interrupts before this is stored must still find what was said.
+    // Only now: anyone who interrupts before this is stored must still find what was said.
     this.#collector = undefined;
     return this.#isOn(reported);
   }

@@ -3,7 +3,7 @@
 
 /** Where a part is. */
 export type Held = {
-  /** Empty, or a node that lives no more: somebody has to take it. */
+  /** Empty, or a node that lives no more: someone has to take it. */
   readonly node: string;
   /** It was given to its node within the length of a lease: there it stays while its node lives. */
   readonly isNew?: boolean;
@@ -26,7 +26,7 @@ export const planMoves = (held: readonly Held[], living: readonly string[]): Mov
   const [least, over] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const mustKeepMore = (node: string): boolean =>
     (own.get(node) ?? []).filter((part) => held[part]?.isNew).length > least;
-  // Those that are left over stay with whoever cannot give them up, then with whoever has more: then the fewest move.
+  // Those that are left over stay with anyone who cannot give them up, then with anyone who has more: then the fewest move.
   const byCount = [...nodes].sort(
     (a, b) => Number(mustKeepMore(b)) - Number(mustKeepMore(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );

@@ -25,7 +25,7 @@ import { isUneven, lookAtParts, nextEnd, type PartsTable } from "./table.ts";
 const RENEW_MS = 500;
 /** How often it looks how all nodes and the database are. */
 const SEE_MS = 1000;
-/** How often it looks while parts are about to move: whoever waits for one waits for this, too. */
+/** How often it looks while parts are about to move: anyone who waits for one waits for this, too. */
 const MOVING_MS = 50;
 /** How soon a node that could not be reached is tried again, and how often before it is said: one that has just joined does not listen yet. */
 const REACH_AGAIN_MS = 1000;
@@ -129,7 +129,7 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#held.nodeOf(part);
   }
 
-  /** The epoch of the node there, whose parts nobody has taken; undefined where there is none. */
+  /** The epoch of the node there, whose parts nobody has taken; undefined where none exists. */
   lifeAt(address: string): number | undefined {
     return this.#table.owners.find((owner) => owner.address === address)?.epoch;
   }

@@ -29,7 +29,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
   inTransaction(sql, async () => {
     await shareLease(sql, node);
     const value = await raiseEpoch(sql);
-    // Leases before fences before parts, as whoever takes over does.
+    // Leases before fences before parts, as anyone who takes over does.
     await sql.unsafe(
       `insert into leases (node, expires_at) values ($1, clock_timestamp() + $2 * interval '1 ms')
        on conflict (node) do update set expires_at = excluded.expires_at`,
@@ -39,7 +39,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
       "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",
       [node, value],
     );
-    // Of whoever was alone and is gone: it has no lease of this kind.
+    // Of anyone who was alone and no longer exists: it has no lease of this kind.
     await sql.unsafe("delete from fences where node not in (select node from leases)");
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
     // From now on it counts what it changes, so that nobody keeps an answer without having asked for its count.
@@ -86,7 +86,7 @@ type Unreached = Pick<ReadonlySet<string>, "has">;
 export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreached = new Set()): Promise<Move[]> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
-    // A renewal that comes meanwhile waits, and finds nothing: its node ends.
+    // A renewal that comes in the meantime waits, and finds nothing: its node ends.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
     for (const { node } of ended) await forget(sql, node);
     const given = await giveOut(sql, lease_ms, unreached);
@@ -113,7 +113,7 @@ export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: 
     return given;
   });
 
-/** Every node looks at once: whoever waits for a part waits for that, too. */
+/** Every node looks at once: anyone who waits for a part waits for that, too. */
 const tellMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
   const { text, params } = sentMoves(epoch);
   await sql.unsafe(text, params as never[]);
@@ -131,7 +131,7 @@ const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
 /** Gives away what nobody has who lives; `unreached` get nothing. */
 const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: Unreached): Promise<Move[]> => {
   const { moves, living } = await planned(sql, lease_ms, unreached);
-  // Whoever lives hands over by itself what it has.
+  // Anyone who lives hands over on its own what it has.
   const taken = moves.filter(({ part }) => !living.has(part));
   await give(sql, taken);
   return taken;
@@ -160,7 +160,7 @@ const planned = async (
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };
 
-/** In the order in which guards take rows. A node that joins anew is waited for, so that nothing is given to its life before. */
+/** In the order in which guards take rows. A node that joins again is waited for, so that nothing is given to its life before. */
 const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
     receivers as materialized (select node, epoch from fences where node in (select receiver from wanted) order by node for share),
     held as materialized (select part from parts where part in (select part from wanted) order by part for no key update)
@@ -174,7 +174,7 @@ const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql
 
 /**
  * The node gives parts of its own to others that live, once it has nothing more to write for them. Waits for a group of it that is under way. Answers
- * which have moved: not those that it had not, nor those whose next node is gone.
+ * which have moved: not those that it had not, nor those whose next node no longer exists.
  */
 export const handOver = async (
   sql: ReservedSQL,
@@ -186,12 +186,12 @@ export const handOver = async (
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
     [formatWanted(moves), node, epoch],
   );
-  // Behind it: whoever does not hear it looks with its next renewal.
+  // Behind it: anyone who does not hear it looks with its next renewal.
   if (rows.length > 0) await tellMoves(sql, epoch);
   return rows.map(({ part }) => Number(part));
 };
 
-/** Those of these parts that the node has left and that nobody got are given to it anew: they rest for a lease, and whoever looks at the table sees it. */
+/** Those of these parts that the node has left and that nobody got are given to it again: they rest for a lease, and anyone who looks at the table sees it. */
 export const keepParts = async (sql: ReservedSQL, { node, epoch }: Holder, parts: readonly number[]): Promise<void> => {
   await sql.unsafe(
     `with held as materialized (select part from parts where node = $1 and epoch = $2

@@ -8,7 +8,7 @@ import type { PartsTable } from "./table.ts";
 
 /** What is done where parts come to this node and go from it. */
 export type PartsHandler = {
-  /** They count as had from now on: what is open in them is gone on with. Called again after a second when it rejects. */
+  /** They count as had from now on: what is open in them no longer exists on with. Called again after a second when it rejects. */
   adopt(parts: readonly number[]): Promise<void>;
   /** They count as not had from now on. Resolves when nothing of them is in memory or under way: then another node gets them. */
   leave(parts: readonly number[]): Promise<void>;
@@ -21,7 +21,7 @@ type Options = {
   beforeCome(): void;
 };
 
-/** Parts that the handler was asked to let go of. */
+/** Parts that the handler was asked to release. */
 export type Leaving = {
   readonly parts: readonly number[];
   /** Whether nothing of them is here any more. */
@@ -106,7 +106,7 @@ export class Possession implements Parts {
     if (this.count !== before) this.#say();
   }
 
-  /** Asks the handler to let go of these parts, which count as not had from now on; `settle` tells what has become of them. */
+  /** Asks the handler to release these parts, which count as not had from now on; `settle` tells what has become of them. */
   async leave(parts: readonly number[], ms: number): Promise<Leaving> {
     for (const part of parts) {
       this.#own.delete(part);
@@ -124,7 +124,7 @@ export class Possession implements Parts {
     return { parts, isDone, over };
   }
 
-  /** After a look: true when all have gone. What has not is had again, and gone on with once the handler has let go of it. */
+  /** After a look: true when all have gone. What has not is had again, and gone on with once the handler has release it. */
   settle({ parts, over }: Leaving): boolean {
     for (const part of parts) this.#leaving.delete(part);
     const kept = parts.filter((part) => this.#mine.has(part));

@@ -16,7 +16,7 @@ export type Owner = OtherNode & {
 export type PartsTable = {
   /** Every node whose parts have not been taken from it, also one whose lease has ended. */
   readonly owners: readonly Owner[];
-  /** Somebody has to take what a node had that lives no more, or what nobody has. */
+  /** Someone has to take what a node had that lives no more, or what nobody has. */
   readonly isOrphaned: boolean;
 };
 

@@ -1,6 +1,6 @@
 // Hears what nodes tell each other, over one connection for all of a node that want to know. Whatever may have been missed is told to each of them
 // as "everything": when it begins to listen, when it does so again after its connection broke, when a node has told more than was heard of
-// it, when a node is gone or says nothing for a while, and when nobody says anything.
+// it, when a node no longer exists or says nothing for a while, and when nobody says anything.
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -37,7 +37,7 @@ export class Listener {
 
   /** From now on this is called, first with "everything" once it listens. Answers how to end that. */
   hear(hear: Hear): () => void {
-    // Whoever comes later may have missed what was told before.
+    // Anyone who comes later may have missed what was told before.
     if (this.#timer) hear(EVERYTHING);
     else this.#begin();
     this.#hearers.add(hear);

@@ -40,7 +40,7 @@ export const readNotice = (text: string): Notice => {
   return { epoch: 0, all: true };
 };
 
-/** What a group of batches says to the other nodes beside its words; undefined: nothing. */
+/** What a group of batches says to the other nodes alongside its words; undefined: nothing. */
 export const makeNotice = (
   epoch: number,
   batches: readonly (readonly Statement[])[],

@@ -1,5 +1,5 @@
 // How often a node that writes has changed what others keep in memory: counted in a row of its own, in the transaction of each group, and for
-// workspaces whose agents have written, in theirs. Whoever keeps answers asks for it before it gives one out, and so never misses a group that
+// workspaces whose agents have written, in theirs. Anyone who keeps answers asks for it before it gives one out, and so never misses a group that
 // was committed before. Pure.
 import type { Pending } from "../../engine/pending.ts";
 import type { Query } from "../../engine/sql.ts";
@@ -46,7 +46,7 @@ export const listCounts = (ids: readonly string[]): Query<{ readonly id: string;
 /**
  * What the nodes that may write have counted, as one row. None where one of them counts nothing, such as one of a version before this, or has
  * counted nothing yet: then nothing can be kept. Where one node is active its epoch is the newest, unless it is of a version that has no fence; nodes
- * that are active together have one each, older than that of whoever has joined and left since. With a node its counts leave, and `by` changes.
+ * that are active together have one each, older than that of anyone who has joined and left since. With a node its counts leave, and `by` changes.
  */
 export const RAISED = `select string_agg(f.node || ' ' || f.epoch, ',' order by f.node) as by,
     string_agg(v.shown::text, ',' order by f.node) as shown, string_agg(v.callers::text, ',' order by f.node) as callers,

@@ -12,7 +12,7 @@ export type Teller = {
 
 type Known = Omit<Teller, "epoch"> & { readonly heard: number; readonly signed_at: number; readonly isSilent: boolean };
 
-/** `missed`: somebody has told more than was heard; `gone`: a node that has told may have meant to tell more. */
+/** `missed`: someone has told more than was heard; `gone`: a node that has told may have meant to tell more. */
 export type Found = "nothing" | "missed" | "gone";
 
 export class Tellers {

@@ -1,4 +1,4 @@
-// Entries of the audit log. `audited` makes the insert that whoever changes something puts into the batch of the change, so that there is
+// Entries of the audit log. `audited` makes the insert that anyone who changes something puts into the batch of the change, so that there is
 // never the one without the other (rule AU-1). Nothing else writes entries; how they are read is in audit-search.ts.
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { originNow } from "#base/origin.ts";
@@ -7,7 +7,7 @@ import { insertInto, type Statement } from "../../engine/sql.ts";
 import { audit_logs } from "../../schema/audit.ts";
 import { computeDiff } from "./diff.ts";
 
-/** One change, as whoever makes it knows it. */
+/** One change, as anyone who makes it knows it. */
 export type AuditEntry = {
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -21,12 +21,12 @@ export type AuditEntry = {
   readonly organization_id?: string | null;
   /** The workspace that it belongs to, or is. */
   readonly workspace_id?: string;
-  /** The rows; only fields that are told of are looked at (audit-diff.ts). A create has no `before`, a delete no `after`. */
+  /** The rows; only fields that are notified of are looked at (audit-diff.ts). A create has no `before`, a delete no `after`. */
   readonly before?: object | undefined;
   readonly after?: object | undefined;
   readonly build_reason?: string;
   readonly additional?: Readonly<Record<string, unknown>>;
-  /** In the place of whoever the work is done for. */
+  /** In the place of anyone who the work is done for. */
   readonly user_id?: string | null;
   /** In the place of what the request is answered with. */
   readonly status_code?: number;

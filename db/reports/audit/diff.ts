@@ -1,4 +1,4 @@
-// What changed, field by field: which fields of which kind of thing are told of, and which only by name (facts/platform 7). Pure.
+// What changed, field by field: which fields of which kind of thing are notified of, and which only by name (facts/platform 7). Pure.
 import { rfc3339 } from "#base/clock.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import type { AuditDiff } from "../../schema/audit.ts";

@@ -21,7 +21,7 @@ const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 
 const owners = alias(users, "owners");
 
-/** Where somebody is a member now, as a column `memberships`; the column given has their id. */
+/** Where someone is a member now, as a column `memberships`; the column given has their id. */
 export const selectMemberships = (user_id: AnySQLiteColumn) =>
   sql<
     string[]
@@ -45,7 +45,7 @@ const shownColumns = {
   organization: shownOrganization,
   workspace: { name: workspaces.name, deleted: workspaces.deleted },
   owner: { username: owners.username },
-  /** 1 when it is gone; null for kinds that are not looked up. */
+  /** 1 when it no longer exists; null for kinds that are not looked up. */
   gone: sql<number | null>`case ${audit_logs.resource_type}
     when 'user' then not exists (select 1 from ${users} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
     when 'organization' then not exists (select 1 from ${organizations} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
@@ -92,7 +92,7 @@ export const findAuditCursor = query(
   build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(given(audit_logs.id)),
 );
 
-/** Ids of everybody who has or had this username, or this e-mail address; deleted users, too. For `scan`. */
+/** Ids of everyone who has or had this username, or this email address; deleted users, too. For `scan`. */
 export const listUsersCalled = query(
   build
     .select({ id: users.id })
@@ -106,7 +106,7 @@ export const listUsersAt = query(
     .where(sql`lower(${users.email}) = ${sql.placeholder("email")}`),
 );
 
-/** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason by itself, since it stands before the time. */
+/** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason on its own, since it stands before the time. */
 const old = and(
   given(audit_logs.resource_type),
   given(audit_logs.action),

@@ -20,7 +20,7 @@ export class AppFigures implements Part {
   readonly #figures = new Map<number, Figures>();
   /** Use -> the bucket after a block at whose end it went on. */
   readonly #open = new Map<number, number>();
-  /** What was in use in the first and in the last bucket: it may go on from a neighbour, or in one. */
+  /** What was in use in the first and in the last bucket: it may continue from a neighbour, or in one. */
   readonly #atStart = new Set<number>();
   #atEnd = new Set<number>();
 

@@ -25,7 +25,7 @@ export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: 
 
 export const emptyBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
 
-/** The minutes of one app; made when there are none. */
+/** The minutes of one app; made when none exist. */
 export const getMinutes = (block: Block, app: number): Uint8Array => {
   let minutes = block.apps.get(app);
   if (!minutes) {

@@ -14,7 +14,7 @@ export class Latencies implements Part {
     return weight;
   }
 
-  /** Whoever used something counts, also without any latency. */
+  /** Anyone who used something counts, also without any latency. */
   add(group: Group): void {
     const { user, low, high, rows } = group;
     for (const { digest, template, detail } of rows) {
@@ -108,6 +108,6 @@ export class Counts {
     });
   }
 }
-/** Arrays begin with so many values and double up to half a second; what is slower stands by itself. */
+/** Arrays begin with so many values and double up to half a second; what is slower stands on its own. */
 const LEAST = 128;
 const SMALL = 1024;

@@ -77,7 +77,7 @@ const loadVersion = async (read: Rows, from: number, to: number): Promise<number
   return Number(row?.[0]);
 };
 
-/** The block in which it begins, if not with it; whole blocks; and the last by itself, since people work in it now. */
+/** The block in which it begins, if not with it; whole blocks; and the last on its own, since people work in it now. */
 const cut = ({ from, to }: Span): [from: number, to: number][] => {
   if (to <= from) return [];
   const last = Math.floor((to - 1) / BLOCK) * BLOCK;

@@ -53,7 +53,7 @@ const listIds = ({ templates }: Scope, keys: Iterable<number>): string[] =>
 
 type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
 
-/** Rows about users by the user's id; whoever is unknown is left out. */
+/** Rows about users by the user's id; anyone who is unknown is left out. */
 const byUser = async <T>(
   read: Rows,
   rows: ReadonlyMap<number, T>,

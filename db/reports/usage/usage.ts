@@ -34,7 +34,7 @@ export const listUsageKeys = query(
 export type MinutesRow = { bucket: number; user: number; template: number; app: number; mask: number };
 export type LatencyRow = { bucket: number; user: number; template: number; ms: number; count: number };
 
-/** Blocks are told of what is written in them (rule IN-13). */
+/** Blocks are notified of what is written in them (rule IN-13). */
 const countWrites = (blocks: readonly number[]): Statement => ({
   touches: [],
   sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = usage_blocks.version + 1`,

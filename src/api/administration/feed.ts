@@ -7,7 +7,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { Heartbeat } from "../workspaces/heartbeat.ts";
 
 export type Feed = {
-  /** False when its reader is gone. */
+  /** False when its reader has disconnected. */
   readonly send: (text: string) => boolean;
   /** What should be told cannot be read. */
   readonly fail: () => void;

@@ -84,7 +84,7 @@ export const serverLog = (ctx: ApiContext) =>
         const fits = wanted(query);
         return ownersFeed(ctx, caller, request, (feed) => {
           let last = query.after_id ?? 0;
-          // A process that has begun anew counts from the beginning.
+          // A process that has begun again counts from the beginning.
           if (last > recentLog.last) last = 0;
           let isPlanned = false;
           const tell = (): void => {

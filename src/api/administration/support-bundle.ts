@@ -1,4 +1,4 @@
-// What somebody who helps wants to know, as one file for owners of the site.
+// What someone who helps wants to know, as one file for owners of the site.
 import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { supportBundle } from "#domain/administration/support-bundle.ts";

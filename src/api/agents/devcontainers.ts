@@ -1,4 +1,4 @@
-// What can be done to a devcontainer of a workspace: make it anew, delete it (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). For those
+// What can be done to a devcontainer of a workspace: make it again, delete it (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). For those
 // who may change the workspace; its daemon does it.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";

@@ -112,7 +112,7 @@ export class LogFollower implements SocketHandler {
     }
   }
 
-  /** One synchronous step: the lines that came in meanwhile, then the live topic. `isRead`: line `cursor` is stored, and the reader has it. */
+  /** One synchronous step: the lines that came in in the meantime, then the live topic. `isRead`: line `cursor` is stored, and the reader has it. */
   #goLive(socket: Socket, { live, request }: Reading, { cursor, isRead }: { cursor: number; isRead: boolean }): void {
     const fresh = live.filter(({ id }) => id > cursor);
     for (const frame of logFrames(fresh)) send(socket, frame, request);
@@ -121,7 +121,7 @@ export class LogFollower implements SocketHandler {
     if (!socket.closing) this.#followers.join(this.#agent_id, socket, last, request.compress);
   }
 
-  /** Sends lines as fast as the reader takes them. False when the socket is gone or its reader has stalled. */
+  /** Sends lines as fast as the reader takes them. False when the socket has disconnected or its reader has stalled. */
   async #sendPaced(socket: Socket, reading: Reading, frames: readonly string[], evenEmpty: boolean): Promise<boolean> {
     for (const frame of frames.length === 0 && evenEmpty ? ["[]"] : frames) {
       if (!this.#reading) return false;

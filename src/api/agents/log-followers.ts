@@ -9,7 +9,7 @@ import { LogPages, logFrames } from "./log-pages.ts";
 
 /** Shorter frames are sent as they are: compressing costs more than it saves. */
 const COMPRESS_FROM = 1024;
-/** Bun compresses a published frame for each reader anew, 40 us for 100 lines; a larger crowd gets it as it is. */
+/** Bun compresses a published frame for each reader again, 40 us for 100 lines; a larger crowd gets it as it is. */
 const COMPRESS_CROWD = 16;
 
 export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;

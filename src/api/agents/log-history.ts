@@ -1,6 +1,6 @@
 // What is stored of an agent's lines, as frames for those who begin to follow. A crowd that opens at the same time reads each page once:
-// a full page never changes, so it is kept for a while for whoever asks next. One page goes out in each turn of the event loop, so that
-// live lines and everybody else's requests come in between (rule LG-24).
+// a full page never changes, so it is kept for a while for anyone who asks next. One page goes out in each turn of the event loop, so that
+// live lines and everyone else's requests come in between (rule LG-24).
 import { Pace } from "#base/pace.ts";
 import { type LogPages, logFrames, PAGE_LINES } from "./log-pages.ts";
 
@@ -47,7 +47,7 @@ export class LogHistory {
     }
   }
 
-  /** Somebody begins to read the history of an agent; pages are kept until the last one has called what this answers. */
+  /** Someone begins to read the history of an agent; pages are kept until the last one has called what this answers. */
   hold(agent_key: number): () => void {
     this.#readers.set(agent_key, (this.#readers.get(agent_key) ?? 0) + 1);
     return () => {

@@ -9,7 +9,7 @@ import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
 import { Pace } from "./pace.ts";
 
-/** Lines read at once. */
+/** Lines read immediately. */
 export const PAGE_LINES = 500;
 /** Characters of output in one array; a longer line stands alone. */
 export const FRAME_CHARS = 96 * 1024;

@@ -7,11 +7,11 @@ import { LOG_LEVELS } from "#schema/log-level.ts";
 import { type LogPages, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
-/** More is not answered at once; the caller goes on with `after`. */
+/** More is not answered immediately; the caller continues with `after`. */
 const MAX_LINES = 50_000;
 const MAX_CHARS = 16 * 1024 * 1024;
 
-/** The stored lines between the cursors. Clients of the upstream kind get text without colours of ours. */
+/** The stored lines between the cursors. Clients of the upstream kind get text without colors of ours. */
 export const readLogs = async (
   pages: LogPages,
   place: AgentPlace,
@@ -35,7 +35,7 @@ export const readLogs = async (
     : new Response(`[${parts.join(",")}]`, { headers: { "content-type": "application/json; charset=utf-8" } });
 };
 
-/** ANSI colours of the levels, dim to red. */
+/** ANSI colors of the levels, dim to red. */
 const COLOURS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
 const RESET = "\x1b[0m";
 

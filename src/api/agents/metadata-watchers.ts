@@ -1,4 +1,4 @@
-// Everybody who watches the metadata of agents. One timer and one reading for each watched agent, however many watch it; each watcher
+// Everyone who watches the metadata of agents. One timer and one reading for each watched agent, however many watch it; each watcher
 // hears of changes at most once a second, and at least every 5 s because results grow older (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";

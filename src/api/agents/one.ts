@@ -1,4 +1,4 @@
-// One agent, for whoever may see its workspace.
+// One agent, for anyone who may see its workspace.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";

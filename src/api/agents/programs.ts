@@ -1,4 +1,4 @@
-// What a machine fetches to become a workspace's agent: the program and the script that brings it there. For everybody, because whoever
+// What a machine fetches to become a workspace's agent: the program and the script that brings it there. For everyone, because whoever
 // asks has no credential yet; nothing of it is a secret (rules TF-13, TF-14).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";

@@ -1,5 +1,5 @@
-// `GET me/reinit`: an agent of a prepared workspace waits here for whoever gets it, and then begins anew (facts/platform 5.4, rules RI-1
-// to RI-4, PB-9). The event belongs to the build of the claim: it comes when that has ended well, and again to whoever asks while it is
+// `GET me/reinit`: an agent of a prepared workspace waits here for anyone who gets it, and then starts over (facts/platform 5.4, rules RI-1
+// to RI-4, PB-9). The event belongs to the build of the claim: it comes when that succeeded, and again to anyone who asks while it is
 // the latest. Every other workspace is answered 409: do not ask again.
 import { t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
@@ -77,7 +77,7 @@ type Found =
   | { readonly phase: "done"; readonly owner_id: string; readonly unheard: boolean };
 
 /**
- * What one agent waits for: its workspace is claimed and the build of the claim has ended well (the event), or that will not happen
+ * What one agent waits for: its workspace is claimed and the build of the claim succeeded (the event), or that will not happen
  * any more (undefined). The agent is replaced by the claim itself, so its own end is looked into, not taken for an answer.
  */
 class Claim {
@@ -128,7 +128,7 @@ class Claim {
       if (found.phase === "done") this.#claimed(found.owner_id);
       else if (found.phase === "none") this.#settle(undefined);
     } catch {
-      // Whoever waits asks again, and is answered by what is on disk then.
+      // Anyone who waits asks again, and is answered by what is on disk then.
       this.#settle(undefined);
     }
   }

@@ -1,4 +1,4 @@
-// One WebSocket on a terminal of the workspace: what is typed goes to the daemon, what the program writes comes back as binary messages,
+// One WebSocket on a terminal of the workspace: what is typed goes to the daemon, what the program writes returns as binary messages,
 // as fast as the reader takes them (facts/platform 5.6, rules TM-1 to TM-10). Refuses input that is no JSON object, and a flood of it.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -19,7 +19,7 @@ const PIECE = 64 * 1024;
 export type TerminalEvents = {
   /** Called when the terminal has opened and for everything that is typed. */
   used(): void;
-  /** The terminal has opened; the result is called when the socket is gone. */
+  /** The terminal has opened; the result is called when the socket has disconnected. */
   noted(): (reason: string) => void;
 };
 

@@ -1,4 +1,4 @@
-// `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours beside the protocol that
+// `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours alongside the protocol that
 // genuine agents speak; they never ask for it.
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -43,7 +43,7 @@ const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefin
   return dialect && { dialect, rest };
 };
 
-/** Whether a request is for the gateway, and not for the routes beside it. */
+/** Whether a request is for the gateway, and not for the routes alongside it. */
 export const isGatewayPath = (path: string): boolean => gatewayPath(path) !== undefined;
 
 /** An answer of a provider, and what is to be remembered of the call. */

@@ -1,4 +1,4 @@
-// Which headers a model call takes to its provider, and which come back. The caller's credentials stay here, and the provider's name nothing of
+// Which headers a model call takes to its provider, and which return. The caller's credentials stay here, and the provider's name nothing of
 // the account that the key belongs to. Pure.
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";

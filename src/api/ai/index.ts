@@ -1,4 +1,4 @@
-// Routes beside the model gateway: its settings, its calls, and what models have cost.
+// Routes alongside the model gateway: its settings, its calls, and what models have cost.
 import { t } from "elysia";
 import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
 import { costRange } from "#domain/chats/cost-range.ts";

@@ -40,10 +40,10 @@ const countHops = (headers: Headers): number => {
   return /^\d$/.test(hops) ? Number(hops) : MAX_HOPS;
 };
 
-/** Whether a request comes back to us, as one that an app or a port has led here again and again. */
+/** Whether a request returns to us, as one that an app or a port has led here again and again. */
 export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
-/** Said anew by us, or for us alone. */
+/** Said again by us, or for us alone. */
 const NOT_FORWARDED = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
 
 export type Forwarded = {
@@ -110,7 +110,7 @@ const ORIGIN_WIDE = new Set(["clear-site-data", "strict-transport-security", "pu
 type Shown = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
-  /** Its pages get no origin: below our own a script could act as whoever looks at it. */
+  /** Its pages get no origin: below our own a script could act as anyone who looks at it. */
   readonly sandboxed: boolean;
   /** Whom the answer is for; undefined when nobody had to sign in for it. */
   readonly by: object | undefined;

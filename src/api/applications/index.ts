@@ -69,7 +69,7 @@ export const applications = (ctx: ApiContext) => {
         return redirectTo(target.url.href);
       },
       {
-        // A person who came from an app signs in first and then goes on; a program is told.
+        // A person who came from an app signs in first and then continues; a program is told.
         transform: ({ request }) => {
           if (!wantsPage(request)) getUser(request);
         },

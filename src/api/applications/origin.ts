@@ -1,4 +1,4 @@
-// Which pages may send something to an app in the name of whoever is signed in: its own, and those of other apps of the same owner
+// Which pages may send something to an app in the name of anyone who is signed in: its own, and those of other apps of the same owner
 // (rule AX-4). Programs send no Origin and pass; so does what carries no cookie of ours.
 import type { AppName } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
@@ -25,7 +25,7 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
 
 /**
  * True for the preflight of a page of another app of the same owner, at a host of its own. Browsers send none with a cookie, so the app
- * answers it for everybody: what it allows is decided again when the request itself comes.
+ * answers it for everyone: what it allows is decided again when the request itself comes.
  */
 export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: Place): boolean => {
   const origin = headers.get("origin");

@@ -77,7 +77,7 @@ export class AppProxy {
   }
 
   /**
-   * Below our own origin a script can do whatever the one who looks at it may: never that of somebody else's workspace, and that of
+   * Below our own origin a script can do whatever the one who looks at it may: never that of someone else's workspace, and that of
    * one's own only where an administrator accepts that everything which runs there can take its owner's account.
    */
   #sharesOrigin(place: AppPlace, by: AppCaller | undefined): boolean {
@@ -159,7 +159,7 @@ export class AppProxy {
       if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, place.label));
       return elsewhere(url.href);
     }
-    // What everybody may open gets its parts without a cookie, too.
+    // What everyone may open gets its parts without a cookie, too.
     if (place.isPublic || cookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {

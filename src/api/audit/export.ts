@@ -24,7 +24,7 @@ const FORMATS: Readonly<Record<Format, { readonly head: string; readonly line: (
 
 type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
 
-/** What matches now; entries that come meanwhile are newer and not part of it. */
+/** What matches now; entries that come in the meantime are newer and not part of it. */
 export const exported = (
   ctx: Deps,
   filter: AuditFilter,

@@ -1,4 +1,4 @@
-// The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; whoever looks
+// The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; anyone who looks
 // after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
 import { t } from "elysia";
 import { invalid, invalidField } from "#base/errors.ts";

@@ -9,7 +9,7 @@ import type { Operations } from "../http/operations.ts";
 import { getRequestUuid } from "../http/request-id.ts";
 
 /**
- * Runs `work`, the answer to this request, on behalf of whoever has sent it. What agents report is left out, but for the one thing
+ * Runs `work`, the answer to this request, on behalf of anyone who has sent it. What agents report is left out, but for the one thing
  * that they may ask for (the deadline of their workspace): it is never audited and comes often.
  */
 export const onBehalf = <T>(

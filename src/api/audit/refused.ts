@@ -14,7 +14,7 @@ const EACH = 60;
 /** Entries that wait to be written. */
 const WAITING = 1_000;
 
-/** Nobody asked, nothing of ours was asked for, or it was too much or too often: none of it says what somebody tried to change. */
+/** Nobody asked, nothing of ours was asked for, or it was too much or too often: none of it says what someone tried to change. */
 const UNAUDITED = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);
 
 const bodies = new WeakMap<Request, unknown>();
@@ -48,7 +48,7 @@ export class RefusedChanges {
   }
 
   /**
-   * Takes note of a request that is answered with this status; returns at once. `attemptOf` says what the request was about to change,
+   * Takes note of a request that is answered with this status; returns immediately. `attemptOf` says what the request was about to change,
    * undefined where that leaves no entry.
    */
   note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {

@@ -1,5 +1,5 @@
 // Settings, models and links that operations change, as in ./targets.ts. What an administrator or
-// somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
+// someone for themselves may set is always there; the name of what was set comes from us, never from the request.
 import { isUuid } from "#base/ids.ts";
 import { findBudget } from "#db/budgets/budgets.ts";
 import { personBudgetId } from "#db/budgets/periods.ts";
@@ -26,7 +26,7 @@ const ownSettingTarget =
 
 export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingTarget(name));
 
-/** Which model somebody wants in an organization. */
+/** Which model someone wants in an organization. */
 export const memberModel: Find = async (asked) => {
   const found = await member(asked);
   const target = findOverride(asked, OVERRIDE_CONTEXTS);

@@ -170,7 +170,7 @@ export const group: Find = async (asked) => {
   return { resource_type: "group", resource_id: id, organization_id, target: name, icon: avatar_url };
 };
 
-/** Somebody who is to become a member: both are there. */
+/** Someone who is to become a member: both are there. */
 export const newMember: Find = async (asked) => {
   const [place, who] = [await organizationIn(asked), await userIn(asked)];
   if (!place || !who) return undefined;

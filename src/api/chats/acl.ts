@@ -1,4 +1,4 @@
-// With whom a chat is shared (facts/chats 4.17): whoever is named may read along, in the chat and its sub-chats. Its owner and the site
+// With whom a chat is shared (facts/chats 4.17): anyone who is named may read along, in the chat and its sub-chats. Its owner and the site
 // owner say so; where the organization forbids sharing, nobody does (403).
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
@@ -22,7 +22,7 @@ import { chatPath, tags } from "./paths.ts";
 
 const user = true;
 const params = chatPath;
-/** More names than anybody writes into one request; each is looked up. */
+/** More names than anyone writes into one request; each is looked up. */
 const CHANGES_LIMIT = 500;
 const CHAT_ROLES = ["read"] as const;
 

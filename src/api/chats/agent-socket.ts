@@ -25,7 +25,7 @@ export const agentQuery = t.Object({
   ),
 });
 
-/** The agent of the chat's workspace, by its name or the first one. 400 in words where there is none, 403 for who may read the chat but not use the workspace. */
+/** The agent of the chat's workspace, by its name or the first one. 400 in words where none exists, 403 for who may read the chat but not use the workspace. */
 export const agentOfChat = async (
   { store }: Pick<ApiContext, "store">,
   place: ChatPlace,

@@ -1,4 +1,4 @@
-// What a chat's model goes on from, as its owner decides: the history made shorter, or nothing of it (rules CM-8 to CM-10).
+// What a chat's model continues from, as its owner decides: the history made shorter, or nothing of it (rules CM-8 to CM-10).
 import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";

@@ -1,4 +1,4 @@
-// Pinning anew what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
+// Pinning again what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
 // 5.5, rule CX-8).
 import { AppError } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";

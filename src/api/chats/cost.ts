@@ -1,4 +1,4 @@
-// What chats have cost: of one chat, of one user, of everybody (facts/chats 6, facts/agents D 63).
+// What chats have cost: of one chat, of one user, of everyone (facts/chats 6, facts/agents D 63).
 import { t } from "elysia";
 import { everybodysCost, loadChatCost, loadUserCost } from "#domain/chats/cost.ts";
 import { costRange } from "#domain/chats/cost-range.ts";

@@ -87,7 +87,7 @@ class DesktopStream implements SocketHandler {
     const gone = (): void => {
       this.#waiting -= bytes.byteLength;
     };
-    // Who listens to the daemon notices when it is gone.
+    // Who listens to the daemon notices when it no longer exists.
     this.#frames.send({ kind: "binary", bytes }).then(gone, gone);
   }
 

@@ -1,5 +1,5 @@
 // One follower of a chat's stream: the durable snapshot, what the turn has said so far, and then every change, each exactly once and
-// in order (rules CH-20 to CH-26). It subscribes before it reads; what comes meanwhile waits, bounded, and is told apart by its numbers.
+// in order (rules CH-20 to CH-26). It subscribes before it reads; what comes in the meantime waits, bounded, and is told apart by its numbers.
 
 import type { ChatNotice } from "#actors/chat/messages.ts";
 import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
@@ -14,7 +14,7 @@ import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
 /** Where a follower's frames go. */
 export interface Sink {
   send(frame: string): void;
-  /** Resolves when the reader has taken enough for more; false when it is gone. */
+  /** Resolves when the reader has taken enough for more; false when it no longer exists. */
   room(): Promise<boolean>;
   end(why: "failed" | "behind"): void;
 }
@@ -38,7 +38,7 @@ type Item =
   | { readonly warnings: readonly string[] }
   | { readonly isWaiting: boolean };
 
-/** The batch that was made into a frame last. All followers are told of one batch before the next, so more need not be kept. */
+/** The batch that was made into a frame last. All followers are notified of one batch before the next, so more need not be kept. */
 let framed: { batch: PartBatch; frame: string } | undefined;
 /** One frame of a batch, made once for all followers. */
 const toFrame = (batch: PartBatch): string => {

@@ -78,7 +78,7 @@ class GitStream implements SocketHandler {
     const sent = (): void => {
       this.#asked = false;
     };
-    // Who listens to the daemon notices when it is gone.
+    // Who listens to the daemon notices when it no longer exists.
     this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(sent, sent);
   }
 

@@ -1,4 +1,4 @@
-// Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who comes back reads the
+// Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who returns reads the
 // list again.
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
@@ -66,7 +66,7 @@ class WatchSocket implements SocketHandler {
 
   open(socket: Socket): void {
     const { topics } = this.#ctx;
-    // Whoever comes back reads the list.
+    // Anyone who returns reads the list.
     const missed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
     this.#leaves = [
       topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event)),

@@ -1,5 +1,5 @@
 // External accounts of the caller: which providers there are, linking by sign-in at the provider or by device code, what a link says,
-// and unlinking. Everybody handles their own and nobody else's (rules EA-5 to EA-11). The pages do everything through these routes.
+// and unlinking. Everyone handles their own and no one else's (rules EA-5 to EA-11). The pages do everything through these routes.
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { listLinks } from "#db/users/external-auth.ts";

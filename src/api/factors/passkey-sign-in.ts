@@ -57,7 +57,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
         if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw refused();
         const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
         const guards = [...(begun ? [still, ...begun.first.changes] : []), ...proof.statements];
-        // A passkey is what somebody has and, being unlocked, who they are.
+        // A passkey is what someone has and, being unlocked, who they are.
         const everything = { password: true, factor: true };
         try {
           const { token, cookie } = await openSession(ctx, user, request, everything, guards, {

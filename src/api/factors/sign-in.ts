@@ -56,7 +56,7 @@ type FirstHalf = {
   readonly changes: readonly Statement[];
 };
 
-/** What the first half has proved, and what it changes. A sign-in at a provider is looked at again: much may have changed meanwhile. */
+/** What the first half has proved, and what it changes. A sign-in at a provider is looked at again: much may have changed in the meantime. */
 const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefined): Promise<FirstHalf> => {
   if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
   const provider = ctx.oidc.find(oidc.provider);

@@ -1,5 +1,5 @@
 // The address a request comes from: the connection's, or what a trusted proxy says it was. Used where tries are counted and where
-// somebody asks who did it; never to decide what a caller may do.
+// someone asks who did it; never to decide what a caller may do.
 import { isIP } from "node:net";
 import { NetworkList, plainAddress } from "#base/network/networks.ts";
 
@@ -13,7 +13,7 @@ export class Addresses {
     this.#proxies = new NetworkList(proxies);
   }
 
-  /** The last address in the chain that is no proxy of ours; empty when the connection is gone. */
+  /** The last address in the chain that is no proxy of ours; empty when the connection has disconnected. */
   of(request: Request): string {
     let address = plain(this.#peerOf(request) ?? "");
     const forwarded = request.headers.get("x-forwarded-for")?.split(",") ?? [];

@@ -1,6 +1,6 @@
 // Which agent a token belongs to, remembered for a moment: agents send many requests a second, and looking one up costs as much as
 // parsing its log lines (9 of 28 us, test/bench). What is remembered dies with `agent_gone`, at once, or after a second. Of several nodes the one
-// that has the workspace's part hears that before anybody else: no other remembers anything.
+// that has the workspace's part hears that before anyone else: no other remembers anything.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock } from "#base/clock.ts";

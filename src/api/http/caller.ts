@@ -9,7 +9,7 @@ export type { AgentCaller, Caller, UserCaller };
 /** The outcome of identifying a request: a caller, or why there is none. */
 export type Identity = Caller | AppError;
 
-/** Somebody who must enrol a second factor before anything else: nobody for routes that do not say `enrolling`. */
+/** Someone who must enrol a second factor before anything else: nobody for routes that do not say `enrolling`. */
 export class EnrolmentNeeded extends AppError {
   readonly caller: UserCaller;
 
@@ -23,7 +23,7 @@ export class EnrolmentNeeded extends AppError {
   }
 }
 
-/** Somebody whose key may not be used for this: nobody for every route that needs somebody. */
+/** Someone whose key may not be used for this: nobody for every route that needs someone. */
 export class ScopeRefused extends AppError {
   readonly caller: UserCaller;
 
@@ -55,7 +55,7 @@ export const getCaller = (request: Request): Caller => {
   return identity;
 };
 
-/** The user who sent it, for routes that anybody may ask; undefined for strangers, agents and keys that may not. */
+/** The user who sent it, for routes that anyone may ask; undefined for strangers, agents and keys that may not. */
 export const userIn = (request: Request): UserCaller | undefined => {
   const identity = identities.get(request);
   return identity && !(identity instanceof AppError) && identity.kind === "user" ? identity : undefined;
@@ -66,12 +66,12 @@ export const isCompat = (request: Request): boolean => {
   const identity = identities.get(request) ?? NOBODY;
   return !(identity instanceof AppError) && identity.compat;
 };
-/** Throws the 401 of strangers; whoever is known passes, whatever they may do, which the route says once the body is read. */
+/** Throws the 401 of strangers; anyone who is known passes, whatever they may do, which the route says once the body is read. */
 export const mustBeKnown = (request: Request): void => {
   if (!somebodyIn(identities.get(request) ?? NOBODY)) getCaller(request);
 };
 
-/** The caller, also when it is somebody who has to enrol a second factor first. */
+/** The caller, also when it is someone who has to enrol a second factor first. */
 const getSender = (request: Request): Caller => {
   const identity = identities.get(request);
   return identity instanceof EnrolmentNeeded ? identity.caller : getCaller(request);

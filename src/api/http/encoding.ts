@@ -1,5 +1,5 @@
 // Which encoding a client takes, and files and JSON in it (rules WB-1 to WB-3). Files have their twins; JSON is compressed on Bun's
-// own threads, beside the event loop, when it is large enough to gain by it. Streams are never touched: a compressor would hold back
+// own threads, alongside the event loop, when it is large enough to gain by it. Streams are never touched: a compressor would hold back
 // what should be seen now.
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -59,7 +59,7 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
 
 /**
  * The same answer, compressed when it is JSON that a page has asked for and is worth it. Only reads: what answers a change may hold a
- * secret beside what a stranger has sent (BREACH).
+ * secret alongside what a stranger has sent (BREACH).
  */
 export const compressed = async (request: Request, response: Response): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;

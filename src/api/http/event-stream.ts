@@ -56,7 +56,7 @@ export class EventStream {
     this.#wake?.();
   }
 
-  /** Ends it at once: the reader is too slow. */
+  /** Ends it immediately: the reader is too slow. */
   cut(): void {
     if (!this.#open) return;
     this.left();
@@ -72,7 +72,7 @@ export class EventStream {
     this.#controller.close();
   }
 
-  /** The reader is gone. */
+  /** The reader has disconnected. */
   left(): void {
     if (!this.#open) return;
     this.#open = false;

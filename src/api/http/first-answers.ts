@@ -22,7 +22,7 @@ type Parts = {
 
 /** A page does not wait longer for what can be asked for after it. */
 const PATIENCE_MS = 250;
-/** A list that is longer is asked for beside the page, which would come late with it. Characters. */
+/** A list that is longer is asked for alongside the page, which would come late with it. Characters. */
 const MOST = 100_000;
 const PREFIX = "/api/v2";
 
@@ -65,7 +65,7 @@ export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
       (text) => {
         json = text;
       },
-      // The app asks by itself, and hears why.
+      // The app asks on its own, and hears why.
       () => undefined,
     );
     await within(ctx.clock, PATIENCE_MS, reading);

@@ -22,7 +22,7 @@ export const checkHost = (request: Request, allowed: AllowedHosts): void => {
 
 /**
  * Throws 403 when a browser sent this from a page of another site: for every WebSocket that carries an Origin, and for writes that
- * are authenticated by cookie. Programs send no Origin and pass; so does a ticket for a terminal, which no browser sends by itself.
+ * are authenticated by cookie. Programs send no Origin and pass; so does a ticket for a terminal, which no browser sends on its own.
  */
 export const checkOrigin = (
   request: Request,

@@ -1,4 +1,4 @@
-// Finds the credential in a request and the caller behind it (facts/platform 8.1 and 8.2). Refuses nothing by itself: the answer
+// Finds the credential in a request and the caller behind it (facts/platform 8.1 and 8.2). Refuses nothing on its own: the answer
 // may be the 401 that a route which needs a caller will give.
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
@@ -94,7 +94,7 @@ export type Who = {
   readonly encryption: Encryption;
 };
 
-/** Who sent this request, or the 401 (403 from where the key does not count) to answer where somebody is needed. */
+/** Who sent this request, or the 401 (403 from where the key does not count) to answer where someone is needed. */
 export const identify = async (credential: Credential | undefined, request: Request, who: Who): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, place, compat } = credential;
@@ -120,7 +120,7 @@ export const identify = async (credential: Credential | undefined, request: Requ
   return callerWith(known, listScopes(known.key), { compat, request, who });
 };
 
-/** Somebody who may open one terminal, as long as the session counts that the ticket was made in. */
+/** Someone who may open one terminal, as long as the session counts that the ticket was made in. */
 const identifyTicket = async ({ token, compat }: Credential, request: Request, who: Who): Promise<Identity> => {
   const ticket = openTicket(who, token, request.url);
   const known = ticket && (await who.keys.find(ticket.key_id));

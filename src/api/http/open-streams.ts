@@ -1,12 +1,12 @@
 // The event streams (text/event-stream) and long polls that are open now: bounded like sockets, and known, so that a stopping server
-// can end them; Bun's own stop would wait for them for ever. Each is of the part of its request, and ends when that goes to another node.
+// can end them; Bun's own stop would wait for them forever. Each is of the part of its request, and ends when that goes to another node.
 import type { Clock } from "#base/clock.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import { Holders } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 import type { Place } from "./placement/placement.ts";
 
-/** A long poll has nothing to ping. `isPoll`: whoever ends it before its time may ask for its answer elsewhere. */
+/** A long poll has nothing to ping. `isPoll`: anyone who ends it before its time may ask for its answer elsewhere. */
 export type Open = { end(): void; ping(): void; readonly isPoll?: true };
 
 export class OpenStreams {

@@ -1,4 +1,4 @@
-// What an operation is beside its handler, declared where the route is: `detail: operation({ tags, summary, example, limit, audit })`.
+// What an operation is alongside its handler, declared where the route is: `detail: operation({ tags, summary, example, limit, audit })`.
 // The words go into the OpenAPI document; the rest is read from the routes by the server (./operations.ts). A route that needs none of
 // it has a plain `detail`.
 import type { TSchema } from "@sinclair/typebox";
@@ -26,7 +26,7 @@ export type Declared = {
   readonly example?: { readonly [field: string]: Json };
   /** The most bytes that a body may have; 4 MiB as a rule, 64 KiB for what strangers may call. */
   readonly limit?: number;
-  /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body by itself, within the limit. */
+  /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body on its own, within the limit. */
   readonly reads?: "public" | "stream";
   /** What a key with scopes needs (rule ID-21); every operation for people declares it. */
   readonly scope?: ScopeNeed;
@@ -41,7 +41,7 @@ export type Declared = {
   readonly audit?: AuditTarget;
   /** `upload`: counted apart from other calls, and fewer of them a minute (facts/platform 3.1). */
   readonly rate?: "upload";
-  /** Headers of a request that the handler reads by itself. */
+  /** Headers of a request that the handler reads on its own. */
   readonly headers?: { readonly [name: string]: Json };
   /** Content types of a body that is not JSON. */
   readonly accepts?: readonly string[];

@@ -52,9 +52,9 @@ const PLACES = [
 ] as const;
 
 /**
- * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file beside the pages, `moved`
+ * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file alongside the pages, `moved`
  * the path where a page is now that was at another. `dress` gives a file the face of the deployment. `first` gives what tells the
- * page's beginning, where that is somebody's own; nobody may keep such a page.
+ * page's beginning, where that is someone's own; nobody may keep such a page.
  */
 export const webPages = (
   { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },

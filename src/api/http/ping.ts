@@ -1,5 +1,5 @@
 // What is open now, pinged in turn: each once in a period and a hundredth of them at a time, since ten thousand pings in one go hold
-// everybody else up for 90 ms (test/bench, row idle). One timer for all, none while nothing is open. Used for sockets and event streams.
+// everyone else up for 90 ms (test/bench, row idle). One timer for all, none while nothing is open. Used for sockets and event streams.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const PERIOD_MS = 15_000;

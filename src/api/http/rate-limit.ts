@@ -57,6 +57,6 @@ export class RateLimits {
   }
 }
 
-/** From a program here, and not from a proxy here that speaks for somebody elsewhere. */
+/** From a program here, and not from a proxy here that speaks for someone elsewhere. */
 const isThisMachine = ({ headers }: Request, address: string): boolean =>
   (address.startsWith("127.") || address === "::1") && headers.get("x-forwarded-for") === null;

@@ -1,4 +1,4 @@
-// The id of a request: the caller's or proxy's own, which comes back with the answer (rule HT-12); those without one get one while
+// The id of a request: the caller's or proxy's own, which returns with the answer (rule HT-12); those without one get one while
 // requests are traced, and when the audit log tells of them. It stands in every line of the trace.
 import { isUuid, uuid } from "#base/ids.ts";
 import { runAsPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
@@ -26,10 +26,10 @@ export const getRequestUuid = (request: Request): string => {
   return id;
 };
 
-/** The one of ours that somebody has asked for meanwhile. */
+/** The one of ours that someone has asked for in the meantime. */
 export const findMadeId = (request: Request): string | undefined => made.get(request);
 
-/** Answers, and says so in the trace; whatever happens meanwhile on its behalf names the same id. */
+/** Answers, and says so in the trace; whatever happens in the meantime on its behalf names the same id. */
 export const tracedAnswer = async (
   request: Request,
   id: string,
@@ -37,7 +37,7 @@ export const tracedAnswer = async (
 ): Promise<Response> => {
   const taking = stopwatch();
   const response = await runAsPartOf([id], () => answer(request));
-  // A query may hold a token, and so may a path that somebody mistyped.
+  // A query may hold a token, and so may a path that someone mistyped.
   const { method, url } = request;
   const path = isRouted(request) ? getPath(url) : "none of ours";
   traceStep("request", [id], { method, path, status: response.status, took_ms: taking() });

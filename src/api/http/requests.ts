@@ -37,7 +37,7 @@ export class Requests {
   #changes: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
-  /** `limit` requests may run at once; more are answered 503. */
+  /** `limit` requests may run immediately; more are answered 503. */
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
@@ -65,7 +65,7 @@ export class Requests {
     this.#server = server;
   }
 
-  /** The address at the other end of the connection, or of the node's that has passed it on; undefined when it is gone. */
+  /** The address at the other end of the connection, or of the node's that has passed it on; undefined when it no longer exists. */
   peerOf(request: Request): string | undefined {
     return this.#named.get(request) ?? this.#server?.requestIP(request)?.address;
   }
@@ -91,7 +91,7 @@ export class Requests {
     return hasMoved(request) && this.#parted.get(request)?.hasBegun === false;
   }
 
-  /** Resolves when no request of these parts that changes something is under way, but for those that wait for somebody else themselves. */
+  /** Resolves when no request of these parts that changes something is under way, but for those that wait for someone else themselves. */
   async left(isLeaving: (part: number) => boolean): Promise<void> {
     const isHeld = (request: Request): boolean => {
       const parted = this.#parted.get(request);

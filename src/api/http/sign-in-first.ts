@@ -1,8 +1,8 @@
-// Paths that a person opens in a browser and that need somebody: who is not signed in goes to the sign-in page and comes back.
+// Paths that a person opens in a browser and that need someone: who is not signed in goes to the sign-in page and returns.
 import { AppError } from "#base/errors.ts";
 import { getUser } from "./caller.ts";
 
-/** Whether the request comes from somebody; throws what is wrong with the key otherwise. */
+/** Whether the request comes from someone; throws what is wrong with the key otherwise. */
 export const isSomebody = (request: Request): boolean => {
   try {
     return getUser(request) !== undefined;

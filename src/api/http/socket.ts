@@ -27,7 +27,7 @@ const CUT_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = CUT_BYTES + 64 * 1024;
 /** The longest message of an app, where no setting is read. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A reader that was told to go may take this long to read what is left and why; then it is cut. */
+/** A reader that was told to go may take this long to read the rest and why; then it is cut. */
 const FAREWELL_MS = 120_000;
 /** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
 const FAREWELL_BYTES = 64 * 1024 * 1024;
@@ -43,7 +43,7 @@ export interface SocketHandler {
   message?(socket: Socket, data: string | Uint8Array): void;
   /** Everything that waited for the reader has been sent. */
   drain?(socket: Socket): void;
-  /** The connection is gone, by whichever side. Called once. */
+  /** The connection has disconnected, by whichever side. Called once. */
   close?(socket: Socket, code: number, reason: string): void;
 }
 
@@ -97,7 +97,7 @@ export class Socket {
     return !this.closing;
   }
 
-  /** For byte streams, which wait by themselves: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
+  /** For byte streams, which wait on their own: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
   transmit(data: string | Uint8Array): number {
     if (this.closing) return 0;
     return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);

@@ -1,5 +1,5 @@
 // A page with what it begins with, in three pieces: its head at once, so that the browser makes itself ready and fetches what the page
-// names, then what was read meanwhile, then the rest. What is the same for everybody is pressed once: deflate can be cut and joined.
+// names, then what was read in the meantime, then the rest. What is the same for everyone is pressed once: deflate can be cut and joined.
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import type { ServedFile } from "#src/web/files.ts";
 import { chosenCoding } from "./encoding.ts";

@@ -22,7 +22,7 @@ export class UserKeys {
     this.#store = store;
   }
 
-  /** The key with its user, whatever their state; undefined when there is none. The secret is not looked at. */
+  /** The key with its user, whatever their state; undefined when none exists. The secret is not looked at. */
   async find(id: string): Promise<KnownKey | undefined> {
     const store = this.#store;
     await store.askCallers?.();

@@ -1,4 +1,4 @@
-// What somebody with the link of an invitation does: looks at it, and comes in with a password, a passkey or a sign-in at a provider. The
+// What someone with the link of an invitation does: looks at it, and comes in with a password, a passkey or a sign-in at a provider. The
 // token travels in bodies only (rule IV-2).
 import { type AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";

@@ -1,4 +1,4 @@
-// Reading a provisioner job's log: as JSON, as text, or as a WebSocket that goes on with what comes, one line a message, and closes
+// Reading a provisioner job's log: as JSON, as text, or as a WebSocket that continues with what comes, one line a message, and closes
 // when the job has ended and everything is sent (facts/wire 0). Used by builds and by template versions.
 import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";

@@ -1,4 +1,4 @@
-// The MCP servers that an organization offers to its chats: everybody there sees those that are enabled, its administrators see and change
+// The MCP servers that an organization offers to its chats: everyone there sees those that are enabled, its administrators see and change
 // all (rules MC-8, MC-9). Secrets go in and never come out; a server that moves elsewhere needs them again.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";

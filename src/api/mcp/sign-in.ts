@@ -1,4 +1,4 @@
-// Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and comes back here with a code (rule
+// Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and returns here with a code (rule
 // MC-9). The state that travels with it counts ten minutes and only in the session that began.
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
@@ -17,7 +17,7 @@ import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { serverPath, tags } from "./servers.ts";
 
-/** Registered at the server by whoever administers it, so it has exactly this form. */
+/** Registered at the server by anyone who administers it, so it has exactly this form. */
 const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
   new URL(`/api/v2/organizations/${organization_id}/mcp-servers/${id}/oauth2/callback`, accessUrl);
 

@@ -1,4 +1,4 @@
-// Figures of a node of a cluster: its lease, the nodes beside it, and what stands by for the database.
+// Figures of a node of a cluster: its lease, the nodes alongside it, and what stands by for the database.
 import type { Metrics } from "#base/metrics.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 

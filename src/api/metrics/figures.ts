@@ -1,4 +1,4 @@
-// Which figures the server shows, and where each is read. Everything is read when somebody scrapes; src/base/metrics.ts holds the few
+// Which figures the server shows, and where each is read. Everything is read when someone scrapes; src/base/metrics.ts holds the few
 // that must be counted as they happen.
 import { statSync } from "node:fs";
 import { join } from "node:path";

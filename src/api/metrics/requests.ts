@@ -1,4 +1,4 @@
-// Counts requests by the template of their route, such as `/api/v2/workspaces/:workspace`: never by the path itself, which anybody can
+// Counts requests by the template of their route, such as `/api/v2/workspaces/:workspace`: never by the path itself, which anyone can
 // make up. With no metrics wanted nothing is counted.
 import { Elysia } from "elysia";
 import type { Metrics } from "#base/metrics.ts";
@@ -12,7 +12,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 
 const routes = new WeakMap<Request, string>();
 
-/** Remembers which route a request has reached, where somebody will ask. Must be used before the routes are. */
+/** Remembers which route a request has reached, where someone will ask. Must be used before the routes are. */
 export const rememberRoute = (metrics: Metrics | undefined) =>
   new Elysia().onTransform({ as: "global" }, ({ request, route }) => {
     if (metrics || tracing()) routes.set(request, route);

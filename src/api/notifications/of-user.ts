@@ -1,4 +1,4 @@
-// What somebody wants to hear of, and which of their browsers are pushed; each for themselves.
+// What someone wants to hear of, and which of their browsers are pushed; each for themselves.
 import { t } from "elysia";
 import { findNotified } from "#domain/notifications/inbox.ts";
 import { changePreferences, loadPreferences, sendTest } from "#domain/notifications/settings.ts";

@@ -1,4 +1,4 @@
-// Signing in at an OpenID Connect provider: the browser is sent there with a state that travels in a cookie, and comes back with a code
+// Signing in at an OpenID Connect provider: the browser is sent there with a state that travels in a cookie, and returns with a code
 // (rules OI-2 to OI-8). A person gets pages, a program the same words as JSON.
 import { redirect, t } from "elysia";
 import { notFound } from "#base/errors.ts";

@@ -1,4 +1,4 @@
-// What can go wrong when somebody comes back from a provider, as an answer of ours (rule OI-8).
+// What can go wrong when someone returns from a provider, as an answer of ours (rule OI-8).
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";

@@ -1,4 +1,4 @@
-// The cookie with which a browser that comes back from a provider shows that it began the sign-in: sealed, for ten minutes, for one
+// The cookie with which a browser that returns from a provider shows that it began the sign-in: sealed, for ten minutes, for one
 // provider (rule OI-3).
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError } from "#base/errors.ts";

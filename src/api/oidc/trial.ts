@@ -17,7 +17,7 @@ import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
 const tags = ["Users"];
 const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
 
-/** Where the browser comes back to: what it brings along stays behind the `#`, so that no log has it. */
+/** Where the browser returns to: what it brings along stays behind the `#`, so that no log has it. */
 export const trialPage = (id: string): string => `/admin/sign-in/${id}`;
 
 export const oidcTrial = (ctx: ApiContext) =>

@@ -90,7 +90,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           organization_id,
           key_id: key.id,
           name: query.name,
-          // What the key says counts: whoever holds it cannot give itself other values.
+          // What the key says counts: anyone who holds it cannot give itself other values.
           tags: { ...tagsIn("tags", query.tags), ...key.tags },
           provisioners: kindsIn(query.provisioners),
           version: query.version ?? "",

@@ -9,7 +9,7 @@ import { findCredential } from "../http/identify.ts";
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
-/** The key that was sent; 401 when there is none or it is wrong. Takes the same time for a wrong secret and an unknown key. */
+/** The key that was sent; 401 when none exists or it is wrong. Takes the same time for a wrong secret and an unknown key. */
 const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
   const token = findCredential(request)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];

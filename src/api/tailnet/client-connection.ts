@@ -19,7 +19,7 @@ export class ClientConnection implements SocketHandler {
   #stream: ByteStream | undefined;
   #session: YamuxSession | undefined;
 
-  /** `ended` is called once, when the socket is gone. */
+  /** `ended` is called once, when the socket has disconnected. */
   constructor(ctx: ApiContext, caller: TailnetCaller, ended: () => void = () => {}) {
     this.#ctx = ctx;
     this.#caller = caller;

@@ -1,4 +1,4 @@
-// `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for whoever may not enter the
+// `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for anyone who may not enter the
 // workspace; the connection ends when that changes (rule SH-6).
 import { t } from "elysia";
 import { mayUseWorkspace } from "#domain/access.ts";

@@ -1,4 +1,4 @@
-// The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
+// The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for anyone who is about to reach an agent (facts/wire 2.5).
 import { t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";

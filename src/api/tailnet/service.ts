@@ -12,7 +12,7 @@ import { workspaceUpdates } from "./workspace-updates.ts";
 export type TailnetCaller = {
   /** Who it is in the network, and what it may do there. */
   peer: PeerOptions;
-  /** Who may come back as this peer, and where. */
+  /** Who may return as this peer, and where. */
   holder: string;
   /** Whether it may follow the workspaces of this owner. Absent for agents and for clients of a single agent. */
   mayFollow?(owner_id: string): boolean;

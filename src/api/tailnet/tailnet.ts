@@ -1,4 +1,4 @@
-// `GET /tailnet`: a client of the network of all the agents its user may enter (facts/wire 2.1). Each tunnel is judged by itself and ends
+// `GET /tailnet`: a client of the network of all the agents its user may enter (facts/wire 2.1). Each tunnel is judged on its own and ends
 // when its user may no longer enter that workspace; the connection ends with the key. [TL-12]
 import { isOwner } from "#domain/access.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,4 +1,4 @@
-// The tunnels of one client: each is judged by itself, and ends when its user may no longer enter that workspace or the key counts no more. A
+// The tunnels of one client: each is judged on its own, and ends when its user may no longer enter that workspace or the key counts no more. A
 // client that was lost without a farewell may keep its tunnels for a while, so its access is watched for as long. [TL-12] [TL-28]
 import { mayUseWorkspace } from "#domain/access.ts";
 import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
@@ -38,7 +38,7 @@ export class WatchedTunnels {
     this.#peer = peer;
   }
 
-  /** The connection is gone. */
+  /** The connection has disconnected. */
   stop(): void {
     this.#over = true;
     const { coordinator } = this.#ctx.tailnet;

@@ -1,4 +1,4 @@
-// What people can sign in with, and whether a password would do: asked by pages before anybody is signed in.
+// What people can sign in with, and whether a password would do: asked by pages before anyone is signed in.
 import { type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";

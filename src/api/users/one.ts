@@ -1,4 +1,4 @@
-// One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends at once (rule ID-12).
+// One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends immediately (rule ID-12).
 
 import { t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";

@@ -1,4 +1,4 @@
-// API keys of a user: tokens made on purpose and keys for browsers (facts/platform 8.2). Shown once, kept as a hash, gone at once
+// API keys of a user: tokens made on purpose and keys for browsers (facts/platform 8.2). Shown once, kept as a hash, gone immediately
 // when revoked, together with what was opened with them (rules ID-8 to ID-10).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";

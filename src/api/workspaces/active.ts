@@ -1,4 +1,4 @@
-// The workspace that somebody is active in, for routes of `anyone` (specification, Authentication 4).
+// The workspace that someone is active in, for routes of `anyone` (specification, Authentication 4).
 import { notFound } from "#base/errors.ts";
 import { byUser, changeableAt } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";

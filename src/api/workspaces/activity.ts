@@ -1,4 +1,4 @@
-// Get a workspace's schedule activity: what moved its deadline, and what the server will do by itself next. An extension of ours.
+// Get a workspace's schedule activity: what moved its deadline, and what the server will do on its own next. An extension of ours.
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { findCapturing } from "#actors/workspace/snapshot-rows.ts";

@@ -1,4 +1,4 @@
-// Whether a workspace follows its template: the choice, and whether the next start by itself could fill the new version's parameters
+// Whether a workspace follows its template: the choice, and whether the next start on its own could fill the new version's parameters
 // (facts/platform 3.4).
 import { t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";

@@ -1,4 +1,4 @@
-// For whom somebody can make a workspace: the members of an organization, for those who may make one for each of them
+// For whom someone can make a workspace: the members of an organization, for those who may make one for each of them
 // (facts/platform 3.4).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";

@@ -1,5 +1,5 @@
 // Changes that many watched workspaces show at once: one of a template, of a name, of the queue of jobs. They are looked at again one
-// each turn of the event loop, beside and not before the workspaces that changed by themselves (rule WK-29).
+// each turn of the event loop, alongside and not before the workspaces that changed on their own (rule WK-29).
 import type { Clock } from "#base/clock.ts";
 
 type Looked = { look(): void };

@@ -1,4 +1,4 @@
-// Workspaces as their owner's: making one (two paths, one behaviour), and finding one by name, with its builds by number.
+// Workspaces as their owner's: making one (two paths, one behavior), and finding one by name, with its builds by number.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findBuildByNumber } from "#db/workspaces/builds.ts";

@@ -74,7 +74,7 @@ export class WorkspaceCache {
     this.#stamps.set(stamped.id, { version, stamped });
   }
 
-  /** The workspace as this viewer sees it, as JSON; undefined when it is gone. */
+  /** The workspace as this viewer sees it, as JSON; undefined when it no longer exists. */
   async read(stamped: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
     const known = this.find(stamped, viewer);
     if (known) return known.json;

@@ -1,4 +1,4 @@
-// Which workspaces have changed, in order, as ids alone: what everybody who follows all of theirs is told by, and what somebody who
+// Which workspaces have changed, in order, as ids alone: what everyone who follows all of theirs is told by, and what someone who
 // was away for a moment has missed. Bounded: who was away for longer begins with a snapshot (rules WS-1, WS-4).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import type { Timer } from "#base/clock.ts";
@@ -104,7 +104,7 @@ export class ChangedIds {
     for (const one of [...this.#listeners]) one.changed(id);
   }
 
-  /** Nobody can go on from an earlier place. */
+  /** Nobody can continue from an earlier place. */
   #forget(): void {
     this.#number += 1;
     this.#floor = this.#number;

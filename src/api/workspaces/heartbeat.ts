@@ -1,4 +1,4 @@
-// Signs of life that streams send by themselves, as a message: one timer for all streams, however many are open, and each second only
+// Signs of life that streams send on their own, as a message: one timer for all streams, however many are open, and each second only
 // those whose turn it is (rule WK-23).
 import type { Clock, Timer } from "#base/clock.ts";
 

@@ -1,4 +1,4 @@
-// Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
+// Workspaces under /workspaces: reading, listing, and their builds. Making one is alongside its owner (by-owner.ts).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { maySeeWorkspace } from "#domain/access.ts";

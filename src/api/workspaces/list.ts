@@ -80,7 +80,7 @@ export class WorkspaceLists {
     };
   }
 
-  /** In the order given; one that has gone meanwhile is left out. */
+  /** In the order given; one that has gone in the meantime is left out. */
   async #shown(ids: readonly string[], viewer: Viewer): Promise<Made[]> {
     if (ids.length === 0) return [];
     const { store } = this.#ctx;

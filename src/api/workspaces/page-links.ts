@@ -12,7 +12,7 @@ const hidden = { detail: { hide: true } };
 const named = t.Object({ owner: t.String(), workspace: t.String() });
 
 export const pageLinks = (ctx: ApiContext) => {
-  /** Leads somebody to what `find` answers; where that is nothing of theirs, to the list. */
+  /** Leads someone to what `find` answers; where that is nothing of theirs, to the list. */
   const lead = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
     if (!isSomebody(request)) return signInFirst(request);
     try {

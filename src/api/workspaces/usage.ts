@@ -1,4 +1,4 @@
-// Clients say each minute that somebody works with a workspace (facts/platform 3.4).
+// Clients say each minute that someone works with a workspace (facts/platform 3.4).
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";

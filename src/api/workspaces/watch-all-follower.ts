@@ -15,7 +15,7 @@ import { type ChangedIds, type ChangeListener, getChangedIds } from "./changed-i
 
 /** Rows in one message. */
 const ROWS = 500;
-/** And in the first of a snapshot: a page of them, so that it is there at once. */
+/** And in the first of a snapshot: a page of them, so that it is there immediately. */
 const FIRST_ROWS = 100;
 
 const ACCESS = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
@@ -25,9 +25,9 @@ const UNSEEN = -1;
 
 /** Where messages go. */
 export interface Outlet {
-  /** Sends one line of JSON; resolves when the reader can take more, to false when it is gone. */
+  /** Sends one line of JSON; resolves when the reader can take more, to false when it no longer exists. */
   send(json: string): Promise<boolean>;
-  /** It cannot be read; the client comes back. */
+  /** It cannot be read; the client returns. */
   failed(): void;
 }
 
@@ -39,7 +39,7 @@ export class WorkspacesFollower implements ChangeListener {
   /** What the reader has: id -> hash of the row, so that nothing is told twice. */
   #known = new Map<string, number | bigint>();
   readonly #waiting = new Set<string>();
-  /** What somebody who comes back has missed, until it is told. */
+  /** What someone who returns has missed, until it is told. */
   #missed: ReadonlySet<string> | undefined;
   /** Templates to tell of, each once. */
   readonly #templates = new Set<string>();
@@ -144,13 +144,13 @@ export class WorkspacesFollower implements ChangeListener {
       return page.length === 0 ? Promise.resolve([]) : this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
     };
     // Read page by page: the first rows do not wait for the last, and nobody else for all of them. While one is on its way the next is
-    // read. What changes meanwhile is told after.
+    // read. What changes in the meantime is told after.
     let next = read(0);
     for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
       end = at + (at === 0 ? FIRST_ROWS : ROWS);
       const rows = await next;
       next = read(end);
-      // Whoever waits for it hears of its failure.
+      // Anyone who waits for it hears of its failure.
       next.catch(() => undefined);
       const shown = rows.map((row) => this.#json(row).json);
       const more = end < ids.length;
@@ -222,7 +222,7 @@ export class WorkspacesFollower implements ChangeListener {
 }
 
 /**
- * What such a stream says first, for somebody who goes on with the stream after it; undefined where they see more than fits into one
+ * What such a stream says first, for someone who continues with the stream after it; undefined where they see more than fits into one
  * message.
  */
 export const firstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {

@@ -1,4 +1,4 @@
-// Everybody who watches workspaces. Each change of a workspace is read and made into JSON once for all of its watchers who would see
+// Everyone who watches workspaces. Each change of a workspace is read and made into JSON once for all of its watchers who would see
 // the same, and each of them gets the newest state, once, in order; changes that come while it is read are one more reading
 // (rules WK-9 to WK-11).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
@@ -167,7 +167,7 @@ class Watched {
     silenceTimer.forget(this);
   }
 
-  // That an agent has gone silent is not announced by anybody: look again when it would be.
+  // That an agent has gone silent is not announced by anyone: look again when it would be.
   #listenForSilence(workspace: Workspace): void {
     const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
     if (dues.length === 0) this.#services.silenceTimer.forget(this);
@@ -181,7 +181,7 @@ class Watched {
   }
 }
 
-/** Everything beside the workspace, its build and its agents that something shown comes from. */
+/** Everything besides the workspace, its build and its agents that something shown comes from. */
 const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
   new Set([
     ...[workspace.template_id, workspace.owner_id, workspace.organization_id],

@@ -1,4 +1,4 @@
-// Settings of backups: of the verb `backup`, and of those the server makes by itself.
+// Settings of backups: of the verb `backup`, and of those the server makes on its own.
 import { duration, path, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 

@@ -25,7 +25,7 @@ export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string 
     .join("\n\n");
 };
 
-/** One row of `config show`: the value as text, null when there is none. */
+/** One row of `config show`: the value as text, null when none exists. */
 export interface ShownSetting {
   key: string;
   value: string | null;

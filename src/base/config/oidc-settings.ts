@@ -51,7 +51,7 @@ const isMapping = (value: unknown): value is Record<string, unknown> =>
 const hasOnlyKeys = (known: readonly string[], value: unknown): boolean =>
   Array.isArray(value) && value.every((role) => known.includes(role));
 
-/** Without encryption only on this machine: whoever is in between would sign in as anybody. */
+/** Without encryption only on this machine: anyone who is in between would sign in as anyone. */
 const isIssuer = (value: unknown): boolean => {
   if (!isText(value) || !URL.canParse(value)) return false;
   const { protocol, hostname, username, search, hash } = new URL(value);

@@ -54,7 +54,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
   return reading;
 };
 
-/** Variables with the prefix. An empty one counts as not set. `known` are names that belong to somebody else. */
+/** Variables with the prefix. An empty one counts as not set. `known` are names that belong to someone else. */
 export const readEnv = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,

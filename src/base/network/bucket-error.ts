@@ -1,4 +1,4 @@
-// What a bucket answers when it does not do what it is asked, in words for whoever runs the server.
+// What a bucket answers when it does not do what it is asked, in words for anyone who runs the server.
 
 /** Refusals that say what to change, by the store's code or status. */
 const WORDS: Readonly<Record<string, string>> = {

@@ -10,9 +10,9 @@ import { BucketError } from "./bucket-error.ts";
 
 const ATTEMPTS = 4;
 const MAX_PAUSE_MS = 5_000;
-/** A store has so long to answer, and to go on with what it has begun. */
+/** A store has so long to answer, and to continue with what it has begun. */
 const ANSWER_MS = 15_000;
-/** Uploads that are slower than this are begun anew. */
+/** Uploads that are slower than this are begun again. */
 const MIN_BYTES_PER_MS = 256;
 const SIGNED_SECONDS = 3600;
 
@@ -83,7 +83,7 @@ export class Bucket {
     });
   }
 
-  /** Bytes of an object; undefined where there is none. Throws BucketError. */
+  /** Bytes of an object; undefined where none exists. Throws BucketError. */
   sizeOf(object: string): Promise<number | undefined> {
     return this.#trying(() => this.#size(object));
   }
@@ -131,7 +131,7 @@ export class Bucket {
     return response.headers;
   }
 
-  /** The answer, when it is a good one; `over` ends the deadline, `extend` begins it anew. */
+  /** The answer, when it is a good one; `over` ends the deadline, `extend` begins it again. */
   async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
     const url = this.#client.presign(object, { method, expiresIn: SIGNED_SECONDS });
     const late = new AbortController();
@@ -155,7 +155,7 @@ export class Bucket {
     }
   }
 
-  /** What the network says, without addresses: a signed one lets whoever reads it do the same. */
+  /** What the network says, without addresses: a signed one lets anyone who reads it do the same. */
   #named(error: unknown): unknown {
     if (error instanceof BucketError) return error;
     const { code, name } = error as { code?: string; name: string };

@@ -13,7 +13,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EPROTO: "it does not speak TLS there",
 };
 
-/** Words for a thrown error of the network; its own message where there are none, and its code where it says nothing. */
+/** Words for a thrown error of the network; its own message where none exist, and its code where it says nothing. */
 export const failureWords = (error: unknown): string => {
   const { code, message } = (typeof error === "object" && error !== null ? error : { message: error }) as {
     readonly code?: unknown;

@@ -1,5 +1,5 @@
 // The part of the request for which a piece of work is done, where several nodes are active: what it writes is refused once another node has the
-// part (docs/cluster-nodes.md). It goes along by itself from the request through its handler, and ends with that: neither actors nor what a handler
+// part (docs/cluster-nodes.md). It goes along on its own from the request through its handler, and ends with that: neither actors nor what a handler
 // has begun and does not wait for have it. One server has none.
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -21,7 +21,7 @@ export class PartedRequest {
     this.#changed = changed;
   }
 
-  /** Its handler goes on, and does not wait for somebody else, such as the node that gets its part. */
+  /** Its handler continues, and does not wait for someone else, such as the node that gets its part. */
   get mayWrite(): boolean {
     return !this.#isOver && this.#waits === 0;
   }
@@ -31,7 +31,7 @@ export class PartedRequest {
     return this.#isOver;
   }
 
-  /** Whether asking for it once more could do something twice. */
+  /** Whether asking for it again could do something twice. */
   get hasBegun(): boolean {
     return this.#hasBegun || this.#open > 0;
   }
@@ -88,5 +88,5 @@ export const besideRequest = <T>(work: () => T): T =>
 /** Something outside of the database is about to change: the request is asked of no other node any more. */
 export const beginOutside = (): void => requestNow()?.begin();
 
-/** The request waits for somebody else: a node that hands its part over does not wait for it. */
+/** The request waits for someone else: a node that hands its part over does not wait for it. */
 export const waitingForOthers = <T>(work: () => Promise<T>): Promise<T> => requestNow()?.whileWaiting(work) ?? work();

@@ -34,7 +34,7 @@ const EXAMPLE = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-5";
 
 /**
  * The first time after `after` that fits the schedule and falls on one of `days`, both in the schedule's zone; milliseconds since
- * 1970. Undefined when there is none. A time that the clocks jump over comes when they have jumped; one that comes twice comes the
+ * 1970. Undefined when none exists. A time that the clocks jump over comes when they have jumped; one that comes twice comes the
  * first time only, unless the schedule asks for every hour (rule TI-2).
  */
 export const nextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
@@ -106,7 +106,7 @@ export const fitsNow = (text: string, timezone: string, now: number): boolean =>
   }
 };
 
-/** The next time of a script's cron text after `now`, in milliseconds since 1970; undefined when there is none. Throws for other texts. */
+/** The next time of a script's cron text after `now`, in milliseconds since 1970; undefined when none exists. Throws for other texts. */
 export const nextScriptTime = (text: string, now: number): number | undefined =>
   new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(now))?.getTime();
 

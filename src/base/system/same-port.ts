@@ -44,7 +44,7 @@ const attach = (descriptor: number, option: number, steps: readonly Step[]): boo
     ptr(new Uint8Array(whole.buffer)),
     whole.byteLength,
   );
-  // Named once more, so that its memory stays until the system has read it.
+  // Named again, so that its memory stays until the system has read it.
   return failed === 0 && program.byteLength > 0;
 };
 
@@ -55,7 +55,7 @@ const attach = (descriptor: number, option: number, steps: readonly Step[]): boo
 export const giveToSecond = (descriptor: number): boolean =>
   attach(descriptor, SO_ATTACH_REUSEPORT_CBPF, [[ANSWER, 0, 0, 1]]);
 
-/** Whoever comes to this listener now is not answered; they try again, and are refused when it is closed. */
+/** Anyone who comes to this listener now is not answered; they try again, and are refused when it is closed. */
 export const takeNoMore = (descriptor: number): boolean =>
   attach(descriptor, SO_ATTACH_FILTER, [
     [LOAD_BYTE, 0, 0, FLAGS_AT],
@@ -64,7 +64,7 @@ export const takeNoMore = (descriptor: number): boolean =>
     [ANSWER, 0, 0, EVERYTHING],
   ]);
 
-/** Undoes `takeNoMore`. Whoever has tried meanwhile comes in with their next try. */
+/** Undoes `takeNoMore`. Anyone who has tried in the meantime comes in with their next try. */
 export const takeAgain = (descriptor: number): void => {
   const ignored = new Uint32Array(1);
   if (library !== "unknown") library?.setsockopt(descriptor, SOL_SOCKET, SO_DETACH_FILTER, ptr(ignored), 4);

@@ -45,7 +45,7 @@ const system = () => {
   return library;
 };
 
-/** Finds the sockets of a port among all descriptors of this process. Opens none itself, so that it works when there is none left. */
+/** Finds the sockets of a port among all descriptors of this process. Opens none itself, so that it works when none exists left. */
 export const tcpSocketsOn = (port: number): TcpSockets => {
   const c = system();
   if (!c) return { listener: undefined, connections: [] };
@@ -67,7 +67,7 @@ export const tcpSocketsOn = (port: number): TcpSockets => {
   return { listener, connections };
 };
 
-/** Ends both directions; whoever has the descriptor learns that it is closed, and closes it. */
+/** Ends both directions; anyone who has the descriptor learns that it is closed, and closes it. */
 export const endConnection = ({ descriptor }: TcpConnection): void => void system()?.shutdown(descriptor, SHUT_BOTH);
 
 /** Bounds how many connections wait at a listener to be accepted. */

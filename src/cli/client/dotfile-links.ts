@@ -1,5 +1,5 @@
 // Links from a home folder into a repository of dotfiles. Folders that programs share, such as `.config`, stay folders: their entries are
-// linked. What was there before is kept beside its link, and the repository's own clone is never moved.
+// linked. What was there before is kept alongside its link, and the repository's own clone is never moved.
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join, sep } from "node:path";
 

@@ -48,7 +48,7 @@ const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => 
   return loadClientConfig(input, { url: word ?? value.url }, lastSession(input)).url;
 };
 
-/** A damaged file is what signing in mends. */
+/** A damaged file is what signing in repairs. */
 const lastSession = (input: VerbInput) => {
   try {
     return readSession(input);
@@ -57,7 +57,7 @@ const lastSession = (input: VerbInput) => {
   }
 };
 
-/** Before anybody types a password: is there a server of ours? */
+/** Before anyone types a password: is there a server of ours? */
 const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
   const asked = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
   const said = await asked.catch((error) => {

@@ -23,7 +23,7 @@ export const allPages = async <T extends { id: string }, Key extends string>(
 /** The cursor before every row of a list in the order of ids. */
 const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
 
-/** Every workspace that matches, each once although workspaces start and stop meanwhile, in the order that pages by `offset` have. */
+/** Every workspace that matches, each once although workspaces start and stop in the meantime, in the order that pages by `offset` have. */
 export const allWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
   const found = new Map<string, Workspace>();
   for (let after_id = BEFORE_ALL; ; ) {

@@ -144,7 +144,7 @@ export async function* readMessages<T>(client: Client, path: string): AsyncGener
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 500;
 
-/** The log of a job to its end, whatever becomes of the connection meanwhile; no line comes twice (rule CV-6). */
+/** The log of a job to its end, whatever becomes of the connection in the meantime; no line comes twice (rule CV-6). */
 export async function* jobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
   let after = 0;
   let lost: number | undefined;

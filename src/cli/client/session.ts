@@ -37,7 +37,7 @@ export const writeSession = ({ env, configFolder }: Place, session: Session): st
     writePrivate(file, `${JSON.stringify(session, null, 2)}\n`);
     return file;
   }
-  // The address first: a token is never beside the address of another server.
+  // The address first: a token is never alongside the address of another server.
   rmSync(join(configFolder, "session"), { force: true });
   writePrivate(join(configFolder, "url"), session.url.replace(/\/$/, ""));
   writePrivate(join(configFolder, "session"), session.token);

@@ -115,7 +115,7 @@ const memory = async (input: VerbInput): Promise<Figure> => {
   if (!Number.isFinite(current) || !isContained(input)) {
     return { used: totalmem() - freemem(), total: totalmem(), unit: "bytes" };
   }
-  // What the system gives back as soon as somebody wants it is not in use.
+  // What the system gives back as soon as someone wants it is not in use.
   const [, cache = "0"] = /^inactive_file (\d+)$/m.exec(read(input, "memory.stat") ?? "") ?? [];
   const total = Number.isFinite(limit) ? limit : totalmem();
   return { used: Math.max(0, current - Number(cache)), total, unit: "bytes" };

@@ -75,7 +75,7 @@ const callOfWord = (verb: Verb, { usage, names, name }: SubVerb): Call => {
 
 /** Inside a call: a flag's value, a word, or a flag that may still come. */
 const within = async (input: VerbInput, call: Call, before: readonly string[], typed: string): Promise<Candidate[]> => {
-  // What stands behind `--` is somebody else's.
+  // What stands behind `--` is someone else's.
   if (before.includes("--")) return [{ text: FILES }];
   const last = before.at(-1) ?? "";
   const value = takes(call, last);

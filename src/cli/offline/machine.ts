@@ -1,4 +1,4 @@
-// Work on a data directory, or on the database of a cluster, while no server runs on it: accounts and tokens by whoever is at the machine.
+// Work on a data directory, or on the database of a cluster, while no server runs on it: accounts and tokens by anyone who is at the machine.
 // The server's lock or the cluster's lease is taken, so nothing is done under a running one; an older database is left to `serve` or
 // `migrate`.
 import { holdProcess } from "#base/clock.ts";

@@ -1,5 +1,5 @@
 // `slipway doctor [--quick] [--json] [settings]`: looks at everything a server needs on this machine, and says what is wrong in words.
-// Changes nothing; works beside a running server.
+// Changes nothing; works alongside a running server.
 import { statSync } from "node:fs";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   return ok ? EXIT.ok : EXIT.failed;
 };
 
-/** A file with secrets in it is nobody else's to read; a group may, such as the one a service runs in. */
+/** A file with secrets in it is no one else's to read; a group may, such as the one a service runs in. */
 const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
   const name = "settings";
   const hasSecrets = Object.entries(SERVER_SETTINGS).some(

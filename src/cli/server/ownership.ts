@@ -1,4 +1,4 @@
-// Whoever is at the machine is often root, and the server is a user of its own: what a verb of root has made in a data directory is
+// Anyone who is at the machine is often root, and the server is a user of its own: what a verb of root has made in a data directory is
 // given to the directory's owner, or the next start could not read it. Refuses to follow links, and what has more than one name.
 import { lchownSync, lstatSync, readdirSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 /** What verbs make in a data directory itself; the homes of workspaces are not ours. */
 const OURS = /^(slipway\.db(-wal|-shm)?|lock(-journal)?|encryption\.key|files|backups)$/;
 
-/** Gives what is root's to whoever owns the directory; for others than root there is nothing to do. `deep`: all that was restored, too. */
+/** Gives what is root's to anyone who owns the directory; for others than root there is nothing to do. `deep`: all that was restored, too. */
 export const giveToOwner = (data_dir: string, deep = false): void => {
   if (userInfo().uid !== 0) return;
   const owner = lstatSync(data_dir, { throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-// What a node answers beside the active one, with `cluster_reads = every`: everything that it can read from the database.
+// What a node answers alongside the active one, with `cluster_reads = every`: everything that it can read from the database.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";

@@ -29,7 +29,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Read into a folder beside the backup, which is where there is space for it. */
+/** Read into a folder alongside the backup, which is where there is space for it. */
 const checked = async (path: string, flow: Flow): Promise<Manifest> => {
   const scratch = scratchFolder(dirname(resolve(path)));
   try {

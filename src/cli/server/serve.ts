@@ -40,7 +40,7 @@ interface OpenOptions {
   sources: LoadedConfig["sources"];
   clock: Clock;
   signal: AbortSignal;
-  /** Called by a part that finds the process unfit to go on, such as a disk that no longer takes writes. */
+  /** Called by a part that finds the process unfit to continue, such as a disk that no longer takes writes. */
   fatal(error: Error): void;
   /** The variables this process was started with; a few reach local workspaces. */
   environment: Readonly<Record<string, string | undefined>>;
@@ -130,7 +130,7 @@ const formatError = (error: unknown): string => (error instanceof Error ? error.
 
 /**
  * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was
- * done within `shutdown_timeout`, else 1 (rule CF-8). A part that reports itself unfit ends it at once with 1.
+ * done within `shutdown_timeout`, else 1 (rule CF-8). A part that reports itself unfit ends it immediately with 1.
  */
 export const serve = async <Context extends ServedContext>(
   input: VerbInput,

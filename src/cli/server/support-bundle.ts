@@ -1,4 +1,4 @@
-// `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what somebody who helps wants to know, without secrets: version and
+// `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what someone who helps wants to know, without secrets: version and
 // machine, settings, what `doctor` finds, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it.
 // With --url a running server makes it (../client/support/server.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The verbs that talk to a running server: signing in, and what is called by itself.
+// The verbs that talk to a running server: signing in, and what is called on its own.
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
 import { settingsHelp } from "#base/config/describe.ts";
 import { group } from "../group.ts";

@@ -33,7 +33,7 @@ export const RUNNING: readonly Verb[] = [
   },
 ];
 
-/** What a workspace calls by itself. */
+/** What a workspace calls on its own. */
 export const INSIDE: readonly Verb[] = [
   {
     name: "readonly",

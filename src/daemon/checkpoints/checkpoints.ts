@@ -103,7 +103,7 @@ export class Checkpoints {
   }
 
   /**
-   * Brings the files back, each on its own, and says which did not come back. 404 without a checkpoint, 409 when it has no files, or none
+   * Brings the files back, each on its own, and says which did not return. 404 without a checkpoint, 409 when it has no files, or none
    * of them could be brought back.
    */
   restore(of: Checkpoint): Promise<Restored> {
@@ -116,7 +116,7 @@ export class Checkpoints {
       const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
       const left_out = [...problems];
-      // The outer ones first: a file in the place of a repository goes before the repository comes back.
+      // The outer ones first: a file in the place of a repository goes before the repository returns.
       for (const kept of folders) {
         const inside = folders.flatMap(({ root }) =>
           isBelow(root, kept.root) ? [root.slice(kept.root.length + 1)] : [],

@@ -10,7 +10,7 @@ const MAX_DEPTH = 2;
 /** Where programs put what others have written. */
 const SKIPPED = new Set(["node_modules", "vendor", "target", "dist", "build", "venv"]);
 
-/** The folder of the nearest repository around this one, itself included, without links; undefined where there is none. */
+/** The folder of the nearest repository around this one, itself included, without links; undefined where none exists. */
 export const repositoryAround = async (folder: string): Promise<string | undefined> => {
   for (let place = await realpath(folder); ; place = dirname(place)) {
     if (await isRepository(place)) return place;

@@ -20,7 +20,7 @@ export class IgnoredFiles {
     this.#file = join(shadow.place.place, "ignored");
   }
 
-  /** Looks once more. */
+  /** Looks again. */
   async refresh(): Promise<void> {
     const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
     const paths = split(await this.#shadow.git(args)).slice(0, MAX_ENTRIES);
@@ -41,7 +41,7 @@ export class IgnoredFiles {
     return there.flat();
   }
 
-  /** What was there and is not, in words. Repositories are left out: they come back. */
+  /** What was there and is not, in words. Repositories are left out: they return. */
   async missing(): Promise<string[]> {
     const found = await this.#read();
     const gone: string[] = [];

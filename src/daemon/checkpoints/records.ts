@@ -1,4 +1,4 @@
-// Which trees belong to the checkpoint of which message: a file for each, in a folder for each chat. Forgets those of chats that are gone
+// Which trees belong to the checkpoint of which message: a file for each, in a folder for each chat. Forgets those of chats that no longer exist
 // and those that nobody can ask for any more (rules UN-9, UN-10). Used by checkpoints.ts.
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { Captured, Kind } from "./shadow.ts";
 
 /** So many more may be there: they go together, since finding what they alone have held costs something. */
 const SLACK = 20;
-/** Chats of which the server is told at once. */
+/** Chats of which the server is told immediately. */
 const MAX_CHATS = 500;
 const HOUR_MS = 3_600_000;
 
@@ -69,7 +69,7 @@ export class CheckpointRecords {
     return true;
   }
 
-  /** Forgets what is older than `before`, and what a crash has left beside it. `now` in milliseconds. */
+  /** Forgets what is older than `before`, and what a crash has left alongside it. `now` in milliseconds. */
   async expire(before: number, now: number): Promise<void> {
     for (const chat_id of await listEntries(this.#folder)) {
       const place = join(this.#folder, chat_id);

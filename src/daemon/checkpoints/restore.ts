@@ -1,5 +1,5 @@
 // Brings one folder back to what a checkpoint kept of it, file by file, also into a missing folder or repository; and says which
-// files did not come back (rules UN-4, UN-6). Used by checkpoints.ts.
+// files did not return (rules UN-4, UN-6). Used by checkpoints.ts.
 import {
   access,
   chmod,
@@ -26,7 +26,7 @@ import { isReadable, isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } fro
 
 const GITLINK = "160000";
 
-/** What came back, and in words what did not. */
+/** What returned, and in words what did not. */
 export type FolderRestored = { readonly restored: number; readonly left_out: readonly string[] };
 /** `ids`: of the files to write, by path. `remove`: in no order. */
 type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };

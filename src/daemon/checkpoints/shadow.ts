@@ -97,7 +97,7 @@ export class ShadowGit {
     return (await this.git(["write-tree", "--missing-ok"])).trim();
   }
 
-  /** Makes the git directory where there is none. Its index starts from what the user's knows, so that not every file is read again. */
+  /** Makes the git directory where none exists. Its index starts from what the user's knows, so that not every file is read again. */
   async prepare(): Promise<void> {
     const { place, objects, root } = this.#place;
     if (await isThere(join(place, "info", "ready"))) return;
@@ -210,5 +210,5 @@ export const isReadable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** The text of a small file; undefined when there is none. */
+/** The text of a small file; undefined when none exists. */
 export const readText = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);

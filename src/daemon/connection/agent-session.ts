@@ -29,11 +29,11 @@ export type AgentSessionOptions = DaemonOptions & {
   lifecycle: Lifecycle;
 };
 
-/** What still runs when the daemon ends has this long to end by itself. */
+/** What still runs when the daemon ends has this long to end on its own. */
 const GRACE_MS = 2_000;
 /** And this long for what it has said to be read. */
 const LAST_WORDS_MS = 1_000;
-/** Stop scripts that still run when the workspace's files are gone have this long to end. */
+/** Stop scripts that still run when the workspace's files no longer exist have this long to end. */
 const GONE_MS = 5_000;
 
 export class AgentSession {
@@ -86,7 +86,7 @@ export class AgentSession {
     });
   }
 
-  /** Starts everything and returns at once. */
+  /** Starts everything and returns immediately. */
   static begin(options: AgentSessionOptions): AgentSession {
     const work = new AgentSession(options);
     void work.#start();
@@ -128,7 +128,7 @@ export class AgentSession {
   }
 
   /**
-   * The manifest came again with a new connection: secrets that were changed or deleted meanwhile are so for programs that begin from now
+   * The manifest came again with a new connection: secrets that were changed or deleted in the meantime are so for programs that begin from now
    * on, and in files. Everything else is of the build.
    */
   renewSecrets({ secrets }: Manifest): void {
@@ -152,7 +152,7 @@ export class AgentSession {
     });
   }
 
-  /** What programs of the workspace were given beside their environment. */
+  /** What programs of the workspace were given alongside their environment. */
   #removeFiles(): void {
     this.#git[Symbol.dispose]();
     this.#bin[Symbol.dispose]();

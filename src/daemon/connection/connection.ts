@@ -1,4 +1,4 @@
-// The daemon's way to its server: connects, greets, and connects again for ever (rules DM-1 to DM-3). Everybody else asks through
+// The daemon's way to its server: connects, greets, and connects again forever (rules DM-1 to DM-3). Everyone else asks through
 // `ask`, which waits for a connection and asks again when one breaks, so that callers never see the network.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -25,7 +25,7 @@ export type ConnectionOptions = {
   token: string;
   clock: Clock;
   random: Random;
-  /** Runs on each new connection before anybody else may ask. When it fails the connection is given up. */
+  /** Runs on each new connection before anyone else may ask. When it fails the connection is given up. */
   greet: Call<void>;
   /** Fires when the daemon is told to end: what is still to be said has little time. */
   ending?: AbortSignal;
@@ -68,7 +68,7 @@ export class Connection {
     return this.#refused.promise;
   }
 
-  /** Closes the connection for good. Whoever still asks gets `Stopped`. */
+  /** Closes the connection for good. Anyone who still asks gets `Stopped`. */
   stop(): void {
     this.#stop.abort();
     this.#live?.session.close("The daemon stops.");

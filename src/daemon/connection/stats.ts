@@ -25,7 +25,7 @@ export type StatsOptions = {
   open(): OpenConnections;
   /** Milliseconds to the server and back; undefined when nobody can tell. */
   latency(): Promise<number | undefined>;
-  /** The text of /proc/net/dev; undefined where there is none. */
+  /** The text of /proc/net/dev; undefined where none exists. */
   read?: () => string | undefined;
 };
 

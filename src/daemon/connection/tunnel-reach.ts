@@ -190,7 +190,7 @@ export class Reach {
     return { terminals: this.#terminals.clients, streams: this.#streams, sessions: this.#ssh.sessions };
   }
 
-  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace goes on with another agent. */
+  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace continues with another agent. */
   async end({ stays = false }: { stays?: boolean } = {}): Promise<void> {
     await this.#terminals.endAll();
     await within(this.#clock, CONTAINERS_MS, this.containers.end(!stays));
@@ -232,7 +232,7 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs beside the workspace. */
+/** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs alongside the workspace. */
 const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
   const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
   const hidden = new Set(urls.map((one) => getPort(new URL(one))));

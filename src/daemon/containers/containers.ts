@@ -39,7 +39,7 @@ export type ContainersOptions = {
 /** How often plain containers are looked at for those who watch. */
 const LOOK_MS = 10_000;
 
-/** What is known of a devcontainer beside what the disk and the engine say. */
+/** What is known of a devcontainer alongside what the disk and the engine say. */
 type Memory = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
 
 export class Containers {
@@ -124,7 +124,7 @@ export class Containers {
     };
   }
 
-  /** Begins to make it anew; how it went is seen in the listing. 404; 403 for one of the template; 409 while something is done. */
+  /** Begins to make it again; how it went is seen in the listing. 404; 403 for one of the template; 409 while something is done. */
   async recreate(asked: string): Promise<void> {
     const found = await this.#begin(asked, ({ subagent_id }) => {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");

@@ -27,7 +27,7 @@ export type UpRequest = {
 };
 
 export interface DevcontainerEngine {
-  /** Brings the container of this devcontainer up. Rejects in words for people when there is none in the end. */
+  /** Brings the container of this devcontainer up. Rejects in words for people when none exists in the end. */
   up(asked: UpRequest): Promise<UpDevcontainer>;
 }
 
@@ -103,7 +103,7 @@ const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedCo
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const { remoteEnv } = (mergedConfiguration ?? {}) as { readonly remoteEnv?: Readonly<Record<string, unknown>> };
   const remote_env: Record<string, string> = {};
-  // Null takes a variable away, which a program that begins anew has not got.
+  // Null takes a variable away, which a program that starts over has not got.
   for (const [name, value] of Object.entries(remoteEnv ?? {})) if (typeof value === "string") remote_env[name] = value;
   const [container_id, remote_user] = [text(containerId), text(remoteUser)];
   return { container_id, remote_user, remote_folder: text(remoteWorkspaceFolder), remote_env };

@@ -59,7 +59,7 @@ export class ContainerEngine {
     await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_SECONDS}`, undefined, [304]);
   }
 
-  /** Removes it. One that is gone already is as good. */
+  /** Removes it. One that no longer exists already is as good. */
   async remove(id: string): Promise<void> {
     await this.call("DELETE", `/containers/${encodeURIComponent(id)}?force=true`, undefined, [404]);
   }

@@ -1,5 +1,5 @@
 // Programs inside a container, by the exec calls of its engine: one whose input and output are ours, one that is run to its end, and
-// one that goes on by itself.
+// one that goes on on its own.
 import type { Clock } from "#base/clock.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { HttpConnection } from "#src/wire/http-connection.ts";

@@ -1,4 +1,4 @@
-// Puts an agent into a running container: the program, a token that only its user can read, and a process that goes on by itself.
+// Puts an agent into a running container: the program, a token that only its user can read, and a process that goes on on its own.
 import type { Clock } from "#base/clock.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import type { ContainerEngine } from "./engine.ts";
@@ -23,7 +23,7 @@ export type InjectionOptions = {
 /** An agent that was put into a container. */
 export type InjectedAgent = { readonly exec: string; readonly folder: string; readonly relay: Relay | undefined };
 
-// What an earlier agent has left goes first: it ends when its token's file is gone.
+// What an earlier agent has left goes first: it ends when its token's file no longer exists.
 const KEEP_TOKEN = `umask 077
 rm -rf /tmp/slipway-agent-* 2>/dev/null
 folder=$(mktemp -d /tmp/slipway-agent-XXXXXX) && cat >"$folder/token" && echo "$folder"`;
@@ -66,7 +66,7 @@ export const injectAgent = async (options: InjectionOptions): Promise<InjectedAg
   }
 };
 
-/** Ends it: its token's file goes, and the process with it. A container that is gone already is as good. */
+/** Ends it: its token's file goes, and the process with it. A container that no longer exists already is as good. */
 export const removeAgent = async (
   { engine, clock, container, user }: Pick<InjectionOptions, "engine" | "clock" | "container" | "user">,
   { folder, relay }: InjectedAgent,

@@ -24,12 +24,12 @@ export const readContextFile = async (path: string, root: string, limit: number)
   if (!real.startsWith(sep)) return { status: "unreadable", size: 0, error: `cannot be read (${real})` };
   if (!isInside(real, root)) return { status: "excluded", size: 0, error: "leads out of its folder" };
   try {
-    // A link put in its place meanwhile is not followed, and a pipe does not keep us waiting.
+    // A link put in its place in the meantime is not followed, and a pipe does not keep us waiting.
     const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
       if (!isFile) return { status: "unreadable", size: 0, error: "is no regular file" };
-      // One byte more than it said, to see whether it has grown meanwhile.
+      // One byte more than it said, to see whether it has grown in the meantime.
       const bytes = new Uint8Array(size > limit ? limit : size + 1);
       let read = 0;
       for (;;) {

@@ -32,7 +32,7 @@ export const skillFiles = async (folder: string): Promise<SkillFiles> => {
   return { files, truncated };
 };
 
-/** The beginning of a file in the folder of a skill. 400 for one outside of it, 404 when there is none. */
+/** The beginning of a file in the folder of a skill. 400 for one outside of it, 404 when none exists. */
 export const skillFile = async (folder: string, path: string): Promise<SkillFile> => {
   const root = await realpath(folder).catch(() => undefined);
   const real = root === undefined ? undefined : await realpath(join(root, path)).catch(() => undefined);

@@ -52,7 +52,7 @@ export class WorkspaceMcp {
     this.#options = options;
   }
 
-  /** Told whenever `resources` has changed by itself; resolves when the server knows. */
+  /** Told whenever `resources` has changed on its own; resolves when the server knows. */
   onChange(changed: () => Promise<void>): void {
     this.#changed = changed;
   }
@@ -145,7 +145,7 @@ export class WorkspaceMcp {
     return server.isOpening ? server.connection : this.#connect(server);
   }
 
-  /** One connection at a time; whoever comes meanwhile waits for the same. */
+  /** One connection at a time; anyone who comes in the meantime waits for the same. */
   #connect(server: Server): Promise<McpConnection> {
     const { spec } = server;
     server.retry?.cancel();

@@ -1,4 +1,4 @@
-// Wakes whoever waits when something changes in one of a set of folders. Best effort: what the system does not tell is found by looking
+// Wakes anyone who waits when something changes in one of a set of folders. Best effort: what the system does not tell is found by looking
 // again now and then (rule CX-5).
 import { type FSWatcher, watch } from "node:fs";
 
@@ -32,7 +32,7 @@ export class FolderWatch {
       });
       this.#watchers.set(folder, watcher);
     } catch {
-      // Gone meanwhile, or the system has no more watches to give.
+      // Gone in the meantime, or the system has no more watches to give.
     }
   }
 

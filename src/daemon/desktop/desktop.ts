@@ -1,4 +1,4 @@
-// The desktop of a workspace: a VNC server that the template names, or one that is started here when somebody first wants it (facts/chats
+// The desktop of a workspace: a VNC server that the template names, or one that is started here when someone first wants it (facts/chats
 // 2.12, rules DT-1, DT-2). Only this user can reach what is started here: by a socket in a folder of its own, and with the key of the display.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -34,7 +34,7 @@ export class Desktop {
     this.#options = options;
   }
 
-  /** A connection to the VNC server; the desktop is started when there is none. Throws AppError in words when it cannot be. */
+  /** A connection to the VNC server; the desktop is started when none exists. Throws AppError in words when it cannot be. */
   async connect(): Promise<Duplex> {
     const { clock, env } = this.#options;
     const named = namedServer(env);
@@ -62,7 +62,7 @@ export class Desktop {
     this.env = {};
   }
 
-  /** `ended` is called when the display is gone again. */
+  /** `ended` is called when the display no longer exists again. */
   async #start(ended: () => void): Promise<Running> {
     const kind = kindHere(this.#options.env.PATH ?? "");
     if (!kind) throw unavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");

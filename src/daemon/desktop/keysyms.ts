@@ -1,4 +1,4 @@
-// The numbers that X has for keys: characters by themselves, others by their names in the spellings that models use. Pure.
+// The numbers that X has for keys: characters on their own, others by their names in the spellings that models use. Pure.
 
 const NAMED: Readonly<Record<string, number>> = {
   return: 0xff0d,

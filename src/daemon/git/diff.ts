@@ -1,4 +1,4 @@
-// What `git diff` prints, as much of it as anybody wants to read: a file whose change is too large becomes a stub, and a change that is
+// What `git diff` prints, as much of it as anyone wants to read: a file whose change is too large becomes a stub, and a change that is
 // too large altogether becomes a notice (facts/chats 2.11, rule GS-3). Pure.
 
 /** Bytes of a file that is read. */
@@ -22,7 +22,7 @@ export class Diff {
   #size = 0;
   #rest = "";
 
-  /** Nothing more will be shown: whoever writes may stop. */
+  /** Nothing more will be shown: anyone who writes may stop. */
   get isFull(): boolean {
     return this.#size > MAX_DIFF_BYTES;
   }

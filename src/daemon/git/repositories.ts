@@ -5,7 +5,7 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 
 const MAX_WORDS = 64;
 
-/** The root of the repository that the path is in; undefined where there is none. The path need not exist. */
+/** The root of the repository that the path is in; undefined where none exists. The path need not exist. */
 export const findRepository = async (path: string): Promise<string | undefined> => {
   let place = await existing(path);
   for (;;) {

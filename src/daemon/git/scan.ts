@@ -79,7 +79,7 @@ const trackedChanges = async (
   });
 };
 
-/** Undefined for what is no file, or has gone meanwhile. */
+/** Undefined for what is no file, or has gone in the meantime. */
 const newFile = async (absolute: string, path: string): Promise<string | undefined> => {
   try {
     const found = await lstat(absolute);

@@ -1,4 +1,4 @@
-// The repositories that chats work on: remembers what their tools touch, looks at them while somebody watches (after tools, on request,
+// The repositories that chats work on: remembers what their tools touch, looks at them while someone watches (after tools, on request,
 // each half minute, never more often than once a second), and tells what has changed since it was told last (facts/chats 2.11, rules
 // GS-1 to GS-5). One look serves all who watch a chat; nobody is told faster than they read.
 import { rfc3339, type Timer } from "#base/clock.ts";

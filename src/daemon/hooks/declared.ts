@@ -1,4 +1,4 @@
-// The hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md): read anew whenever they
+// The hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md): reread whenever they
 // are asked for, and strictly: what is misread here would not be asked.
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";

@@ -176,7 +176,7 @@ const readBytes = async (path: string): Promise<Uint8Array> => {
   return explained(path, () => Bun.file(path).bytes());
 };
 
-// A pipe or a device would be read for ever.
+// A pipe or a device would be read forever.
 const readSize = (path: string): Promise<number> =>
   explained(path, async () => {
     const found = await stat(path);

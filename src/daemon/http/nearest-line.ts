@@ -1,4 +1,4 @@
-// Names the line of a text that is most like the passage somebody looked for in vain, so that the next try can be right. Pure and bounded.
+// Names the line of a text that is most like the passage someone looked for in vain, so that the next try can be right. Pure and bounded.
 
 const MAX_LINES = 20_000;
 const MAX_LENGTH = 500;

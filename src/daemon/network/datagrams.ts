@@ -19,7 +19,7 @@ export class DatagramFlows {
     this.#looking = clock.every(QUIET_MS / 4, () => this.#forgetQuiet());
   }
 
-  /** Sends one to a port of this machine; what comes back is given to `answer`. */
+  /** Sends one to a port of this machine; what returns is given to `answer`. */
   send({ sourcePort, targetPort, data }: Datagram, answer: (data: Uint8Array) => void): void {
     if (targetPort < FIRST_PORT) return;
     const name = `${sourcePort}:${targetPort}`;

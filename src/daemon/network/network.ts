@@ -1,5 +1,5 @@
 // The daemon as a peer of the private network, which is how genuine editors, command lines and agents' servers reach a workspace: it joins on
-// the daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to whoever has a tunnel. [WN-7]
+// the daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to anyone who has a tunnel. [WN-7]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";

@@ -8,7 +8,7 @@ const MAX_LINE = 1_024;
 /** A test takes no longer, whatever is asked for. */
 const MAX_MS = 60_000;
 const BLOCK = new Uint8Array(64 * 1024);
-/** Who sends: the agent, or whoever asked. */
+/** Who sends: the agent, or anyone who asked. */
 const DOWNLOAD = 0;
 
 /** Serves one test. Throws WireError `protocol` for a line that makes no sense. */

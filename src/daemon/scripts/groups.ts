@@ -39,7 +39,7 @@ export class ProcessGroups {
     this.#clock.after(KILL_AFTER_MS, () => this.#send(group, "SIGKILL"));
   }
 
-  /** Asks all groups to end and waits for it, at most `grace_ms` milliseconds; then kills what is left. */
+  /** Asks all groups to end and waits for it, at most `grace_ms` milliseconds; then kills the rest. */
   async endAll(grace_ms: number): Promise<void> {
     for (const group of this.#groups) this.#send(group, "SIGTERM");
     const until = this.#clock.monotonic() + grace_ms;
@@ -72,7 +72,7 @@ export class ProcessGroups {
       return false;
     }
     if (this.#led.has(group)) return true;
-    // Where the system tells, what only waits to be collected does not count, and neither does somebody else's group.
+    // Where the system tells, what only waits to be collected does not count, and neither does someone else's group.
     const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));
   }

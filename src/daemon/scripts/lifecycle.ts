@@ -1,4 +1,4 @@
-// Which state the agent is in, as the server hears it: every change in order, and on each new connection the newest once more with its
+// Which state the agent is in, as the server hears it: every change in order, and on each new connection the newest again with its
 // own time, so that a server which lost it has it again (rules DM-4, DM-5).
 import type { Clock } from "#base/clock.ts";
 import type { LifecycleState } from "#schema/agents/agent.ts";

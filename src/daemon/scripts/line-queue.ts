@@ -5,7 +5,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 /** `at` is in milliseconds since 1970. */
 export type LogLine = { readonly at: number; readonly level: LogLevel; readonly output: string };
 
-// What a line costs beside its text, so that empty lines are not free.
+// What a line costs alongside its text, so that empty lines are not free.
 const OVERHEAD = 32;
 const COMPACT_AT = 1024;
 

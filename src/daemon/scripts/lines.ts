@@ -1,5 +1,5 @@
-// Bytes of a program's output as lines: what is not yet complete waits for its end, a line beyond the bound goes on as the next one,
-// broken UTF-8 is replaced, colours are kept (rule DM-7).
+// Bytes of a program's output as lines: what is not yet complete waits for its end, a line beyond the bound continues as the next one,
+// broken UTF-8 is replaced, colors are kept (rule DM-7).
 
 /** Characters of one line. */
 export const MAX_LINE = 32 * 1024;
@@ -13,7 +13,7 @@ export class LineSplitter {
     return this.#split(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** What is left when the output has ended. */
+  /** The rest when the output has ended. */
   end(): string[] {
     const lines = this.#split(this.#decoder.decode());
     const last = this.#rest;

@@ -6,9 +6,9 @@ import { pause } from "#base/retry.ts";
 import { nextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
-/** Timers cannot wait for months, and a wall clock may be set meanwhile. */
+/** Timers cannot wait for months, and a wall clock may be set in the meantime. */
 const MAX_WAIT_MS = 3_600_000;
-/** For stop scripts without a timeout of their own: what waits for the daemon to end does not wait for ever either. */
+/** For stop scripts without a timeout of their own: what waits for the daemon to end does not wait forever either. */
 const STOP_LIMIT_MS = 20_000;
 
 /**

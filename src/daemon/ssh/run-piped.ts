@@ -56,7 +56,7 @@ type Sink = {
   destroyed?: boolean;
 };
 
-/** Waits while the client does not take; once it has gone, what comes is let go. */
+/** Waits while the client does not take; once it has gone, what comes is released. */
 const copy = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
   for await (const chunk of from) await writeAll(to, chunk);
 };

@@ -1,4 +1,4 @@
-// The workspace's own SSH server. It asks nobody who they are: whoever has a connection came through a tunnel that the server opened for
+// The workspace's own SSH server. It asks nobody who they are: anyone who has a connection came through a tunnel that the server opened for
 // them. The protocol is ssh2's, loaded with the first connection; the host key is fresh at every start, since the tunnel says who this is. [WN-1]
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
@@ -17,7 +17,7 @@ export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwa
 /** Clients at once; a command line with multiplexing needs one. */
 const MAX_CLIENTS = 256;
 const KEEPALIVE_MS = 30_000;
-/** Keepalives without an answer after which a client is gone. */
+/** Keepalives without an answer after which a client has disconnected. */
 const MAX_UNANSWERED = 10;
 
 export class SshServer {

@@ -1,5 +1,5 @@
 // How many sessions are open, by what they are for: editors say so in a variable (facts/tailnet-peer 7). What is counted keeps the workspace
-// from stopping by itself. [WN-6]
+// from stopping on its own. [WN-6]
 
 export type SessionKind = "ssh" | "vscode" | "jetbrains";
 

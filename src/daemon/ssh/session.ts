@@ -30,7 +30,7 @@ export type SessionOptions = {
   directory: string;
   /** The file that people read who come in; empty: none. */
   motd: string;
-  /** The engine of the workspace's containers; undefined where there is none. */
+  /** The engine of the workspace's containers; undefined where none exists. */
   engine(): ContainerEngine | undefined;
   /** A socket that leads to the client's own agent; undefined when there can be none. */
   forwardAgent(): Promise<AgentSocket | undefined>;

@@ -1,7 +1,7 @@
 // The name of the user that the daemon runs as, for programs that ask their environment. [WN-1]
 import { readFileSync } from "node:fs";
 
-/** From the password file; what the environment says where there is none. */
+/** From the password file; what the environment says where none exists. */
 export const userName = (env: Readonly<Record<string, string>>): string => {
   const uid = String(process.getuid?.() ?? -1);
   try {

@@ -1,5 +1,5 @@
 // X11 of an SSH client: a display on this machine's loopback whose programs are shown by the client's X server. The client's cookie is put where
-// programs look for it, by `xauth`; without that program there is no forwarding, since anybody of this machine could use the display. [WN-9]
+// programs look for it, by `xauth`; without that program there is no forwarding, since anyone of this machine could use the display. [WN-9]
 import { createServer, type Server, type Socket } from "node:net";
 
 const FIRST_DISPLAY = 10;

@@ -19,7 +19,7 @@ export type ContainerProgramOptions = {
   command: string;
   size: TerminalSize;
   clock: Clock;
-  /** What the program finds beside the container's own variables. */
+  /** What the program finds alongside the container's own variables. */
   env?: Readonly<Record<string, string>>;
 };
 
@@ -58,7 +58,7 @@ export const signalCommand = (mark: string, name: string): string[] => [
   ...["/bin/sh", "-c", SIGNAL_SCRIPT, "sh", mark, name.replace(/^SIG/, "")],
 ];
 
-/** Starts it in the background; what is typed meanwhile waits. */
+/** Starts it in the background; what is typed in the meantime waits. */
 export const startInContainer = (options: ContainerProgramOptions, events: ProgramEvents): ContainerTerminal =>
   new ContainerProgram(options, events);
 

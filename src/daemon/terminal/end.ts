@@ -6,7 +6,7 @@ import { pause } from "#base/retry.ts";
 const KILL_AFTER_MS = 1_000;
 const LOOK_AGAIN_MS = 20;
 
-/** Hangs up on every process of the session, and kills what is left a second later. Resolves when none is left. */
+/** Hangs up on every process of the session, and kills the rest a second later. Resolves when none is left. */
 export const endSession = (session: number, clock: Clock): Promise<void> =>
   endProcesses(() => listMembers(session), clock);
 

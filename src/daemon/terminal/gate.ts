@@ -1,5 +1,5 @@
 // Holds back what programs write to a terminal, by the system's own flow control: a held terminal takes no more output, so its programs
-// wait, and nothing is lost (rule TM-6). Bun reads a terminal whether anybody wants it or not, and has no call for this.
+// wait, and nothing is lost (rule TM-6). Bun reads a terminal whether anyone wants it or not, and has no call for this.
 import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from "node:fs";
 import { log } from "#base/log.ts";

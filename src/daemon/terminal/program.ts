@@ -29,7 +29,7 @@ export interface TerminalProgram {
   resize(size: TerminalSize): void;
   /** Ends it and everything it has started on this terminal. */
   end(): Promise<void>;
-  /** The program has ended and all was read: lets go of what is left. */
+  /** The program has ended and all was read: releases the rest. */
   release(): void;
 }
 

@@ -1,4 +1,4 @@
-// The last bytes a terminal has shown, for whoever attaches later (rule TM-4).
+// The last bytes a terminal has shown, for anyone who attaches later (rule TM-4).
 
 export class OutputRing {
   readonly #bytes: Uint8Array;

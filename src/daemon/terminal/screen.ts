@@ -78,7 +78,7 @@ export class Screens {
     await this.#end(name);
   }
 
-  /** Ends the screens of an earlier daemon that nobody has come back to; `shown` are the terminals there are. */
+  /** Ends the screens of an earlier daemon that nobody has return to; `shown` are the terminals there are. */
   async endOthers(shown: Iterable<string>): Promise<void> {
     const kept = new Set([...shown].map(shortName));
     await Promise.all(this.#names().map((name) => (kept.has(name) ? undefined : this.#end(name))));
@@ -104,7 +104,7 @@ export class Screens {
     return readdirSync(this.#folder).flatMap((socket) => socket.match(/^\d+\.(.+)$/)?.[1] ?? []);
   }
 
-  /** The folder for temporary files is everybody's: what another user has put there is not used. */
+  /** The folder for temporary files is everyone's: what another user has put there is not used. */
   #makeFolder(): void {
     mkdirSync(this.#folder, { mode: 0o700, recursive: true });
     if (!this.#isOurs()) throw new Error(`${this.#folder} is somebody else's: terminals of \`screen\` cannot be kept.`);

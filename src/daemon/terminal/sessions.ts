@@ -38,7 +38,7 @@ export class TerminalSessions {
   constructor(options: TerminalSessionsOptions) {
     this.#options = options;
     this.#screens = new Screens(options);
-    // Those of a daemon before this one are kept as long as any without anybody attached.
+    // Those of a daemon before this one are kept as long as any without anyone attached.
     this.#unclaimed = options.clock.after(KEPT_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
   }
 

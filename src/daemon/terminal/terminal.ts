@@ -13,7 +13,7 @@ export type TerminalOptions = {
   /** Starts what runs on it. Throws when it cannot be started. */
   start(events: ProgramEvents): TerminalProgram;
   clock: Clock;
-  /** Nobody has been attached for five minutes, or the program has ended: the terminal is gone. */
+  /** Nobody has been attached for five minutes, or the program has ended: the terminal no longer exists. */
   gone(): void;
 };
 
@@ -24,7 +24,7 @@ const HELD_AT = 128 * 1024;
 const CUT_AT = 8 * 1024 * 1024;
 /** Characters typed that the program has not read; more stay in the stream. */
 const UNREAD_INPUT = 64 * 1024;
-/** Without anybody attached. */
+/** Without anyone attached. */
 export const KEPT_MS = 300_000;
 /** A client that takes nothing stands in the way of the others for so long; alone, only of the program. */
 const STALLED_SHARED_MS = 20_000;
@@ -109,7 +109,7 @@ export class Terminal {
     if (wasLast && size && !this.#over) this.#program.resize(size);
   }
 
-  /** Ends the program and everything it has started on this terminal. Resolves when they are gone. */
+  /** Ends the program and everything it has started on this terminal. Resolves when they no longer exist. */
   async end(): Promise<void> {
     const ending = this.#program.end();
     this.#release();
@@ -127,7 +127,7 @@ export class Terminal {
           if (data !== undefined) await this.#type(data);
         }
       }
-      // Whoever ends its side goes; the terminal stays.
+      // Anyone who ends its side goes; the terminal stays.
       client.detach("The client has gone.");
     } catch (error) {
       client.detach((error as Error).message);

@@ -1,4 +1,4 @@
-// What somebody who helps wants to know of this server while it runs: version and machine, settings without secrets, its health, figures,
+// What someone who helps wants to know of this server while it runs: version and machine, settings without secrets, its health, figures,
 // and the last lines of its log, each a file of one tar. Whatever looks like a secret or names a person is taken out.
 import { availableParallelism, freemem, release, totalmem } from "node:os";
 import { type Clock, rfc3339 } from "#base/clock.ts";

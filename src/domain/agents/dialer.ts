@@ -1,5 +1,5 @@
 // Reaching agents, whatever lies in between: through the tunnels that daemons of ours keep open (docs/spec/design.md 5), one for each agent, the
-// newest; through the private network where an agent opens none. Whoever dials one that is not there learns in what state it is (rules TN-2,
+// newest; through the private network where an agent opens none. Anyone who dials one that is not there learns in what state it is (rules TN-2,
 // TN-4, TN-6, TN-10).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";
@@ -21,7 +21,7 @@ const ANSWER_MS = 15_000;
 /** An agent that is connected brings its tunnel up in this time, or it has none. */
 const TUNNEL_MS = 5_000;
 
-/** What is told of the connection of a daemon of ours. */
+/** What is notified of the connection of a daemon of ours. */
 export type ConnectedDaemon = {
   /** How long the way there and back took. */
   measured(round_trip_ms: number): void;

@@ -1,5 +1,5 @@
 // Reaching agents that speak the private network only: genuine ones, which open no tunnel to the server. The server is a client of that network
-// itself: it joins when it first dials somebody, has a tunnel with each agent it talks to, and gives it up when nothing runs in it any more.
+// itself: it joins when it first dials someone, has a tunnel with each agent it talks to, and gives it up when nothing runs in it any more.
 // Rules TN-10 to TN-12.
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -141,7 +141,7 @@ export class NetworkDialer {
 
   async #stayJoined(peer: NetworkPeer): Promise<void> {
     const { clock, tailnet } = this.#deps;
-    // Who may be dialled was decided before anybody dials.
+    // Who may be dialled was decided before anyone dials.
     const options = { id: uuid(), staysHere: true, rules: clientRules(async () => undefined) };
     const coordinator = localCoordinator(tailnet.coordinator, options);
     for (;;) {

@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import type { AgentProgram } from "./programs.ts";
 
 const SUFFIX = ".gz";
-/** Below this packing saves nothing that anybody notices. */
+/** Below this packing saves nothing that anyone notices. */
 const WORTH_BYTES = 64 * 1024;
 
 export class PackedPrograms {
@@ -19,7 +19,7 @@ export class PackedPrograms {
     this.#folder = join(data_dir, "cache", "programs");
   }
 
-  /** The file of the packed program; undefined while there is none, which is then made. */
+  /** The file of the packed program; undefined while none exists, which is then made. */
   find(program: AgentProgram): string | undefined {
     if (program.size < WORTH_BYTES) return undefined;
     const file = join(this.#folder, `${program.sha256}${SUFFIX}`);

@@ -99,7 +99,7 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
   Map.groupBy(rows, (row) => row.agent_id);
 
 type Deps = {
-  /** What the hosts of its apps are made of; undefined where there are none. */
+  /** What the hosts of its apps are made of; undefined where none exist. */
   names: Omit<AppName, "app"> | undefined;
   /** How open its apps may be. */
   most: ShareLevel;

@@ -1,4 +1,4 @@
-// Agents inside agents end with their parents: whoever hears that an agent has gone hears it of its children, too (rule SA-4).
+// Agents inside agents end with their parents: anyone who hears that an agent has gone hears it of its children, too (rule SA-4).
 import { log } from "#base/log.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import type { DomainContext } from "../context.ts";

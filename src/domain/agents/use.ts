@@ -1,4 +1,4 @@
-// Somebody works in a workspace through one of its agents: told to the workspace, at most once a minute for each connection, so that
+// Someone works in a workspace through one of its agents: told to the workspace, at most once a minute for each connection, so that
 // typing does not become messages (facts/platform 2.7, rule TI-30). Used by terminals.
 import type { ActivityReport } from "#actors/workspace/activity.ts";
 import { log } from "#base/log.ts";

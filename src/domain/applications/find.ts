@@ -1,4 +1,4 @@
-// From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Whoever may not learns
+// From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Anyone who may not learns
 // nothing: what is not there and what one may not open are refused with the same words.
 
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
@@ -24,7 +24,7 @@ export type AppPlace = {
   readonly base: { readonly path: string; readonly query: string };
   /** The first label of its own host; empty when its names make none. */
   readonly label: string;
-  /** Everybody may open it. */
+  /** Everyone may open it. */
   readonly isPublic: boolean;
   /** True for a port that has no app of its own. */
   readonly isPort: boolean;
@@ -93,7 +93,7 @@ export const mayOpen = (
 
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)$/;
 
-/** Where an app listens; undefined for one that is a command, opened by itself, or elsewhere than in the workspace. */
+/** Where an app listens; undefined for one that is a command, opened on its own, or elsewhere than in the workspace. */
 const toTarget = (app: AgentAppRow): Target | undefined => {
   const url = URL.canParse(app.url) ? new URL(app.url) : undefined;
   if (app.external || !url || !/^https?:$/.test(url.protocol) || !LOOPBACK.test(url.hostname)) return undefined;

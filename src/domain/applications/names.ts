@@ -41,7 +41,7 @@ export const firstSignIn = (
   return `http://${name}${toPort(host)}`;
 };
 
-/** Returns the origin of the access URL at the port a request came to, where somebody may be signed in who is not at its host. */
+/** Returns the origin of the access URL at the port a request came to, where someone may be signed in who is not at its host. */
 export const nextSignIn = (deps: Deps, host: string): string | undefined => {
   const isThere = hostName(host) === deps.accessUrl.hostname;
   return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${toPort(host)}`;
@@ -62,7 +62,7 @@ export class AppHosts {
     this.#port = port === DEFAULT_PORT[accessUrl.protocol] ? "" : port;
   }
 
-  /** `*.apps.example.com:8443`; empty when there is none. */
+  /** `*.apps.example.com:8443`; empty when none exists. */
   get wildcard(): string {
     return this.#suffix === "" ? "" : `*.${this.#suffix}${this.#port && `:${this.#port}`}`;
   }
@@ -93,7 +93,7 @@ export class AppHosts {
     return [app, agent, workspace, user].every((part) => PART.test(part)) ? { app, agent, workspace, user } : undefined;
   }
 
-  /** The URL somebody wants to be sent to, when it is exactly an app's: scheme, host and port; no user part, no control signs. */
+  /** The URL someone wants to be sent to, when it is exactly an app's: scheme, host and port; no user part, no control signs. */
   target(text: string): { url: URL; name: AppName } | undefined {
     // What a URL parser would repair is not the URL it was shown to be.
     if (!/^https?:\/\/[a-z0-9]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return undefined;

@@ -1,4 +1,4 @@
-// Whom and which organization a search of the audit log or of the connection log names: those that are gone, too.
+// Whom and which organization a search of the audit log or of the connection log names: those that no longer exist, too.
 import { isUuid } from "#base/ids.ts";
 import type { SearchQuery } from "#base/query.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -6,7 +6,7 @@ import { listUsersAt, listUsersCalled } from "#db/reports/audit/search.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 
-/** Ids of those whom the keys of a name (or `me`) and of an e-mail address mean; undefined where neither is given. Nobody is an empty list. */
+/** Ids of those whom the keys of a name (or `me`) and of an email address mean; undefined where neither is given. Nobody is an empty list. */
 export const usersIn = async (
   store: Store,
   search: SearchQuery,

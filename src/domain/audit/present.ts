@@ -39,7 +39,7 @@ const formatName = (type: ResourceType): string => NAMES[type] ?? type.replaceAl
 
 type Described = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
 
-/** A sentence with `{user}` and `{target}`, which whoever shows it fills in. */
+/** A sentence with `{user}` and `{target}`, which anyone who shows it fills in. */
 export const formatDescription = ({ action, resource_type, status_code, diff }: Described): string => {
   const start = action === "request_password_reset" ? "" : "{user} ";
   const fields = Object.keys(diff);

@@ -1,4 +1,4 @@
-// Builds that the server makes by itself, for the schedule of a workspace: autostart, autostop, dormancy, deletion (facts/platform 2.7).
+// Builds that the server makes on its own, for the schedule of a workspace: autostart, autostop, dormancy, deletion (facts/platform 2.7).
 import type { AutomaticBuilds } from "#actors/workspace/effects.ts";
 import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";

@@ -31,7 +31,7 @@ const isStored = async (
   if (!workspace || (organization_id !== undefined && workspace.organization_id !== organization_id)) return false;
   const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
-  // One that goes on comes back to it.
+  // One that goes on returns to it.
   if (!build || !job || isActive(job)) return false;
   if (workspace.deleted) return true;
   const state = openState(encryption, workspace_id, build.state);

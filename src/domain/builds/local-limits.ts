@@ -1,4 +1,4 @@
-// Local workspaces run with the server's own user, so the right to one must not outlive a role or a setting: whoever loses it has their
+// Local workspaces run with the server's own user, so the right to one must not outlive a role or a setting: anyone who loses it has their
 // running ones stopped, and each start looks for those that a crash or a new setting has left (rule LP-15).
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -15,11 +15,11 @@ type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "re
 const PAGE = 500;
 
 /**
- * Stops the running local workspaces that could not be started now: those of one owner, or of everybody. Resolves when their stops are
+ * Stops the running local workspaces that could not be started now: those of one owner, or of everyone. Resolves when their stops are
  * queued; a workspace that cannot be stopped is logged and does not hold up the others.
  */
 export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
-  // At every sign-in by OpenID Connect, so nothing is searched for somebody who may have them.
+  // At every sign-in by OpenID Connect, so nothing is searched for someone who may have them.
   if (owner_id !== undefined && (await whyForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });

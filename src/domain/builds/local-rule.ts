@@ -1,4 +1,4 @@
-// Who may have local workspaces. They run on the server's own machine, so where nothing separates them from the server whoever has one
+// Who may have local workspaces. They run on the server's own machine, so where nothing separates them from the server anyone who has one
 // can do what the server can (docs/operating.md, "Local workspaces").
 import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
 import { forbidden } from "#base/errors.ts";
@@ -19,7 +19,7 @@ export const whyNoLocal = (config: Config): string | undefined => {
         "The setting allow_local_provisioner_off_loopback allows them.";
 };
 
-/** Whether somebody with these site roles may have local workspaces, or be shown templates for them. */
+/** Whether someone with these site roles may have local workspaces, or be shown templates for them. */
 export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>
   config.allow_local_provisioner_for_members || config.local_workspace_user !== undefined || roles.includes("owner");
 

@@ -24,7 +24,7 @@ export type Pushed = {
   readonly text: string;
   /** What is stored, as it is stored. */
   readonly before: { readonly workspace_id: string; readonly state: string | null };
-  /** Whoever pushes it means to forget what is stored. */
+  /** Anyone who pushes it means to forget what is stored. */
   readonly isForced?: boolean;
 };
 
@@ -40,7 +40,7 @@ export const checkPushed = (encryption: Encryption, { provisioner, text, before,
   if (forgotten !== undefined) throw conflict(forgotten);
 };
 
-/** What cannot be opened any more is what a push mends. */
+/** What cannot be opened any more is what a push repairs. */
 const openedOrNone = (encryption: Encryption, { workspace_id, state }: Pushed["before"]): string | null => {
   try {
     return openState(encryption, workspace_id, state);

@@ -1,4 +1,4 @@
-// What a build or dry run of a Terraform template is given beside its request: the template's files, and of its owner what the template
+// What a build or dry run of a Terraform template is given alongside its request: the template's files, and of its owner what the template
 // reads. Gathered outside of any mailbox, because tokens of linked accounts may have to be renewed.
 import { NIL_UUID } from "#base/ids.ts";
 import { findTaskPrompt } from "#db/tasks/tasks.ts";
@@ -27,7 +27,7 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "li
 const PROMPT = "AI Prompt";
 const SESSION_SECONDS = 7 * 86_400;
 
-/** The request with what Terraform needs; of any other provisioner as it is. Throws ProvisionError when the files are gone. */
+/** The request with what Terraform needs; of any other provisioner as it is. Throws ProvisionError when the files no longer exist. */
 export const equipped = async (deps: Deps, request: ProvisionRequest): Promise<ProvisionRequest> =>
   request.manifest.provisioner === "terraform" ? { ...request, terraform: await workFor(deps, request) } : request;
 

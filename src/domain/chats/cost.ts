@@ -1,4 +1,4 @@
-// What chats have cost: of one tree, of one user, of everybody.
+// What chats have cost: of one tree, of one user, of everyone.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
 import {
@@ -36,7 +36,7 @@ export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserC
   return { chat_id: chat.id, ...(sums[0] ?? NOTHING_SPENT), by_model, turns };
 };
 
-/** What one user has spent. Oneself, and anybody for administrators; 404 for others. */
+/** What one user has spent. Oneself, and anyone for administrators; 404 for others. */
 export const loadUserCost = async (
   ctx: DomainContext,
   text: string,
@@ -57,7 +57,7 @@ export const loadUserCost = async (
   return { user_id: id, ...toDates(range), ...sums, priced_request_count, by_model, by_chat, by_month };
 };
 
-/** What everybody has spent, a page of users. For administrators; 403 for others. */
+/** What everyone has spent, a page of users. For administrators; 403 for others. */
 export const everybodysCost = async (
   { store }: DomainContext,
   caller: UserCaller,

@@ -8,7 +8,7 @@ const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 const PLAIN = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
 const ENCODED = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
 
-/** The name in the header, cleaned and without folders. 400 when there is none or it is too long. */
+/** The name in the header, cleaned and without folders. 400 when none exists or it is too long. */
 export const parseFileName = (header: string | null): string => {
   const wrong = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";

@@ -47,7 +47,7 @@ export const findFile = async (ctx: DomainContext, caller: UserCaller, id: strin
   return file;
 };
 
-/** Whoever uploaded it, the site owner, and whoever may see the chat it belongs to. */
+/** Anyone who uploaded it, the site owner, and anyone who may see the chat it belongs to. */
 const mayRead = async (ctx: DomainContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
   if (file.owner_id === caller.user_id || isOwner(caller)) return true;
   const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));

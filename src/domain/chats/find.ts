@@ -14,7 +14,7 @@ import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
 import { presentChat, presentContext } from "./present.ts";
 
-/** The owner, the site owner, and whoever the chat or its root is shared with. */
+/** The owner, the site owner, and anyone who the chat or its root is shared with. */
 export const maySeeChat = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
@@ -57,7 +57,7 @@ export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller
   return place;
 };
 
-/** The whole chat with its children, as one is read. 404 when it is gone. */
+/** The whole chat with its children, as one is read. 404 when it no longer exists. */
 export const readChat = async ({ store, generations, warnings }: DomainContext, id: string): Promise<Chat> => {
   const view = await store.get(findChatView(id));
   if (!view) throw notFound();

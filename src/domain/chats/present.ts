@@ -132,6 +132,6 @@ export const presentQueued = (chat_id: string, queued: Queued, compat: boolean):
   };
 };
 
-/** What hooks say to the model is nobody else's (rule HK-10). */
+/** What hooks say to the model is no one else's (rule HK-10). */
 const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));

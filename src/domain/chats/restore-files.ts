@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 // What is refused here, and only that, the workspace may have forgotten (rule UN-9).
 const NO_LONGER_KEPT = `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
 
-/** Warnings about files that did not come back. 404 and 400 as the edit itself; 409 while a turn runs, without a checkpoint, or when no file came back. */
+/** Warnings about files that did not return. 404 and 400 as the edit itself; 409 while a turn runs, without a checkpoint, or when no file returned. */
 export const restoreFiles = async (
   { store, generations, clock }: DomainContext,
   id: string,

@@ -4,7 +4,7 @@ import type { SearchQuery } from "#base/query.ts";
 import { splitWords } from "#base/words.ts";
 import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts";
 
-/** More words than anybody types; the index takes no endless search. */
+/** More words than anyone types; the index takes no endless search. */
 const WORDS_LIMIT = 100;
 const ALONE = ["title", "pr_title", "pr"] as const;
 

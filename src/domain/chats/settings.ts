@@ -121,7 +121,7 @@ export const setModelOverride = async (
   ]);
 };
 
-/** What an organization wants for what its chats do beside their own words. 400, 403. */
+/** What an organization wants for what its chats do alongside their own words. 400, 403. */
 export const setOrganizationModel = async (
   { store, clock, models }: DomainContext,
   caller: UserCaller,

@@ -1,4 +1,4 @@
-// Asks a model to say hello, so that whoever sets one up sees at once whether it answers. It counts towards the asker's spending like any
+// Asks a model to say hello, so that anyone who sets one up sees at once whether it answers. It counts towards the asker's spending like any
 // other call, and belongs to no chat.
 import { conflict, notFound } from "#base/errors.ts";
 import type { TriedModel } from "#schema/chats/model-config.ts";

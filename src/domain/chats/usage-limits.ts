@@ -1,4 +1,4 @@
-// Spend limits: what administrators set, what somebody has left, and the refusal of what would spend more.
+// Spend limits: what administrators set, what someone has left, and the refusal of what would spend more.
 import { exceededBy, loadSpending } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
@@ -27,7 +27,7 @@ import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { userAt } from "../users/find.ts";
 
-/** 409 with what was spent, the limit and when it begins anew. When it cannot be read nothing may be spent: that throws, too. */
+/** 409 with what was spent, the limit and when it starts over. When it cannot be read nothing may be spent: that throws, too. */
 export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {
   const exceeded = await exceededBy(ctx, user_id);
   if (!exceeded) return;
@@ -113,7 +113,7 @@ const groupNamed = async (store: Store, named: string, caller: UserCaller): Prom
   return { id, organization_id: id };
 };
 
-/** Sets the limit of everybody. 403. */
+/** Sets the limit of everyone. 403. */
 export const setUsageLimit = async (
   ctx: DomainContext,
   caller: UserCaller,

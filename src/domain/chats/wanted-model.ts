@@ -15,7 +15,7 @@ export const loadOverride = async (
   return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
 };
 
-/** The model and effort for a chat whose request names none; undefined when there is none, or it cannot be used now. */
+/** The model and effort for a chat whose request names none; undefined when none exists, or it cannot be used now. */
 export const wantedModel = async (
   ctx: DomainContext,
   caller: UserCaller,

@@ -1,4 +1,4 @@
-// Notes the connections of people to workspaces (rules CG-1 to CG-7). Whoever connects never waits for it, and is never refused because
+// Notes the connections of people to workspaces (rules CG-1 to CG-7). Anyone who connects never waits for it, and is never refused because
 // nothing could be noted; how much each agent may cause is bounded.
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
@@ -20,7 +20,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { ConnectionType } from "#schema/connections.ts";
 import { type AgentPlace, findAgentById } from "../agents/find.ts";
 
-/** Who connects, as far as anybody knows. */
+/** Who connects, as far as anyone knows. */
 export type ConnectedBy = {
   readonly user_id: string | null;
   readonly ip: string | null;

@@ -45,7 +45,7 @@ export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number
 
 type Linked = Pick<LinkRow, "user_id" | "provider_id">;
 
-/** Linking again and unlinking are told of; that a token was refreshed is not. */
+/** Linking again and unlinking are notified of; that a token was refreshed is not. */
 const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
   const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
   return audited({
@@ -81,7 +81,7 @@ export class Links {
     this.providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   }
 
-  /** The provider with this id. 404 when there is none. */
+  /** The provider with this id. 404 when none exists. */
   provider(id: string): Provider {
     const provider = this.providers.get(id);
     if (!provider) throw notFound();
@@ -127,7 +127,7 @@ export class Links {
     return row?.failure === "" ? this.#open(row) : undefined;
   }
 
-  /** Returns the token that follows one that was refused though it had not ended; undefined when there is none. */
+  /** Returns the token that follows one that was refused though it had not ended; undefined when none exists. */
   async renewed(user_id: string, provider: Provider, refused_token: string): Promise<Live | undefined> {
     const row = await this.#find(user_id, provider);
     if (row?.failure !== "") return undefined;
@@ -151,14 +151,14 @@ export class Links {
     });
   }
 
-  /** What the provider says of the link now; undefined when there is none that works. */
+  /** What the provider says of the link now; undefined when none exists that works. */
   async account(user_id: string, provider: Provider): Promise<Validity | undefined> {
     if (!(await this.live(user_id, provider))) return undefined;
     const row = await this.#find(user_id, provider);
     return row && this.client.validate(provider, this.#open(row).access_token);
   }
 
-  /** Removes the link, then asks the provider to take the token back. 404 when there is none. */
+  /** Removes the link, then asks the provider to take the token back. 404 when none exists. */
   async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
     const row = await this.#find(user_id, provider);
     if (!row) throw notFound();
@@ -194,7 +194,7 @@ export class Links {
     return expires_at !== null && expires_at - EARLY_MS <= this.#options.clock.now();
   }
 
-  /** The row after a refresh; whoever asks while one is under way gets its outcome. */
+  /** The row after a refresh; anyone who asks while one is under way gets its outcome. */
   #refreshed(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     const key = `${row.user_id}:${row.provider_id}`;
     const running = this.#refreshes.get(key);
@@ -267,7 +267,7 @@ export class Links {
     return this.#options.store.get(findLink({ user_id, provider_id }));
   }
 
-  /** A link that was changed meanwhile stays as it is now. */
+  /** A link that was changed in the meantime stays as it is now. */
   #commit(write: Parameters<Store["commit"]>[0][number]): Promise<void> {
     return this.#options.store.commit([write]).catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;

@@ -32,7 +32,7 @@ export const requireFactor = async (
   return { ...user, ...patch };
 };
 
-/** For somebody who has lost them. 403, 409 when there is none. */
+/** For someone who has lost them. 403, 409 when none exists. */
 export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   const { factors } = ctx.accounts;
   if (!mayResetPassword(caller, user) || user.id === PREBUILDS_USER_ID) {

@@ -1,4 +1,4 @@
-// One-use challenges: what a sign-in that is half done, or an enrolment, goes on with. The state travels with the client, sealed, so that
+// One-use challenges: what a sign-in that is half done, or an enrolment, continues with. The state travels with the client, sealed, so that
 // strangers cannot fill the memory; only those that were used are remembered, until they would have ended anyway. A restart ends all.
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
@@ -7,7 +7,7 @@ import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 
 const LIFE_MS = 300_000;
-/** Each was a success of somebody who proved who they are. */
+/** Each was a success of someone who proved who they are. */
 const MAX_SPENT = 20_000;
 
 export type Offered = { readonly challenge: string; readonly expires_at: string };
@@ -42,7 +42,7 @@ export class Challenges {
     return opened;
   }
 
-  /** Uses it up. False when somebody was quicker; throws 503 when too many were used in the last minutes. */
+  /** Uses it up. False when someone was quicker; throws 503 when too many were used in the last minutes. */
   spend({ id, until }: Opened<unknown>): boolean {
     if (this.#spent.has(id)) return false;
     const now = this.#clock.now();

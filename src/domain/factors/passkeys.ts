@@ -17,7 +17,7 @@ import { partyAt } from "./passkey-proof.ts";
 import { mustBeProved } from "./proof.ts";
 
 const PURPOSE = "passkey_registration";
-/** More than anybody has devices. */
+/** More than anyone has devices. */
 const MOST = 20;
 
 type Begun = { readonly user_id: string; readonly challenge: string };

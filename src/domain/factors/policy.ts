@@ -10,7 +10,7 @@ export type PolicyTarget = {
   readonly second_factor_required: boolean;
 };
 
-/** Only people with a password can have one; whoever signs in elsewhere is asked there. */
+/** Only people with a password can have one; anyone who signs in elsewhere is asked there. */
 export const needsFactor = (policy: SecondFactorPolicy, user: PolicyTarget): boolean => {
   if (user.login_type !== "password") return false;
   if (user.second_factor_required || policy === "everyone") return true;

@@ -52,7 +52,7 @@ export class SecondFactors {
     return (await this.#deps.store.get(countRecoveryCodes({ user_id })))?.count ?? 0;
   }
 
-  /** The ways in which this user can prove a second factor; none when there is none. */
+  /** The ways in which this user can prove a second factor; none when none exists. */
   async methodsOf(user_id: string): Promise<FactorMethod[]> {
     const methods: FactorMethod[] = (await this.totp(user_id)) ? ["totp"] : [];
     if (await this.hasPasskeys(user_id)) methods.push("passkey");
@@ -61,7 +61,7 @@ export class SecondFactors {
   }
 
   /**
-   * What has to be written for this code to be used up, in the batch of what it allows; refused as `stale` when it was used meanwhile.
+   * What has to be written for this code to be used up, in the batch of what it allows; refused as `stale` when it was used in the meantime.
    * Undefined when it is wrong or was used before. 429 after too many wrong ones.
    */
   async take(user: Person, code: string): Promise<Statement[] | undefined> {
@@ -90,7 +90,7 @@ export class SecondFactors {
     ];
   }
 
-  /** Refused as `stale` when there is none. The recovery codes go with the last factor. */
+  /** Refused as `stale` when none exists. The recovery codes go with the last factor. */
   async removeTotp(user: Person): Promise<Statement[]> {
     return [
       removeTotpFactor(user.id),

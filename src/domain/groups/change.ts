@@ -1,4 +1,4 @@
-// Making, changing and deleting groups, and who is in them. Whoever comes or goes has other rights at once (rules GR-1 to GR-6).
+// Making, changing and deleting groups, and who is in them. Anyone who comes or goes has other rights at once (rules GR-1 to GR-6).
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";

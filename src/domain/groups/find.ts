@@ -42,7 +42,7 @@ const makeEveryoneGroup = ({ id, created_at }: OrganizationRow): GroupRow => ({
   updated_at: created_at,
 });
 
-/** 404 when there is none, or the caller sees nothing of its organization. */
+/** 404 when none exists, or the caller sees nothing of its organization. */
 export const findGroupFor = async (store: Store, id: string, caller: UserCaller): Promise<FoundGroup> => {
   const row = await store.get(findGroup({ id: id.toLowerCase() }));
   const organization = await store.get(findOrganization({ id: row?.organization_id ?? id.toLowerCase() }));

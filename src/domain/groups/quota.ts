@@ -1,4 +1,4 @@
-// What somebody's workspaces cost a day in an organization, for themselves and for those who look after members.
+// What someone's workspaces cost a day in an organization, for themselves and for those who look after members.
 import { computeQuota } from "#actors/workspace/quota.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceQuota } from "#schema/users/group.ts";

@@ -16,7 +16,7 @@ export const bucket = async (config: Config & { database_url: string }): Promise
   const found = bucketOf(config, systemClock);
   try {
     await found?.check();
-    // A database that does not answer is told of by itself.
+    // A database that does not answer is notified of on its own.
     const kept = await keptObjects(config.database_url, { wait_ms: WAIT_MS }).catch(() => []);
     const problem = await strangeBucket(found, kept);
     if (problem !== undefined) return [{ name, status: "wrong", detail: problem }];

@@ -99,7 +99,7 @@ const key = async (data_dir: string): Promise<Finding> => {
   if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
   try {
     const encryption = openEncryption(data_dir);
-    // A database that cannot be read is told of where the database is looked at.
+    // A database that cannot be read is notified of where the database is looked at.
     const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
     if (strange)
       return {

@@ -6,7 +6,7 @@ import type { Finding } from "./finding.ts";
 
 const name = "local workspaces";
 
-/** Whether it is offered, to whom and what that means: a warning where somebody beyond this machine's people gets the server's rights. */
+/** Whether it is offered, to whom and what that means: a warning where someone beyond this machine's people gets the server's rights. */
 export const localWorkspaces = (config: Config): Finding => {
   if (config.database_url !== undefined) {
     return {

@@ -11,7 +11,7 @@ const WIDEST_MS = 15 * HOUR_MS;
 export const wrongQuery = (field: string, detail: string) =>
   invalid("A query parameter has an invalid value.", [{ field, detail }]);
 
-/** Whole hours from UTC, -12 to 14. Undefined when there is none. */
+/** Whole hours from UTC, -12 to 14. Undefined when none exists. */
 export const parseOffset = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const hours = /^-?\d{1,2}$/.test(text) ? Number(text) : Number.NaN;

@@ -72,7 +72,7 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
 
 type Newcomer = Pick<User, "id" | "username" | "name" | "login_type" | "password_hash">;
 
-/** The account that an invitation makes, and the batch that makes it: refused as `stale` when the invitation was used meanwhile. */
+/** The account that an invitation makes, and the batch that makes it: refused as `stale` when the invitation was used in the meantime. */
 export const makeAccount = async (
   ctx: DomainContext,
   row: InvitationRow,

@@ -1,4 +1,4 @@
-// Inviting people, and what becomes of invitations until somebody accepts them: seen, sent again, revoked (rules IV-1 to IV-6).
+// Inviting people, and what becomes of invitations until someone accepts them: seen, sent again, revoked (rules IV-1 to IV-6).
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -110,7 +110,7 @@ const checkRequest = async (
   const group_ids = [...new Set((input.group_ids ?? []).map((id) => id.toLowerCase()))];
   for (const [index, id] of group_ids.entries()) {
     const group = await store.get(findGroup({ id }));
-    // Everybody is in the group of all members anyway.
+    // Everyone is in the group of all members anyway.
     if (!group || group.organization_id !== organization.id || isEveryone(group)) {
       throw invalidField(`group_ids[${index}]`, "is not a group of this organization");
     }
@@ -172,7 +172,7 @@ const mustInviteSomewhere = (caller: UserCaller): void => {
   throw forbidden("Inviting people takes the right to create users or to add members.");
 };
 
-/** 404 when there is none to see. */
+/** 404 when none exists to see. */
 const findVisible = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<InvitationRow> => {
   const row = isUuid(id) ? await store.get(findInvitation({ id: id.toLowerCase() })) : undefined;
   if (!row || !mayInvite(caller, row.organization_id)) throw notFound();

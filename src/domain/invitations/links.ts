@@ -1,4 +1,4 @@
-// The link of an invitation: made, sent by e-mail where an SMTP server is set up, and renewed. Only its hash is kept (rule IV-2).
+// The link of an invitation: made, sent by email where an SMTP server is set up, and renewed. Only its hash is kept (rule IV-2).
 import { linkToken, sha256, uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { besideRequest } from "#base/network/request-part.ts";
@@ -28,7 +28,7 @@ const formatText = (ctx: DomainContext, { row, token, inviter }: Outgoing): stri
     "The link works once, for 7 days. If you did not expect this invitation, ignore this message.",
   ].join("\n\n");
 
-/** Sends one message after the other, and notes of each whether it went out. Returns at once; never rejects. */
+/** Sends one message after the other, and notes of each whether it went out. Returns immediately; never rejects. */
 export const sendLinks = (ctx: DomainContext, outgoing: readonly Outgoing[]): void => {
   const work = async (): Promise<void> => {
     for (const one of outgoing) await sendLink(ctx, one);
@@ -51,6 +51,6 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
       return { sent_at: null, send_problem: "The e-mail server did not take the message." };
     },
   );
-  // Gone meanwhile: then there is nothing to note.
+  // Gone in the meantime: then there is nothing to note.
   await ctx.store.commit([updateInvitation(id, noted)]);
 };

@@ -1,4 +1,4 @@
-// The passkey of somebody who has no account yet: asked for with the link of the invitation, and stored with the account.
+// The passkey of someone who has no account yet: asked for with the link of the invitation, and stored with the account.
 import { conflict, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";

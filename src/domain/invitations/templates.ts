@@ -1,4 +1,4 @@
-// Whether members of an organization can make a workspace at all: somebody who invites people is told when they cannot.
+// Whether members of an organization can make a workspace at all: someone who invites people is told when they cannot.
 import { listTemplatesByOrganization } from "#db/templates/templates.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";

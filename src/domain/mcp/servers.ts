@@ -27,7 +27,7 @@ const ADMINISTRATORS = "Only who administers the organization may do this.";
 
 type At = { readonly organization: string; readonly mcp_server: string };
 
-/** The server, where the caller may see it: everybody there sees those that are enabled. 404. */
+/** The server, where the caller may see it: everyone there sees those that are enabled. 404. */
 export const findServer = async (
   { store }: Pick<DomainContext, "store">,
   { organization, mcp_server }: At,
@@ -82,7 +82,7 @@ export const addServer = async (
   return row;
 };
 
-/** Secrets that are not given stay, unless the server moves to another origin or kind of sign-in. 400, 404 when it is gone by now. */
+/** Secrets that are not given stay, unless the server moves to another origin or kind of sign-in. 400, 404 when it no longer exists by now. */
 export const changeServer = async (
   ctx: DomainContext,
   row: McpServerRow,
@@ -105,7 +105,7 @@ export const changeServer = async (
   };
   const { id, ...patch } = changed;
   const forgets = moved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
-  // Sealed anew each time: that they are the same is seen only when they are opened.
+  // Sealed again each time: that they are the same is seen only when they are opened.
   const isSame = JSON.stringify(secrets) === JSON.stringify(openSecrets(encryption, row));
   const after = isSame ? { ...changed, sealed_secrets: row.sealed_secrets } : changed;
   await store
@@ -118,13 +118,13 @@ export const changeServer = async (
   return changed;
 };
 
-/** With the sign-ins of everybody there. 404 when it is gone by now. */
+/** With the sign-ins of everyone there. 404 when it no longer exists by now. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
   const entry = writeAuditEntry(row, { action: "delete", before: row, now: clock.now() });
   await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
 };
 
-/** Forgets the caller's own sign-in there. 404 when there is none. */
+/** Forgets the caller's own sign-in there. 404 when none exists. */
 export const signOutOfServer = async (
   { store, clock }: DomainContext,
   row: McpServerRow,

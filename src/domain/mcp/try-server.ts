@@ -1,4 +1,4 @@
-// Asks an MCP server what it offers, so that whoever adds one sees at once whether it answers: in the name of the caller, over a connection of
+// Asks an MCP server what it offers, so that anyone who adds one sees at once whether it answers: in the name of the caller, over a connection of
 // its own that is closed again. Bounded in time by the connection itself (rule MC-4).
 import { AppError } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";

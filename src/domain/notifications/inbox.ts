@@ -1,4 +1,4 @@
-// The inbox: what somebody was told, each their own; nobody reads another's (rule NO-10).
+// The inbox: what someone was told, each their own; nobody reads another's (rule NO-10).
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalid, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";

@@ -1,4 +1,4 @@
-// Applications that owners make, and their secrets (rules OA-1 to OA-3). Whoever registers itself is in register.ts.
+// Applications that owners make, and their secrets (rules OA-1 to OA-3). Anyone who registers itself is in register.ts.
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, linkToken, sha256, uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -29,7 +29,7 @@ const MAX_APPS = 500;
 const MAX_SECRETS = 10;
 const SHOWN = 6;
 
-/** 403 for everybody but owners. */
+/** 403 for everyone but owners. */
 export const mustManageApps = (caller: UserCaller): void => {
   if (!isOwner(caller)) throw forbidden("Only an owner may manage applications.");
 };
@@ -104,7 +104,7 @@ export const changeApp = async (
   return after;
 };
 
-/** What it was granted ends at once. */
+/** What it was granted ends immediately. */
 export const removeApp = async ({ store, clock, topics }: DomainContext, row: OAuth2AppRow): Promise<void> => {
   const keys = await store.all(listKeysOfApp({ app_id: row.id }));
   await store.commit([

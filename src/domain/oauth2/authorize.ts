@@ -102,7 +102,7 @@ export const approve = async (
   const code = linkToken();
   await store.commit([
     isKeyStill({ id: caller.key_id, now }),
-    // It may have been deleted meanwhile.
+    // It may have been deleted in the meantime.
     updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
     ...statements,
     insertOAuth2Grant({

@@ -1,4 +1,4 @@
-// What people have granted: listing it, and ending it at once, with everything that it has opened (rules OA-15, OA-16).
+// What people have granted: listing it, and ending it immediately, with everything that it has opened (rules OA-15, OA-16).
 import { notFound } from "#base/errors.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { findOAuth2App } from "#db/oauth2/apps.ts";

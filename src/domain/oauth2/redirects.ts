@@ -12,7 +12,7 @@ const ANSWERS = ["code", "state", "iss", "error"];
 
 const isLoopback = (url: URL): boolean => url.protocol === "http:" && LOOPBACK.has(url.hostname);
 
-/** What is wrong with an address to be registered; undefined: nothing. Whoever registers itself is sent back only to this machine's programs. */
+/** What is wrong with an address to be registered; undefined: nothing. Anyone who registers itself is sent back only to this machine's programs. */
 export const redirectProblem = (text: string, isSelfRegistered: boolean): string | undefined => {
   if (!URL.canParse(text) || isUnsafeLink(text) || /[\s\\]/.test(text)) return "is no address";
   const url = new URL(text);

@@ -78,7 +78,7 @@ const secretsFor = (
   };
 };
 
-/** Ends the grant of something that was used twice, by whoever has it: what was made from it may be in other hands. */
+/** Ends the grant of something that was used twice, by anyone who has it: what was made from it may be in other hands. */
 const usedTwice = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
   await endGrant(ctx, grant.key_id, { reason: "a code or refresh token was used twice" });
   throw refused("It was used before: everything that came of it has ended.");

@@ -5,7 +5,7 @@ const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The value of a claim; undefined when there is none. Names of claims hold dots, too (`https://acme.example/groups`,
+ * The value of a claim; undefined when none exists. Names of claims hold dots, too (`https://acme.example/groups`,
  * `resource_access.my.client.roles`), so the longest name that is there is taken at each level.
  */
 export const claimAt = (claims: Readonly<Record<string, unknown>>, path: string): unknown => {

@@ -1,4 +1,4 @@
-// Who somebody is here whom an OpenID Connect provider has named: the account that is linked, one without a link that may be linked by its
+// Who someone is here whom an OpenID Connect provider has named: the account that is linked, one without a link that may be linked by its
 // verified address, or a new one (rules OI-5, OI-6). Refuses in words for people; writes nothing.
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";

@@ -15,7 +15,7 @@ export const providerPath = (id: string): string => `/api/v2/users/oidc/${id}`;
 /** The redirect URI to register there. */
 export const redirectUri = (id: string, accessUrl: URL): URL => new URL(`${providerPath(id)}/callback`, accessUrl);
 
-/** The same remark is logged again after so long: everybody who signs in brings it along. */
+/** The same remark is logged again after so long: everyone who signs in brings it along. */
 const REMARK_MS = 3_600_000;
 const MAX_REMEMBERED = 1_000;
 
@@ -29,7 +29,7 @@ export class OidcProviders {
     this.all = settings.map((one) => new OidcClient(one, { clock, fetch: (url, init) => outbound.open(url, init) }));
   }
 
-  /** The provider with this id. 404 when there is none. */
+  /** The provider with this id. 404 when none exists. */
   at(id: string): OidcClient {
     const found = this.find(id);
     if (!found) throw notFound();
@@ -40,7 +40,7 @@ export class OidcProviders {
     return this.all.find(({ setting }) => setting.id === id);
   }
 
-  /** Logs what in somebody's groups looks like a mistake of the setting. */
+  /** Logs what in someone's groups looks like a mistake of the setting. */
   logRemarks({ setting: { id } }: Pick<OidcClient, "setting">, { remarks }: Identity): void {
     const now = this.#clock.monotonic();
     for (const remark of remarks) {

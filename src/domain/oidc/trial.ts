@@ -1,4 +1,4 @@
-// What a provider says of somebody who tries it, and what a sign-in with that would do. Writes nothing (rule OI-12).
+// What a provider says of someone who tries it, and what a sign-in with that would do. Writes nothing (rule OI-12).
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { AppError } from "#base/errors.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";

@@ -1,4 +1,4 @@
-// Ends what was shared with a person in an organization that they leave, so that nothing of it is theirs when they come back (rule SH-13).
+// Ends what was shared with a person in an organization that they leave, so that nothing of it is theirs when they return (rule SH-13).
 import { listChatsSharedWith } from "#db/chats/shares.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findTemplate, listTemplatesGivenTo, setTemplateAccess } from "#db/templates/templates.ts";
@@ -9,7 +9,7 @@ import { getGroupAcl } from "../templates/access-list.ts";
 type Pair = { readonly organization_id: string; readonly user_id: string };
 type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
 
-/** Somebody else may change a template's list at the same moment; each try reads it again. */
+/** Someone else may change a template's list at the same moment; each try reads it again. */
 const TRIES = 5;
 
 /** Rejects when one of them cannot be ended: the caller adds the person only afterwards. */

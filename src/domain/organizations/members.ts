@@ -60,7 +60,7 @@ export const findMember = async (
   return loadMember(store, { organization_id, user_id: found.id });
 };
 
-/** The page a caller may see: everybody for those who look after members, oneself for the others. */
+/** The page a caller may see: everyone for those who look after members, oneself for the others. */
 export const listVisibleMembers = async (
   { store }: DomainContext,
   organization_id: string,
@@ -79,7 +79,7 @@ export const listVisibleMembers = async (
   return { members: rows.map((row) => presentMember(row.member, row.user)), count: counted[0]?.count ?? 0 };
 };
 
-/** 403, 404, 409 for somebody who is one already. */
+/** 403, 404, 409 for someone who is one already. */
 export const addMember = async (
   ctx: DomainContext,
   organization_id: string,
@@ -150,7 +150,7 @@ export const setMemberRoles = async (
 
 type MayManage = (caller: UserCaller, organization: string) => boolean;
 
-/** Another member, when the caller may do this to members: 404 when there is none to see, 400 for oneself. */
+/** Another member, when the caller may do this to members: 404 when none exists to see, 400 for oneself. */
 const findManaged = async (
   { store }: DomainContext,
   { organization_id, user }: { readonly organization_id: string; readonly user: string },

@@ -38,7 +38,7 @@ export const changePrompt = async (
   });
 };
 
-/** Says something in the task's chat, or queues it while a turn goes on. 403; 409 while the chat cannot work. */
+/** Says something in the task's chat, or queues it while a turn continues. 403; 409 while the chat cannot work. */
 export const sendToTask = async (
   ctx: DomainContext,
   task: TaskRow,

@@ -78,7 +78,7 @@ export const createTask = async (
   return presentTask(ctx, task, caller);
 };
 
-/** What its chat is asked for by: so that it is made once, however often somebody tries (rule TK-2). */
+/** What its chat is asked for by: so that it is made once, however often someone tries (rule TK-2). */
 export const toRequest = (task_id: string): { readonly key: string; readonly digest: string } => ({
   key: `task ${task_id}`,
   digest: "",

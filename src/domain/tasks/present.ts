@@ -13,7 +13,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { DomainContext } from "../context.ts";
 import { presentWorkspaces } from "../workspaces/present.ts";
 
-/** In the order given; those whose workspace is gone by now are left out. */
+/** In the order given; those whose workspace no longer exists by now are left out. */
 export const presentTasks = async (
   ctx: DomainContext,
   tasks: readonly TaskRow[],
@@ -31,7 +31,7 @@ export const presentTasks = async (
   });
 };
 
-/** 404 when its workspace is gone by now. */
+/** 404 when its workspace no longer exists by now. */
 export const presentTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Task> => {
   const [shown] = await presentTasks(ctx, [task], caller);
   if (!shown) throw notFound();

@@ -58,7 +58,7 @@ const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<st
   return version ? openVariables(ctx.encryption, version) : {};
 };
 
-/** Whoever looks after a template by its list alone is a member like others, and a plan runs code as the server's user: what cannot be read is refused, too (rule TF-34). */
+/** Anyone who looks after a template by its list alone is a member like others, and a plan runs code as the server's user: what cannot be read is refused, too (rule TF-34). */
 const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
   if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id, true))) return;
   throw forbidden(

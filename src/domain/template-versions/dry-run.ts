@@ -72,7 +72,7 @@ export const createDryRun = async (
   return made;
 };
 
-/** The dry run that a path names, for who asked for it and for who may change the version; 404 for everybody else. */
+/** The dry run that a path names, for who asked for it and for who may change the version; 404 for everyone else. */
 export const dryRunAt = async (
   ctx: DomainContext,
   params: { templateversion: string; job: string },
@@ -97,7 +97,7 @@ export const presentDryRun = (ctx: DomainContext, { version, template }: ShownVe
     workspace_name: job.input.workspace_name,
     workspace_build_transition: "start",
   };
-  // The values may be somebody's secrets.
+  // The values may be someone's secrets.
   const { template_version_id } = job.input;
   return presentJob({ ...job, input: { template_version_id } }, metadata, ctx.jobs);
 };

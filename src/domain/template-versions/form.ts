@@ -52,7 +52,7 @@ export const formFor = async (
 };
 
 /**
- * The manifest with the parameters that are asked for these values, and the tags that follow from them, for whoever makes a build of
+ * The manifest with the parameters that are asked for these values, and the tags that follow from them, for anyone who makes a build of
  * them. 400 with one entry for each value that the template refuses.
  */
 export const askedFor = async (
@@ -85,8 +85,8 @@ export const askedFor = async (
 };
 
 /**
- * Values for parameters that are asked, and for names that the template does not have at all: those are told of. One that is asked for other
- * values only, or that the build before had, is left out without a word and not kept: whoever sends back all that a workspace had, with one
+ * Values for parameters that are asked, and for names that the template does not have at all: those are notified of. One that is asked for other
+ * values only, or that the build before had, is left out without a word and not kept: anyone who sends back all that a workspace had, with one
  * value changed, cannot know which questions that takes away.
  */
 export const known = (

@@ -16,7 +16,7 @@ import { getOrganization } from "../organizations/find.ts";
 import { presentUser } from "../users/present.ts";
 
 const ACL_LIMIT = 500;
-/** Somebody else may change the list at the same moment; each try reads it anew. */
+/** Someone else may change the list at the same moment; each try reads it again. */
 const TRIES = 5;
 
 /** The groups' part as it counts: until it is set, all members of the organization may use the template. */
@@ -74,7 +74,7 @@ export const presentAvailable = async (
   };
 };
 
-/** Of somebody's organizations only that of the template is told. */
+/** Of someone's organizations only that of the template is told. */
 const shown = (user: UserRow, organization_id: string) => presentUser(user, [organization_id]);
 
 /** 400 for strangers to the organization, unknown groups and roles; nothing is changed then. */

@@ -1,5 +1,5 @@
 // The ready templates of a fresh install: each is made once, on the same way as every template (upload, version, import, template). None
-// is made where its workspaces cannot run or may not (docs/spec/design.md 8): `docker` waits until a Docker Engine answers. What somebody has
+// is made where its workspaces cannot run or may not (docs/spec/design.md 8): `docker` waits until a Docker Engine answers. What someone has
 // deleted is not made again (rules TP-21, TP-22, TP-29).
 import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";

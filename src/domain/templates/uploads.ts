@@ -42,7 +42,7 @@ export const fileAt = async (store: Store, id: string, caller: UserCaller): Prom
   return file;
 };
 
-/** Whoever uploaded it, and those who look after templates where a version was made of it. */
+/** Anyone who uploaded it, and those who look after templates where a version was made of it. */
 export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
   if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
   const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
@@ -50,7 +50,7 @@ export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRo
   return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => mayManageTemplate(caller, one));
 };
 
-/** Whoever may make versions of some template. */
+/** Anyone who may make versions of some template. */
 export const mayUpload = async (store: Store, caller: UserCaller): Promise<boolean> =>
   ["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id)) ||
   (await store.scan(listTemplateAccess())).some((template) => mayManageTemplate(caller, template));

@@ -19,16 +19,16 @@ const WRONG = 2 * TRIES;
 /** A wrong password is answered by so much later for each request that waits to be hashed: a flood that waits for answers slows down. */
 const PRESSURE_MS = 500;
 const LATEST_MS = 5_000;
-/** Answers that are held back at once. */
+/** Answers that are held back immediately. */
 const HELD = 10_000;
 
 /** Who guesses, at what. */
 export type Guesser = {
   /** The address of the request. */
   readonly address: string;
-  /** The account's e-mail address as it was sent, whether there is such an account or not. */
+  /** The account's email address as it was sent, whether there is such an account or not. */
   readonly account: string;
-  /** Has signed in to this account from this address before, or is signed in to it: nobody else's guesses count for them. */
+  /** Has signed in to this account from this address before, or is signed in to it: no one else's guesses count for them. */
   readonly isKnown: boolean;
 };
 
@@ -52,7 +52,7 @@ export class Accounts {
   /** True while the first user is still to be made through the setup link. */
   setupNeeded = false;
 
-  /** What people prove beside the password. */
+  /** What people prove alongside the password. */
   readonly factors: SecondFactors;
 
   constructor(deps: { store: Store; clock: Clock; encryption: Encryption; hashCost?: HashCost | undefined }) {
@@ -88,7 +88,7 @@ export class Accounts {
       this.#hold(Math.max(this.#guesses.delayOf(counted), this.passwords.waiting * PRESSURE_MS));
     const verify = async (password: string, hash: string | undefined): Promise<boolean> => {
       const isRight = await this.passwords.verify(password, hash, asker).catch(async (error) => {
-        // Nothing was looked at. Whoever is refused would else come back at once.
+        // Nothing was looked at. Anyone who is refused would else return immediately.
         right();
         await this.#hold(LATEST_MS);
         throw error;

@@ -13,7 +13,7 @@ export const parseNetworks = (given: readonly string[]): string[] =>
 
 const EXAMPLE = "an IP address or a network such as 10.0.0.0/8";
 
-/** Whether a request from this address is from one of the networks; from everywhere when there are none. */
+/** Whether a request from this address is from one of the networks; from everywhere when none exist. */
 export const isAllowedFrom = (networks: readonly string[], address: string): boolean => {
   if (networks.length === 0) return true;
   const version = isIP(address);

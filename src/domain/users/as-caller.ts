@@ -1,4 +1,4 @@
-// What is done for somebody without a request of theirs, with the rights that they have now.
+// What is done for someone without a request of theirs, with the rights that they have now.
 import type { Store } from "#db/engine/store.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";

@@ -37,7 +37,7 @@ export const wokenUp = ({ status, ...user }: Pick<User, "id" | "username" | "sta
 
 type Key = typeof api_keys.$inferSelect;
 
-/** A key is called by its name; one of a sign-in has none and is told of by its id. The id is no secret. */
+/** A key is called by its name; one of a sign-in has none and is notified of by its id. The id is no secret. */
 export const keyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
   audited({
     now,

@@ -1,4 +1,4 @@
-// What is done to a user: renamed, given roles, suspended, activated, deleted. What a suspended or deleted user had open ends at once
+// What is done to a user: renamed, given roles, suspended, activated, deleted. What a suspended or deleted user had open ends immediately
 // (rules ID-11, ID-12).
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";

@@ -15,8 +15,8 @@ export const userPath = t.Object({ user: t.String({ description: "User id, usern
 export type KnownUser = UserRow & UserTarget;
 
 /**
- * The user named by a path: `me`, a UUID or a username in any letter case. 404 when there is none. For routes that show something
- * of the user and check that themselves, such as a shared workspace; everybody else takes `userAt`.
+ * The user named by a path: `me`, a UUID or a username in any letter case. 404 when none exists. For routes that show something
+ * of the user and check that themselves, such as a shared workspace; everyone else takes `userAt`.
  */
 export const anyUserAt = async (store: Store, text: string, caller: UserCaller): Promise<UserRow> => {
   const id = text === "me" ? caller.user_id : isUuid(text) ? text.toLowerCase() : undefined;
@@ -25,7 +25,7 @@ export const anyUserAt = async (store: Store, text: string, caller: UserCaller):
   return user;
 };
 
-/** The user named by a path (`me`, UUID or username). 404 when there is none or the caller may not see them. */
+/** The user named by a path (`me`, UUID or username). 404 when none exists or the caller may not see them. */
 export const userAt = async (store: Store, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await withOrganizations(store, await anyUserAt(store, text, caller));
   if (!maySeeUser(caller, user)) throw notFound();

@@ -1,4 +1,4 @@
-// What a fresh install needs before anybody can sign in: the default organization, the built-in account that will own prepared
+// What a fresh install needs before anyone can sign in: the default organization, the built-in account that will own prepared
 // workspaces, and the first user, from the settings or through the setup link. Exactly one first user is ever made (rules ID-1, ID-2).
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";

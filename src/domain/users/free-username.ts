@@ -1,4 +1,4 @@
-// A username for somebody who has not chosen one.
+// A username for someone who has not chosen one.
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUserByName } from "#db/users/users.ts";

@@ -12,7 +12,7 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
 
-/** The user's pair; made when there is none. Several who need the first one at once get the same. 404 for somebody who is deleted by now. */
+/** The user's pair; made when none exists. Several who need the first one at once get the same. 404 for someone who is deleted by now. */
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await deps.store.get(findGitSshKey({ user_id }));
   if (known) return known;
@@ -31,7 +31,7 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
 export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_key }: GitSshKeyRow): string =>
   encryption.open(sealed_private_key, toSealContext(user_id));
 
-/** A new pair; the one before is gone. */
+/** A new pair; the one before no longer exists. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const made = newPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));

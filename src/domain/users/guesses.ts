@@ -1,12 +1,12 @@
 // Wrong passwords of an account, over all addresses together: so many in an hour, each answered later than the one before (rule ID-19).
 // An address where the account has signed in before, and a session that is open, have a count of their own, so that nobody can lock
-// somebody else out. Names that no account has are counted like others. In memory and bounded.
+// someone else out. Names that no account has are counted like others. In memory and bounded.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 
 /** Wrong passwords that are looked at within an hour. */
 export const WRONG_AN_HOUR = 100;
-/** So many are answered at once: people mistype. */
+/** So many are answered immediately: people mistype. */
 const AT_ONCE = 20;
 /** By so much later is each further one answered, up to the longest. */
 const LATER_MS = 25;

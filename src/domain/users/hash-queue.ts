@@ -1,4 +1,4 @@
-// Who is hashed next. Hashing is the dearest thing that a stranger can ask for, so it is shared by address and by account: whoever has
+// Who is hashed next. Hashing is the dearest thing that a stranger can ask for, so it is shared by address and by account: anyone who has
 // used least of it lately is served first, however many requests others have sent before (rule ID-18). Pure but for the clock.
 import type { Clock } from "#base/clock.ts";
 
@@ -10,8 +10,8 @@ const MAX_KEYS = 20_000;
 const FORGOTTEN = 0.1;
 
 /**
- * While no more than this wait, the first of equals is served first; beyond it the last. In a flood from ever new addresses everybody is
- * equal, and whoever came first has gone before the queue is through.
+ * While no more than this wait, the first of equals is served first; beyond it the last. In a flood from ever new addresses everyone is
+ * equal, and anyone who came first has gone before the queue is through.
  */
 const CALM = 16;
 
@@ -40,7 +40,7 @@ class RecentUse {
 
   add(key: string, amount: number): void {
     const sum = Math.max(0, this.of(key) + amount);
-    // Put in anew, so that the map is in the order of the last use.
+    // Put in again, so that the map is in the order of the last use.
     this.#uses.delete(key);
     if (this.#uses.size >= MAX_KEYS) this.#forget();
     this.#uses.set(key, { amount: sum, at: this.#clock.monotonic() });
@@ -74,7 +74,7 @@ export class HashQueue<T> {
     return this.#waiting.length;
   }
 
-  /** Takes one in. Answers the one that has to go because there is no room: whoever has used most, of those the last to come. */
+  /** Takes one in. Answers the one that has to go because there is no room: anyone who has used most, of those the last to come. */
   add(item: T, asker: Asker): T | undefined {
     this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
@@ -93,7 +93,7 @@ export class HashQueue<T> {
     return { next: this.#take(index), late };
   }
 
-  /** Work for this asker begins: it counts for whoever comes next with one of its keys. */
+  /** Work for this asker begins: it counts for anyone who comes next with one of its keys. */
   used({ keys }: Asker): void {
     for (const key of keys) this.#use.add(key, 1);
   }

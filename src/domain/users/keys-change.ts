@@ -95,7 +95,7 @@ export const changeToken = async (
   return changed;
 };
 
-/** It stays in the list of expired tokens; what an application was granted is gone, else it would come back with its next refresh. */
+/** It stays in the list of expired tokens; what an application was granted no longer exists, else it would return with its next refresh. */
 export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> => {
   if (key.login_type === GRANTED) return removeKey(ctx, key);
   const { store, clock, topics } = ctx;

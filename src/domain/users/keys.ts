@@ -30,7 +30,7 @@ export type NewKey = {
   parent_id?: string;
   /** The one workspace it is for. */
   workspace_id?: string | undefined;
-  /** When whoever signs in has proved what. */
+  /** When anyone who signs in has proved what. */
   proved?: Partial<ApiKey>;
   now: number;
 };

@@ -1,4 +1,4 @@
-// Addresses where somebody has signed in before. Guesses from elsewhere do not count there (rule ID-19).
+// Addresses where someone has signed in before. Guesses from elsewhere do not count there (rule ID-19).
 
 import type { Statement } from "#db/engine/sql.ts";
 import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
@@ -7,7 +7,7 @@ import { toNetwork } from "./throttle.ts";
 
 const KNOWN_MS = 90 * 86_400_000;
 
-/** Whether the account with this e-mail address has been signed in to from there within 90 days. The same work when there is no account. */
+/** Whether the account with this email address has been signed in to from there within 90 days. The same work when there is no account. */
 export const isKnownAddress = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   email: string,

@@ -1,4 +1,4 @@
-// What somebody has chosen for their own screen, and what they last filled in; each for themselves (rules ID-40, ID-41).
+// What someone has chosen for their own screen, and what they last filled in; each for themselves (rules ID-40, ID-41).
 import { forbidden } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import { listLastParameters } from "#db/workspaces/last-parameters.ts";

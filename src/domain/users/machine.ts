@@ -1,4 +1,4 @@
-// What whoever is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
+// What anyone who is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
 // for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
 import type { Clock } from "#base/clock.ts";
 import { EMAIL_MISTAKE, isEmailAddress } from "#base/email-address.ts";
@@ -49,7 +49,7 @@ export class MachineAccounts {
     }
   }
 
-  /** By username, e-mail address or id. 404 when there is none. */
+  /** By username, email address or id. 404 when none exists. */
   async user(text: string): Promise<User> {
     const found =
       (await this.#store.get(findUserByName({ username: text }))) ??
@@ -138,7 +138,7 @@ export class MachineAccounts {
     return user;
   }
 
-  /** The tokens of everybody, or of one user. */
+  /** The tokens of everyone, or of one user. */
   async tokens(owner?: string): Promise<{ key: ApiKey; username: string }[]> {
     const user_id = owner === undefined ? undefined : (await this.user(owner)).id;
     const rows = await this.#store.scan(listAllTokens({ now: this.#clock.now() }));
@@ -189,7 +189,7 @@ export class MachineAccounts {
   }
 }
 
-/** Whoever is at the machine has no account: the audit log says how it was done (rule AU-4). */
+/** Anyone who is at the machine has no account: the audit log says how it was done (rule AU-4). */
 const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
 const MACHINE: OriginOf = () => ({
   user_id: null,

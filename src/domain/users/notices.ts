@@ -10,7 +10,7 @@ export type CreatedBy = {
   readonly name: string;
   /** Who did it: they need no notice. */
   readonly user_id?: string;
-  /** Somebody else who is waiting for it. */
+  /** Someone else who is waiting for it. */
   readonly also?: string | undefined;
 };
 

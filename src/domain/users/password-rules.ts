@@ -1,4 +1,4 @@
-// What a new password must be like (rule ID-20): long, or a passphrase that takes long to guess, and not made of what everybody tries or
+// What a new password must be like (rule ID-20): long, or a passphrase that takes long to guess, and not made of what everyone tries or
 // of what is known of its user. Pure; how long it takes to guess comes from strength.ts.
 
 /** Below this only a password that is far from guessable will do. */
@@ -8,7 +8,7 @@ const LONGEST = 128;
 /** Guesses a password takes, as a power of ten: of a long one, and of a short one. */
 const GUESSES_OF_LONG = 8;
 const GUESSES_OF_SHORT = 10;
-/** Below this it is in the lists of everybody. */
+/** Below this it is in the lists of everyone. */
 const GUESSES_OF_COMMON = 6;
 
 /** Whose password it is to be, as far as that is known. */
@@ -34,7 +34,7 @@ export const strengthProblem = (password: string, guesses: number): string => {
     : `Use at least ${LONG} characters, or something that is much harder to guess.`;
 };
 
-/** A name that everybody who tries passwords here thinks of. */
+/** A name that everyone who tries passwords here thinks of. */
 const PRODUCT = "slipway";
 
 /** Without the names there is too little left. */

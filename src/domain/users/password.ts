@@ -36,9 +36,9 @@ export const setPassword = async (
   const except = isSelf ? caller.key_id : "";
   const now = clock.now();
   await store.commit([
-    // Somebody else may have set another one while this was hashed.
+    // Someone else may have set another one while this was hashed.
     isPasswordStill({ id: user.id, password_hash: user.password_hash }),
-    // Whoever may do this to people without a role only, may not when one was given meanwhile.
+    // Anyone who may do this to people without a role only, may not when one was given in the meantime.
     ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
     updateUser(user.id, { password_hash, updated_at: now }),
     deleteKeysByUser({ user_id: user.id, except }),

@@ -6,7 +6,7 @@ import { type Asker, HashQueue } from "./hash-queue.ts";
 import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
 import { estimateGuesses } from "./strength.ts";
 
-/** What one hash costs whoever makes or checks it; `memoryCost` is in KiB. */
+/** What one hash costs anyone who makes or checks it; `memoryCost` is in KiB. */
 export type HashCost = { readonly algorithm: "argon2id"; readonly memoryCost: number; readonly timeCost: number };
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
@@ -18,10 +18,10 @@ const NOBODYS =
 
 const AT_ONCE = 2;
 const WAITING = 512;
-/** Whoever has waited for so long has gone, or will come back. */
+/** Anyone who has waited for so long has gone, or will return. */
 const MAX_WAIT_MS = 25_000;
 
-/** Whoever is at the machine, or signed in and allowed to set passwords. */
+/** Anyone who is at the machine, or signed in and allowed to set passwords. */
 const TRUSTED: Asker = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
@@ -73,7 +73,7 @@ export class Passwords {
 
   async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
     if (this.#running < AT_ONCE) this.#running++;
-    // Whoever ends hands its turn on, so the count stays.
+    // Anyone who ends hands its turn on, so the count stays.
     else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooMany()) }));
     this.#queue.used(asker);
     try {

@@ -83,7 +83,7 @@ export const createSecret = async (
   return row;
 };
 
-/** 400, 404 when it is gone by now, 409 for what is taken. */
+/** 400, 404 when it no longer exists by now, 409 for what is taken. */
 export const changeSecret = async (
   { store, clock, encryption, topics }: DomainContext,
   before: UserSecretRow,
@@ -106,7 +106,7 @@ export const changeSecret = async (
   return after;
 };
 
-/** 404 when it is gone by now. */
+/** 404 when it no longer exists by now. */
 export const removeSecret = async ({ store, clock, topics }: DomainContext, row: UserSecretRow): Promise<void> => {
   const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
   await store.commit([gone, writeAuditEntry("delete", { before: row }, clock.now())]).catch((error) => {
@@ -118,7 +118,7 @@ export const removeSecret = async ({ store, clock, topics }: DomainContext, row:
 export type OpenSecret = Pick<UserSecretRow, "env_name" | "file_path"> & { readonly value: string };
 
 /**
- * All of somebody's secrets, opened: for their own workspaces, and for what is to be hidden. Never logged. One that was sealed with another
+ * All of someone's secrets, opened: for their own workspaces, and for what is to be hidden. Never logged. One that was sealed with another
  * key is left out, so that the workspaces start without it.
  */
 export const openSecrets = async ({ store, encryption }: Deps, user_id: string): Promise<OpenSecret[]> =>

@@ -1,4 +1,4 @@
-// The links with which the first user is made. They are rows, by their hash, so that the node that is active when somebody follows one
+// The links with which the first user is made. They are rows, by their hash, so that the node that is active when someone follows one
 // honours it, whichever has printed it.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";

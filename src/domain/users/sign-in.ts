@@ -31,7 +31,7 @@ const provedNow = ({ password, factor }: Proved, now: number): Partial<ApiKey> =
 export const noteProof = (key_id: string, proved: Proved, now: number): Statement =>
   updateKey(key_id, provedNow(proved, now));
 
-/** A sign-in of somebody we know, or a try of one. */
+/** A sign-in of someone we know, or a try of one. */
 const signInEntry = ({ id, username }: User, now: number, status_code: number): Statement =>
   audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
 
@@ -111,7 +111,7 @@ export const startAppSession = async (
   }
 };
 
-/** Tells of a try that was refused. Never rejects: whoever tries is refused all the same. */
+/** Tells of a try that was refused. Never rejects: anyone who tries is refused all the same. */
 export const noteFailedSignIn = async ({ store, clock }: Deps, user: User): Promise<void> => {
   await store
     .commit([signInEntry(user, clock.now(), 401)])
@@ -147,7 +147,7 @@ export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: nu
     touchUser({ id: key.user_id, now }),
     ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
   ];
-  // Whoever has used a key has, whatever becomes of the request.
+  // Anyone who has used a key has, whatever becomes of the request.
   const noted = besideRequest(() => store.commit(writes));
   noted.catch((error) => {
     if (!(error instanceof PassedOn)) log("http").warn("the use of a key was not noted", { error });

@@ -61,7 +61,7 @@ export const createSkill = async (
   return row;
 };
 
-/** 400, 404 when it is gone by now, 409 for a name that is taken. */
+/** 400, 404 when it no longer exists by now, 409 for a name that is taken. */
 export const changeSkill = async (
   { store, clock }: DomainContext,
   before: UserSkillRow,
@@ -82,7 +82,7 @@ export const changeSkill = async (
   return after;
 };
 
-/** 404 when it is gone by now. */
+/** 404 when it no longer exists by now. */
 export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkillRow): Promise<void> => {
   const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
   await store.commit([gone, writeAuditEntry(row, "delete", { before: row }, clock.now())]).catch((error) => {
@@ -103,7 +103,7 @@ const checked = <S extends UpdateUserSkill>(given: S): S => {
 
 type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
 
-/** The text itself is nobody else's. */
+/** The text itself is no one else's. */
 const writeAuditEntry = (
   row: UserSkillRow,
   action: "create" | "write" | "delete",

@@ -24,13 +24,13 @@ export const claimPrebuild = async (
   const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
-    // Somebody else was faster: the next one.
+    // Someone else was faster: the next one.
     if ((await workspaces.ask(id, "claim", { ...claim, beside: beside(id) })) === "done") return id;
   }
   return undefined;
 };
 
-/** The preset that was chosen without being named: whoever chooses its values gets the same build. */
+/** The preset that was chosen without being named: anyone who chooses its values gets the same build. */
 const presetLike = (manifest: Manifest, { template_version_id, parameters }: NewBuild): string | undefined => {
   const isSame = (preset: ManifestPreset): boolean => {
     try {

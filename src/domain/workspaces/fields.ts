@@ -1,4 +1,4 @@
-// The fields of a new workspace that no schema can check by itself (facts/platform 2.7, 3.1 and 3.2). Pure.
+// The fields of a new workspace that no schema can check on its own (facts/platform 2.7, 3.1 and 3.2). Pure.
 
 import { invalid, type Validation } from "#base/errors.ts";
 import { scheduleProblem } from "#base/schedule/cron.ts";

@@ -15,13 +15,13 @@ import { loadResources } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
 import { loadSubjects, type Subjects, sharedWith } from "./shared-with.ts";
 
-/** The workspace whole; undefined when there is none. Whether the caller may see it has been checked. */
+/** The workspace whole; undefined when none exists. Whether the caller may see it has been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
   const view = await ctx.store.get(findWorkspaceView({ id }));
   return view && (await presentWorkspaces(ctx, [view], viewer))[0];
 };
 
-/** Who looks: favourites are the owner's own affair, and clients of the upstream kind get plain nullable UUIDs. */
+/** Who looks: favorites are the owner's own affair, and clients of the upstream kind get plain nullable UUIDs. */
 export type Viewer = Pick<UserCaller, "user_id" | "compat">;
 
 /** Workspaces with their resources and agents, in the order given. */
@@ -95,7 +95,7 @@ const toHealth = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
 const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
-/** The newest over all apps; null when there is none. */
+/** The newest over all apps; null when none exists. */
 const latestStatus = (agents: readonly WorkspaceAgent[]): AppStatus | null => {
   let newest: AppStatus | null = null;
   for (const { apps } of agents) {

@@ -1,4 +1,4 @@
-// When a stop that a template requires disturbs somebody least. The running workspaces of who chooses another time follow (rules TI-6, TI-31).
+// When a stop that a template requires disturbs someone least. The running workspaces of who chooses another time follow (rules TI-6, TI-31).
 import { USUAL_QUIET_HOURS } from "#actors/workspace/deadline.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";

@@ -47,7 +47,7 @@ const parseParameter = (text: string): { name: string; value?: string } => {
   return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) };
 };
 
-/** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
+/** `maySeeWorkspace` as a condition for a list: asked of a workspace of someone else in no organization, then in each. */
 export const toScope = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";

@@ -1,4 +1,4 @@
-// With whom workspaces are shared, as their answers show it. A user or group that is gone is left out.
+// With whom workspaces are shared, as their answers show it. A user or group that no longer exists is left out.
 import type { Store } from "#db/engine/store.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
 import type { MinimalUser } from "#schema/users/user.ts";
@@ -11,7 +11,7 @@ export type People = ReadonlyMap<string, MinimalUser>;
 
 const NOBODY: People = new Map();
 
-/** Everybody whom one of these lists names. */
+/** Everyone whom one of these lists names. */
 export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]): Promise<People> => {
   const ids = new Set(acls.flatMap((acl) => Object.keys(acl)));
   if (ids.size === 0) return NOBODY;
@@ -24,7 +24,7 @@ export type Subjects = { readonly people: People; readonly groups: GroupsById };
 
 type Shared = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
 
-/** Everybody and every group that these workspaces are shared with. */
+/** Everyone and every group that these workspaces are shared with. */
 export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
   people: await loadPeople(
     store,

@@ -13,7 +13,7 @@ const toAgent = (agent: SummaryAgent, now: number): AgentSummary => {
   return { id, name, status, lifecycle_state, healthy: agentHealth(status, lifecycle_state).healthy };
 };
 
-/** `now` in milliseconds since 1970 decides about the status of agents; favourites are the owner's own affair. */
+/** `now` in milliseconds since 1970 decides about the status of agents; favorites are the owner's own affair. */
 export const presentSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
   const agents = JSON.parse(row.agents as string) as SummaryAgent[];
   const shown = agents.map((agent) => toAgent(agent, now));

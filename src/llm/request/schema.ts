@@ -165,7 +165,7 @@ class Repair {
 
   #limits(schema: Members, made: Node): void {
     for (const name of NUMBERS) if (typeof schema[name] === "number") made[name] = schema[name];
-    // Older drafts: a flag that belongs to the limit beside it.
+    // Older drafts: a flag that belongs to the limit alongside it.
     for (const [flag, limit] of [
       ["exclusiveMinimum", "minimum"],
       ["exclusiveMaximum", "maximum"],
@@ -201,7 +201,7 @@ class Repair {
   }
 }
 
-/** Moonshot wants the type in the branches and not beside them. */
+/** Moonshot wants the type in the branches and not alongside them. */
 const typeBranches = (made: Node): void => {
   const { type, anyOf, oneOf, properties, items } = made;
   const branches = [anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? (all as Node[]) : []));

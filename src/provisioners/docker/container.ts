@@ -6,7 +6,7 @@ import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
 import { WORKSPACE_LABEL } from "./volumes.ts";
 
-/** Seconds a container has to stop by itself. */
+/** Seconds a container has to stop on its own. */
 export const STOP_GRACE = 30;
 export const GRACE_LABEL = "slipway.stop_grace";
 
@@ -41,7 +41,7 @@ export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Re
 export const containerName = (request: ProvisionRequest, resource: string): string =>
   `slipway-${request.workspace.id}-${resource}`;
 
-/** What a container is made with beside what its template says. */
+/** What a container is made with alongside what its template says. */
 export type Surroundings = {
   /** Where it reaches the server. */
   readonly access_url: string;
@@ -86,7 +86,7 @@ export const containerBody = (
     ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : command ? { Cmd: command } : {}),
     StopTimeout: stop_grace,
     HostConfig: {
-      // The daemon is no init: somebody must collect the processes that terminals leave behind.
+      // The daemon is no init: someone must collect the processes that terminals leave behind.
       Init: true,
       RestartPolicy: { Name: "unless-stopped" },
       ExtraHosts: ["host.docker.internal:host-gateway"],

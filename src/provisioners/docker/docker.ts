@@ -1,5 +1,5 @@
 // Workspaces that are containers of a Docker Engine. Everything made carries the workspace's label and a name that is the same each
-// time, so a build can be repeated after a crash and what is left can be found without any memory of ours (rules PV-1 to PV-8).
+// time, so a build can be repeated after a crash and the rest can be found without any memory of ours (rules PV-1 to PV-8).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -307,7 +307,7 @@ const listContainers = async ({ engine, request, signal }: Work, ...labels: stri
 
 const getName = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 
-/** Lets it end by itself first. A container that is gone already is as good as removed. */
+/** Lets it end on its own first. A container that no longer exists already is as good as removed. */
 const remove = async (work: Work, container: Found): Promise<void> => {
   const { engine, report, signal, stage } = work;
   const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
@@ -323,7 +323,7 @@ const remove = async (work: Work, container: Found): Promise<void> => {
 
 const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
   const query = { force: "true", v: "true" };
-  // 409: somebody else removes it just now.
+  // 409: someone else removes it just now.
   await engine.json("remove the container", "DELETE", `/containers/${id}`, { query, signal, fine: [404, 409] });
 };
 

@@ -12,7 +12,7 @@ export const dockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
   if (scheme === "unix") return { shown: text, base: "http://docker", socket: rest };
   const web = scheme === "tcp" ? `http://${rest}` : text;
   if (["tcp", "http", "https"].includes(scheme) && URL.canParse(web)) {
-    // Shown to whoever reads a build's log: without the user and password that the address may hold.
+    // Shown to anyone who reads a build's log: without the user and password that the address may hold.
     return { shown: text.replace(/\/\/[^/]*@/, "//"), base: web.replace(/\/+$/, "") };
   }
   throw new ProvisionError(`The setting docker_host cannot be used: ${text} is no unix, tcp, http or https address.`);

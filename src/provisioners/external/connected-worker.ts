@@ -1,5 +1,5 @@
 // One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
-// reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
+// reaches anyone who waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
 import {
   type BuildReport,
@@ -203,7 +203,7 @@ export class ConnectedWorker {
     );
   }
 
-  /** It is gone: whoever waits for one of its jobs hears why. */
+  /** It no longer exists: anyone who waits for one of its jobs hears why. */
   lose(reason: string): void {
     this.#isGone = true;
     for (const job_id of [...this.#jobs.keys()]) this.#end(job_id, { kind: "lost", reason });

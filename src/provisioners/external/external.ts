@@ -1,4 +1,4 @@
-// Workspaces that somebody else brings to life: hands a build to the connected worker that the queue has kept a slot at, and passes on
+// Workspaces that someone else brings to life: hands a build to the connected worker that the queue has kept a slot at, and passes on
 // what it says. A worker that is lost in the middle gives the build back to the queue (rules PV-9 to PV-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -22,7 +22,7 @@ import type { Workers } from "./workers.ts";
 
 /** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
 const CANCEL_MS = 60_000;
-/** Terraform is killed after two minutes: until then whoever runs it is at work, and so are its other builds. */
+/** Terraform is killed after two minutes: until then anyone who runs it is at work, and so are its other builds. */
 const TERRAFORM_CANCEL_MS = 180_000;
 
 const TERRAFORM = "terraform";
@@ -43,7 +43,7 @@ export class ExternalProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
-    // Everything of Terraform's is in its state, so that any worker can go on with it once a build has ended.
+    // Everything of Terraform's is in its state, so that any worker can continue with it once a build has ended.
     if (provisioner === TERRAFORM) {
       const isGone = request.transition === "delete" && outcome.state === null;
       if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE);

@@ -7,7 +7,7 @@ import type { TemplateArchive } from "../terraform/work.ts";
 /** Files of a job that a worker may ask for. */
 export const JOB_FILES = ["archive", "cache", "state"] as const;
 export type JobFile = (typeof JOB_FILES)[number];
-/** Bytes of a file in one message, and characters of what is left. */
+/** Bytes of a file in one message, and characters of the rest. */
 export const PIECE_BYTES = 256 * 1024;
 
 export type Piece = { readonly data: string; readonly size: number };
@@ -25,7 +25,7 @@ export const withoutFiles = (request: ProvisionRequest): ProvisionRequest => {
   };
 };
 
-/** The files of a job on the server's machine, and the state it goes on from. */
+/** The files of a job on the server's machine, and the state it continues from. */
 export type JobSource = {
   readonly archive?: string;
   readonly cache?: string | undefined;

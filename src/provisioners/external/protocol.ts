@@ -1,5 +1,5 @@
 // What a server and a worker of its own say to each other: JSON, one message a WebSocket frame. Everything that comes in is checked
-// here; whoever says something else is cut off (rule PV-12).
+// here; anyone who says something else is cut off (rule PV-12).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { ManifestResource } from "#schema/templates/manifest.ts";
@@ -84,7 +84,7 @@ export type WorkerMessage = Static<typeof WorkerMessage>;
 
 /** A job holds secrets: never logged, and sent only to a worker that has signed in. */
 export type ServerMessage =
-  /** `answers`: words of workers that this server knows beside those of the first version. */
+  /** `answers`: words of workers that this server knows alongside those of the first version. */
   | { readonly type: "welcome"; readonly id: string; readonly name: string; readonly answers?: readonly string[] }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }

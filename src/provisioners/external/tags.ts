@@ -13,7 +13,7 @@ export type WorkerPlace = {
   readonly organization_id: string;
   readonly provisioners: readonly string[];
   readonly tags: Tags;
-  /** Where what it brings to life lives, by provisioner: another worker there can go on with it. */
+  /** Where what it brings to life lives, by provisioner: another worker there can continue with it. */
   readonly places: Tags;
 };
 
@@ -43,7 +43,7 @@ export const importTags = (asked: Tags, organization_id: string, isForWorkers: b
   return { ...asked, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
 };
 
-/** What somebody has asked for, without what every job says. */
+/** What someone has asked for, without what every job says. */
 export const wishesIn = ({
   provisioner: _,
   organization: _own,
@@ -75,7 +75,7 @@ export const tagsUnheard = ({ provisioner, organization, place }: Tags): Record<
     ? { provisioner, organization, place }
     : {};
 
-/** The same once it is known what the build has left, or somebody has decided to do without. */
+/** The same once it is known what the build has left, or someone has decided to do without. */
 export const tagsHeard = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
   const { place: _, ...heard } = tags;

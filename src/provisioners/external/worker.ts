@@ -1,5 +1,5 @@
-// The other side: a process that connects to a server, takes jobs and does them with its own provisioners. Connects again for ever; a
-// connection that breaks ends the work that came over it, because the server gives that work to somebody else (rules PV-10 to PV-13).
+// The other side: a process that connects to a server, takes jobs and does them with its own provisioners. Connects again forever; a
+// connection that breaks ends the work that came over it, because the server gives that work to someone else (rules PV-10 to PV-13).
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";

@@ -61,7 +61,7 @@ export class Workers {
     return [...this.#workers.values()].some(({ free }) => free > 0);
   }
 
-  /** Keeps a slot for the job at the fitting worker with the most free ones; undefined when there is none. */
+  /** Keeps a slot for the job at the fitting worker with the most free ones; undefined when none exists. */
   take(job_id: string, tags: Tags): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
     let best: ConnectedWorker | undefined;
     for (const worker of this.#fitting(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
@@ -86,7 +86,7 @@ export class Workers {
     if (holder?.release(job_id)) this.#changed();
   }
 
-  /** Everybody who is connected now, as far as it matters for which jobs they may take. */
+  /** Everyone who is connected now, as far as it matters for which jobs they may take. */
   get present(): readonly (WorkerPlace & { readonly id: string })[] {
     return [...this.#workers.values()]
       .map(({ facts: { id, organization_id, provisioners, tags, places } }) => ({
@@ -99,7 +99,7 @@ export class Workers {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** Everybody who is connected now, and how many jobs each has. */
+  /** Everyone who is connected now, and how many jobs each has. */
   shown(): { readonly name: string; readonly running: number }[] {
     return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
   }
@@ -118,7 +118,7 @@ export class Workers {
     }
   }
 
-  /** They are another node's now: whoever connects again finds it. */
+  /** They are another node's now: anyone who connects again finds it. */
   closeAll(reason: string): void {
     for (const worker of [...this.#workers.values()]) {
       this.lost(worker, reason);

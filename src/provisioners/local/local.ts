@@ -33,7 +33,7 @@ export type LocalOptions = {
   readonly user?: string | undefined;
   /** Why nothing is started here; what was started before can still be stopped and deleted. */
   readonly refusal?: string | undefined;
-  /** Milliseconds without its server after which a daemon ends by itself; a day. */
+  /** Milliseconds without its server after which a daemon ends on its own; a day. */
   readonly orphanTimeout?: number;
   /** Milliseconds a daemon has for its stop scripts before everything is killed. */
   readonly grace?: number;
@@ -177,7 +177,7 @@ export class LocalProvisioner implements Provisioner {
     this.#user();
   }
 
-  /** The daemon of a claimed workspace has its token and goes on; it is started again when it has died. */
+  /** The daemon of a claimed workspace has its token and continues; it is started again when it has died. */
   #keep(folder: WorkspaceFolder): void {
     const record = folder.record();
     if (!record) throw new ProvisionError("The workspace that was kept ready is gone.");
@@ -254,7 +254,7 @@ export class LocalProvisioner implements Provisioner {
       for (let round = 0; isAlive(record) && round < KILL_TRIES; round++) await pause(this.#options.clock, POLL_MS);
     }
     // Terminals and services have put themselves into sessions of their own.
-    // Whoever is killed may just have started another, so look until nothing is left.
+    // Anyone who is killed may just have started another, so look until nothing is left.
     for (let round = 0; round < KILL_TRIES; round++) {
       const left = processesAtHome(folder.home);
       if (left.length === 0) break;

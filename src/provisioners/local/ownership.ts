@@ -37,7 +37,7 @@ export const openToUser = (root: string, folder: string, home: string, user: Loc
 
 /**
  * Empties a home that belongs to another user, as that user: whatever it has put there, such as links that change under our hands, can
- * then lead to nothing that is not its own. What is left belongs to us.
+ * then lead to nothing that is not its own. The rest belongs to us.
  */
 export const emptyAsItsUser = (home: string): void => {
   const { uid, gid } = lstatSync(home);

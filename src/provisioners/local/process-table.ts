@@ -13,7 +13,7 @@ const quiet = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** The mark of a living process; undefined when there is none, or only what it left to its parent to collect. */
+/** The mark of a living process; undefined when none exists, or only what it left to its parent to collect. */
 export const findMark = (pid: number): ProcessMark | undefined => {
   const seen = look(pid);
   return seen && !seen.hasEnded ? seen.mark : undefined;
@@ -68,7 +68,7 @@ export const processesAtHome = (home: string): ProcessMark[] => {
   return found;
 };
 
-/** Sends a signal; false when the process is gone. `group` reaches its whole process group. */
+/** Sends a signal; false when the process no longer exists. `group` reaches its whole process group. */
 export const send = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
   quiet(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
 

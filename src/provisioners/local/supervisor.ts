@@ -37,7 +37,7 @@ export class Supervisor {
     if (this.#watched.size === 0) this.stop();
   }
 
-  /** Nothing is started again any more; what runs goes on. */
+  /** Nothing is started again any more; what runs continues. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -20,14 +20,14 @@ const passwdLine = (name: string): string | undefined => {
   return findLine(Bun.spawnSync(["getent", "passwd", name], { env: {} }).stdout.toString(), name);
 };
 
-/** The user of this name. Throws `LocalUserError` when there is none, when it is root, and when this process is not root. */
+/** The user of this name. Throws `LocalUserError` when none exists, when it is root, and when this process is not root. */
 export const localUser = (name: string, euid = process.geteuid?.()): LocalUser => {
   const refused = (reason: string): LocalUserError => new LocalUserError(`local_workspace_user ${name}: ${reason}`);
   const [, , uid, gid, , , shell] = passwdLine(name)?.split(":") ?? [];
   if (uid === undefined || gid === undefined) throw refused("this machine has no such user.");
   if (Number(uid) === 0) throw refused("is root, which separates nothing.");
   if (euid !== 0) throw refused("only a server that runs as root can start programs as another user.");
-  // Service accounts have a shell that refuses everybody; workspaces need one that works.
+  // Service accounts have a shell that refuses everyone; workspaces need one that works.
   const usable = shell && !/\/(nologin|false)$/.test(shell) ? shell : "/bin/sh";
   return { name, uid: Number(uid), gid: Number(gid), shell: usable };
 };

@@ -1,5 +1,5 @@
 // Programs of Terraform give way to the server where both want the processor: ten runs at once kept it from answering (rule TF-33). Ten that give
-// way a little weigh as much as the server, so each gives way the more, the more of them there are; one alone must not starve beside workspaces
+// way a little weigh as much as the server, so each gives way the more, the more of them there are; one alone must not starve alongside workspaces
 // that compile.
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -15,8 +15,8 @@ const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
- * Whether a command has to be given its session as it is started, because nothing here gives it one afterwards. Whoever starts a process waits until
- * it has become its program, and one with a session of its own first waits for the processor among all others: up to 60 ms beside ten of them.
+ * Whether a command has to be given its session as it is started, because nothing here gives it one afterwards. Anyone who starts a process waits until
+ * it has become its program, and one with a session of its own first waits for the processor among all others: up to 60 ms alongside ten of them.
  */
 export const DETACHED = setsid === null;
 
@@ -55,8 +55,8 @@ export class Behind {
 
   /**
    * Puts the session of this process behind others, too, as far as the number of commands now says. Linux may share the processor among sessions
-   * before it looks at processes (autogroup in sched(7)), and every command is a session of its own, beside which the server's would be one of
-   * many. To be called again and again: whoever is not root may do it once in 100 ms, and those go first that are not behind at all.
+   * before it looks at processes (autogroup in sched(7)), and every command is a session of its own, alongside which the server's would be one of
+   * many. To be called again and again: anyone who is not root may do it once in 100 ms, and those go first that are not behind at all.
    */
   put(pid: number): void {
     if (!this.#givesWay) return;

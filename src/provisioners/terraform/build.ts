@@ -63,7 +63,7 @@ const checkReadable = (state: string | null): void => {
   );
 };
 
-/** What is in the folder. One that cannot be read is put aside, and whoever reads the log hears where. */
+/** What is in the folder. One that cannot be read is put aside, and anyone who reads the log hears where. */
 const stateLeft = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
   const place = await session.setAside(known);
   if (place !== undefined) {
@@ -151,7 +151,7 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
   return mapped(() => mapPlan(document, "")).daily_cost;
 };
 
-/** What was kept ready should be taken as it is: whatever is made anew costs its owner the wait (facts/terraform 1.29). */
+/** What was kept ready should be taken as it is: whatever is recreated costs its owner the wait (facts/terraform 1.29). */
 const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;

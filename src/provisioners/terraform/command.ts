@@ -59,7 +59,7 @@ export type Ended = {
 };
 
 const POLL_MS = 20;
-/** Of a limit that counts the processor's time: one that waits for somebody else uses none. */
+/** Of a limit that counts the processor's time: one that waits for someone else uses none. */
 const CLOCK_FACTOR = 10;
 /** Until the command is behind the server. */
 const FIRST_POLL_MS = 2;
@@ -205,7 +205,7 @@ const FAILED = 1;
 const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
-/** In words, for whoever reads why a build has failed. */
+/** In words, for anyone who reads why a build has failed. */
 export const killedWords = (command: string, signal: string): string =>
   `${command} was killed by ${signal}${signal === "SIGKILL" ? ", perhaps because this machine ran out of memory: its kernel's log says so" : ""}.`;
 

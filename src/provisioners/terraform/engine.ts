@@ -77,7 +77,7 @@ export class Engine {
     }
   }
 
-  /** A state that lies elsewhere would be taken for none: a delete would remove nothing, and a stop make everything anew. */
+  /** A state that lies elsewhere would be taken for none: a delete would remove nothing, and a stop make everything again. */
   async #keepsState(): Promise<void> {
     const backend = await this.#session.backend();
     if (backend === undefined) return;
@@ -104,7 +104,7 @@ export class Engine {
     await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
       if (isAgentMade(text)) made += 1;
       // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them: those that its plan
-      // has made with the first state it writes, those of new agents later. One of thousands of things is written anew for each.
+      // has made with the first state it writes, those of new agents later. One of thousands of things is written again for each.
       if (!UUID.test(text) || (known !== first && seen >= made)) return;
       const stamp = await this.#session.stamp();
       if (stamp === known) return;

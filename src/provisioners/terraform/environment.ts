@@ -27,7 +27,7 @@ export const passedOn = (own: Variables, allowed: readonly string[]): Record<str
   );
 };
 
-/** What every command gets beside what is passed on. */
+/** What every command gets alongside what is passed on. */
 export const quiet = (cliConfig: string | undefined, pluginCache: string | undefined): Record<string, string> => ({
   CHECKPOINT_DISABLE: "1",
   TF_IN_AUTOMATION: "1",
@@ -48,7 +48,7 @@ const PLATFORMS = [
 
 export type InitScript = (os: string, arch: string) => string;
 
-/** What an import and a form know: no workspace, no secrets. `owner` only where somebody asks. */
+/** What an import and a form know: no workspace, no secrets. `owner` only where someone asks. */
 export const plainVariables = (
   transition: "start" | "stop" | "destroy",
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },

@@ -75,7 +75,7 @@ const half = async ({ engine, access_url }: ImportInput, transition: "start" | "
   return { plan, mapped: mapped(() => mapPlan(plan, graph)) };
 };
 
-/** A MappingError in words for whoever follows the job. */
+/** A MappingError in words for anyone who follows the job. */
 export const mapped = <T>(map: () => T): T => {
   try {
     return map();

@@ -62,6 +62,6 @@ exit $LASTEXITCODE
 /** The script with the marks that the provider fills in. */
 export const initScript = (os: string, arch: string): string => (os === "windows" ? powershell(arch) : shell(os, arch));
 
-/** The same for whoever fetches it from the server: with its URL, signing in by token. */
+/** The same for anyone who fetches it from the server: with its URL, signing in by token. */
 export const filledInitScript = (os: string, arch: string, access_url: string): string =>
   initScript(os, arch).replaceAll(URL_MARK, access_url).replaceAll(AUTH_MARK, "token");

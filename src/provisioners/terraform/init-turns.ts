@@ -1,9 +1,9 @@
-// One `init` at a time writes to the folder of plugins that all runs share (facts/terraform 1.11). Nobody waits for ever: one whose registry does
+// One `init` at a time writes to the folder of plugins that all runs share (facts/terraform 1.11). Nobody waits forever: one whose registry does
 // not answer holds back no build of other templates.
 import type { Clock } from "#base/clock.ts";
 import { aborted, within } from "#base/retry.ts";
 
-/** Milliseconds; many runs that begin at once take less. */
+/** Milliseconds; many runs that begin immediately take less. */
 const PATIENCE_MS = 30_000;
 
 export class InitTurns {

@@ -1,5 +1,5 @@
 // Folders of builds that were made and that nobody has said are stored: a server or a worker that was killed between the end of a build and the
-// word for it leaves one, with a state in the clear. They are listed for whoever knows what is stored, and go once it is (rule TF-37).
+// word for it leaves one, with a state in the clear. They are listed for anyone who knows what is stored, and go once it is (rule TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -33,7 +33,7 @@ export class KeptBuilds {
     }
   }
 
-  /** Resolves when its folder is gone; a run that is under way keeps it. Never rejects. */
+  /** Resolves when its folder no longer exists; a run that is under way keeps it. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
     if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
     const gone = this.#getSession(workspace_id)

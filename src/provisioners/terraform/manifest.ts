@@ -157,7 +157,7 @@ export const presetIn = ({
 
 const TYPES = ["string", "number", "bool"] as const;
 
-/** `configured` is what a plan knows of the variables; empty where there is none. */
+/** `configured` is what a plan knows of the variables; empty where none exists. */
 export const variableIn = (
   { name, description, type, default: given, sensitive }: DeclaredVariable,
   configured: Readonly<Record<string, ConfiguredVariable>> = {},

@@ -1,4 +1,4 @@
-// Takes secrets out of texts before anybody sees them, as they are and as programs write them. Every line of a text is a secret of its own,
+// Takes secrets out of texts before anyone sees them, as they are and as programs write them. Every line of a text is a secret of its own,
 // because logs come in lines (rule TF-11).
 import { listSpellings } from "#base/secrets/spellings.ts";
 

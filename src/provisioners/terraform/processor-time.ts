@@ -19,7 +19,7 @@ export const processorMsOfGroup = (group: number): number | undefined => {
   return ticks * TICK_MS;
 };
 
-/** Empty for a process that has ended meanwhile. */
+/** Empty for a process that has ended in the meantime. */
 const readStat = (pid: string): string[] => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");

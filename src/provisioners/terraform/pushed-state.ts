@@ -1,4 +1,4 @@
-// A state that somebody brings along instead of what a build has left: whether Terraform could go on from it, and whether it may take the
+// A state that someone brings along instead of what a build has left: whether Terraform could go on from it, and whether it may take the
 // place of the one that is there. Both as `terraform state push` sees it. Pure.
 import { isBare, parseSerial, thingsIn } from "./session.ts";
 
@@ -26,7 +26,7 @@ export const stateProblem = (text: string): string | undefined => {
 
 /**
  * Why this state may not take the place of the one before; undefined when it may. One of another lineage is most often another workspace's, an
- * older one forgets what was made since, and an empty one everything: whoever means it says so.
+ * older one forgets what was made since, and an empty one everything: anyone who means it says so.
  */
 export const replaceProblem = (before: string | null, text: string): string | undefined => {
   if (text === "" && !isBare(before)) {

@@ -1,6 +1,6 @@
-// The folder of one run: the template unpacked, the values of its variables, the state. The provider makes `.coder` beside the working
+// The folder of one run: the template unpacked, the values of its variables, the state. The provider makes `.coder` alongside the working
 // folder (facts/terraform 1.1), so both lie in a folder of the run's own. Whatever is here is the server's user's alone. Nothing waits
-// for a disk in the event loop: one that is busy with what runs write lets whoever makes or removes a file wait.
+// for a disk in the event loop: one that is busy with what runs write lets anyone who makes or removes a file wait.
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { withArchive } from "../archive.ts";
@@ -47,7 +47,7 @@ export class Session {
 
   /** Unpacks the template and, over it, what its import has cached. What was here of an earlier run goes, but its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
-    // The state stays where it is meanwhile: whoever is killed in the middle still has it.
+    // The state stays where it is in the meantime: anyone who is killed in the middle still has it.
     if ((await this.state()) === undefined) await this.remove();
     else await this.#removeAllBut(STATE);
     await mkdir(this.work, { recursive: true, mode: 0o700 });
@@ -94,7 +94,7 @@ export class Session {
   }
 
   /**
-   * As Terraform has left it, also where it could only write it beside its place; undefined when there is none, or when code of the template has
+   * As Terraform has left it, also where it could only write it alongside its place; undefined when none exists, or when code of the template has
    * put something else there than a plain file, such as a link to a file of the server's. Throws ProvisionError for one that is too large to be
    * kept.
    */
@@ -174,7 +174,7 @@ export const parseSerial = (state: string): Serial | undefined => {
 };
 
 /**
- * The state to go on from: what a run that was cut short has left in its folder, when it is newer than what is stored (the server may
+ * The state to continue from: what a run that was cut short has left in its folder, when it is newer than what is stored (the server may
  * have died before it was); else what is stored.
  */
 export const newerState = (stored: string | null, left: string | undefined): string | null => {

@@ -43,13 +43,13 @@ export type TerraformOptions = {
   readonly limits?: Partial<Limits>;
 };
 
-/** For tests beside many others, which would take the processor from commands that give way. */
+/** For tests alongside many others, which would take the processor from commands that give way. */
 const EVEN = "SLIPWAY_TEST_EVEN";
 
 /** Milliseconds: a plan, an interrupted command. */
 const STEP_MS = 15 * 60_000;
 const GRACE_MS = 2 * 60_000;
-/** Folders of runs that nobody has come back to, and plugins that nobody has used. */
+/** Folders of runs that nobody has return to, and plugins that nobody has used. */
 const FOLDER_AGE_MS = 7 * 86_400_000;
 const PLUGIN_AGE_MS = 30 * 86_400_000;
 
@@ -165,7 +165,7 @@ export class TerraformProvisioner implements Provisioner {
         if (kind === "builds") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
         const gone = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
-        // Whoever asked begins anew: neither makes anything.
+        // Anyone who asked starts over: neither makes anything.
         if (gone.length > 0) await endRunning(folder, clock, 0);
         for (const one of gone) await rm(one, { recursive: true, force: true });
       }

@@ -27,7 +27,7 @@ export const namesGivenIn = (files: readonly TemplateFile[]): Set<string> =>
     ),
   );
 
-/** True for files whose values Terraform takes by itself. */
+/** True for files whose values Terraform takes on its own. */
 export const isValuesFile = (name: string): boolean =>
   /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name);
 export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);

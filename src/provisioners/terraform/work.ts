@@ -1,4 +1,4 @@
-// What a run of Terraform needs beside the request of every provisioner: the template's own files, and what only the server knows of
+// What a run of Terraform needs alongside the request of every provisioner: the template's own files, and what only the server knows of
 // the workspace's owner. Holds secrets: never logged.
 
 /** The upload as it lies on this machine; `mimetype` is application/x-tar or application/zip. */

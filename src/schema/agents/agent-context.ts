@@ -10,7 +10,7 @@ export const CallMcpTool = t.Object({
   total_ms: t.Optional(t.Integer({ minimum: 1 })),
 });
 export type CallMcpTool = Static<typeof CallMcpTool>;
-/** `files`: pictures and documents beside the words, in base64. */
+/** `files`: pictures and documents alongside the words, in base64. */
 export type McpToolResult = {
   result: Record<string, unknown>;
   is_error: boolean;

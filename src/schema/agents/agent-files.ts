@@ -26,7 +26,7 @@ export type FileLines = {
 };
 
 export const EditFiles = t.Object({
-  /** The same edits again get the first answer: whoever was cut off from it may ask twice. */
+  /** The same edits again get the first answer: anyone who was cut off from it may ask twice. */
   id: t.Optional(t.String({ minLength: 1, maxLength: 64 })),
   files: t.Array(
     t.Object({
@@ -83,7 +83,7 @@ export type ProcessInfo = {
 };
 
 /**
- * `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to go on; `more` says that there is
+ * `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to continue; `more` says that there is
  * something already.
  */
 export type ProcessOutput = ProcessInfo & {

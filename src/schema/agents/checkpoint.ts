@@ -38,5 +38,5 @@ export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
 /** Chats that were deleted. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
-/** How many files were written or removed; `left_out` says in words which files and folders did not come back. */
+/** How many files were written or removed; `left_out` says in words which files and folders did not return. */
 export type Restored = { restored_files: number; left_out: string[] };

@@ -1,4 +1,4 @@
-// Wire shape of the event that makes an agent begin anew (specification "Reinitialization event").
+// Wire shape of the event that makes an agent start over (specification "Reinitialization event").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

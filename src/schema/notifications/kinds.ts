@@ -1,4 +1,4 @@
-// Of what people are told: each kind with its words. `{name}` in them is filled in by whoever tells (src/domain and actors).
+// Of what people are told: each kind with its words. `{name}` in them is filled in by anyone who tells (src/domain and actors).
 
 export type NoticeKind = {
   readonly id: string;
@@ -8,7 +8,7 @@ export type NoticeKind = {
   readonly body: string;
   /** Label of the link to what it is about. */
   readonly action: string;
-  /** Whether it leaves the inbox by itself: by e-mail where that is set up. Browsers that ask for it are pushed every kind. */
+  /** Whether it leaves the inbox on its own: by email where that is set up. Browsers that ask for it are pushed every kind. */
   readonly mail: boolean;
 };
 

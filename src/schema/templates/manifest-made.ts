@@ -1,4 +1,4 @@
-// What a manifest holds beside what a template.yaml can say, when it was made from a Terraform template: written by the import, never by
+// What a manifest holds alongside what a template.yaml can say, when it was made from a Terraform template: written by the import, never by
 // people, so it has types and no schema.
 
 export type MadeApp = {
@@ -30,13 +30,13 @@ export type MadeVariable = {
 
 /** Of the whole template. */
 export type MadeManifest<Resource> = {
-  /** What is left after a stop. */
+  /** The rest after a stop. */
   readonly stop_resources?: readonly Resource[];
   readonly terraform?: {
     /** `terraform` or `tofu`, which made the import. */
     readonly program: string;
     readonly version: string;
-    /** The upload that holds its modules and lock file; absent when there are none. */
+    /** The upload that holds its modules and lock file; absent when none exist. */
     readonly cache_file?: string;
     /** Parameters depend on each other, on their owner or on other data: they are known only by a plan. */
     readonly is_dynamic: boolean;

@@ -250,7 +250,7 @@ export const ManifestContainer = t.Object(
     memory: t.Optional(text),
     /** Such as 0.5 or 4; default: no limit. */
     cpus: t.Optional(t.Union([t.Number(), text])),
-    /** Seconds the container has to stop by itself. Default 30. */
+    /** Seconds the container has to stop on its own. Default 30. */
     stop_grace: t.Optional(t.Integer({ minimum: 0, maximum: 600 })),
   },
   closed,
@@ -274,7 +274,7 @@ export const ManifestResource = t.Object(
 
 export const ManifestSchedule = t.Object(
   {
-    /** Milliseconds a started workspace runs before it is stopped; 0 = for ever. */
+    /** Milliseconds a started workspace runs before it is stopped; 0 = forever. */
     default_ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
     activity_bump_ms: t.Optional(t.Integer({ minimum: 0 })),
     time_til_dormant_ms: t.Optional(t.Integer({ minimum: 0 })),
@@ -290,7 +290,7 @@ export const Manifest = t.Object(
     variables: t.Optional(t.Array(ManifestVariable, { maxItems: 128 })),
     presets: t.Optional(t.Array(ManifestPreset, { maxItems: 64 })),
     schedule: t.Optional(ManifestSchedule),
-    /** Accounts that whoever uses the template should link: ids of the setting external_auth. */
+    /** Accounts that anyone who uses the template should link: ids of the setting external_auth. */
     external_auth: t.Optional(
       t.Array(
         t.Object(
@@ -321,7 +321,7 @@ export const Manifest = t.Object(
           logs: t.Optional(t.Array(text, { maxItems: 10_000 })),
           /** Fails with this message. */
           error: t.Optional(text),
-          /** Goes on until it is cancelled. */
+          /** Continues until it is cancelled. */
           hang: t.Optional(t.Boolean()),
         },
         closed,

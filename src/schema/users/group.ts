@@ -64,7 +64,7 @@ export const PatchGroup = named(
 );
 export type PatchGroup = Static<typeof PatchGroup>;
 
-/** Daily cost of somebody's workspaces in an organization, and what their groups allow. */
+/** Daily cost of someone's workspaces in an organization, and what their groups allow. */
 export const WorkspaceQuota = named(
   "WorkspaceQuota",
   t.Object({

@@ -1,4 +1,4 @@
-// When a required stop disturbs somebody least, and what else they have chosen about the app.
+// When a required stop disturbs someone least, and what else they have chosen about the app.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";

@@ -3,7 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 
-/** `starting`, `stopping` and `deleting` are transitions: nothing else is begun meanwhile. */
+/** `starting`, `stopping` and `deleting` are transitions: nothing else is begun in the meantime. */
 export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;
 export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 

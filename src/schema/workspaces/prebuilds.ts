@@ -1,4 +1,4 @@
-// Workspaces kept ready for somebody: the built-in account that owns them until they are claimed (facts/platform 2.8), and what a
+// Workspaces kept ready for someone: the built-in account that owns them until they are claimed (facts/platform 2.8), and what a
 // template's preset says about them.
 import { fitsNow } from "#base/schedule/cron.ts";
 import type { ManifestPreset } from "../templates/manifest.ts";

@@ -22,7 +22,7 @@ export const wholeTtl = (ttl: number | null | undefined): number | null =>
 export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic"] as const;
 export type Use = (typeof USES)[number];
 
-/** Why a deadline moved, or what the server did by itself. */
+/** Why a deadline moved, or what the server did on its own. */
 export const ACTIVITY_REASONS = [
   "start",
   "activity",

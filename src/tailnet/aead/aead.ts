@@ -22,7 +22,7 @@ const load = () => {
   return { program, bytes, view: new DataView(program.memory.buffer) };
 };
 
-// Loaded with the first packet: a server that is no peer of anybody needs none.
+// Loaded with the first packet: a server that is no peer of anyone needs none.
 let loaded: ReturnType<typeof load> | undefined;
 
 /** The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer 4). */

@@ -8,7 +8,7 @@ const HEAD = 20;
 const OPTION = { end: 0, nothing: 1, mss: 2, scale: 3, sackPermitted: 4, sack: 5, experiment: 253 } as const;
 /** Tells our use of the experimental option from others' (RFC 6994): "SW". */
 const OURS = 0x5357;
-/** Blocks in one segment: 4 fit beside no other option. */
+/** Blocks in one segment: 4 fit alongside no other option. */
 export const MAX_BLOCKS = 4;
 
 /** A range of bytes that has come: from `from` up to, not including, `to`. */

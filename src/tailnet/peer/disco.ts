@@ -12,7 +12,7 @@ const TAG_BYTES = 16;
 const MESSAGE_BYTES = 1_310;
 const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
 
-/** The key of whoever sent a discovery message; undefined for anything else. */
+/** The key of anyone who sent a discovery message; undefined for anything else. */
 export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
   message[0] === MAGIC[0] &&
   message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES &&

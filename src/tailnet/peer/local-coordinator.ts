@@ -10,7 +10,7 @@ import type { Coordinator as Caller } from "./network-peer.ts";
 /** What a request costs in the queue; those of a peer of ours hold an id or its own node. */
 const REQUEST_BYTES = 1_024;
 
-/** Each call joins anew as this peer; what it says ends when the call does. */
+/** Each call joins again as this peer; what it says ends when the call does. */
 export const localCoordinator = (coordinator: Coordinator, peer: PeerOptions): Caller => ({
   async coordinate(signal) {
     const joined = coordinator.join(peer);

@@ -46,9 +46,9 @@ export type NetworkPeerOptions = {
 
 export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
 
-/** Tunnels at once, unless somebody says otherwise. */
+/** Tunnels at once, unless someone says otherwise. */
 const MAX_REMOTES = 512;
-/** Who does not come back after our own connection was made anew has gone meanwhile, and nobody watches its access. */
+/** Who does not return after our own connection was recreated has gone in the meantime, and nobody watches its access. */
 const ABSENT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
 /** How long a client waits for an agent to appear; and, once it has, to say that it is ready. */
@@ -129,7 +129,7 @@ export class NetworkPeer {
     await this.#link.ready;
     const call = await coordinator.coordinate();
     this.#call = call;
-    // Whoever does not come back has gone while nobody told us.
+    // Anyone who does not return has gone while nobody told us.
     for (const id of this.#byId.keys()) this.#lose(id, ABSENT_MS);
     try {
       await call.send({
@@ -225,7 +225,7 @@ export class NetworkPeer {
     const known = toPeer(node);
     if (!known) return;
     const holder = this.#byKey.get(toHex(known.key));
-    // Whoever claims another's key could only end what it has; one that was lost may come back under another id.
+    // Anyone who claims another's key could only end what it has; one that was lost may return under another id.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
     if (before && before !== holder) this.#forget(id, "The peer has started anew.");
@@ -237,7 +237,7 @@ export class NetworkPeer {
     } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#most, id });
   }
 
-  /** The same key: the tunnel goes on. */
+  /** The same key: the tunnel continues. */
   #goOn(remote: Remote, id: string, known: KnownPeer): void {
     this.#lost.delete(remote.id);
     this.#byId.delete(remote.id);

@@ -26,7 +26,7 @@ export const toNode = (own: OwnNode, clock: Clock): MessageInitShape<typeof Node
   const prefixes = own.addresses.map((address) => `${addressText(address)}/128`);
   const now = clock.now();
   return {
-    // Not 0, and within what everybody's integers hold.
+    // Not 0, and within what everyone's integers hold.
     id: 1n + BigInt(new DataView(secretBytes(4).buffer).getUint32(0)),
     asOf: { seconds: BigInt(Math.floor(now / 1_000)), nanos: (now % 1_000) * 1_000_000 },
     key: Buffer.concat([KEY_HEAD, own.key]),

@@ -1,5 +1,5 @@
 // The way to the relay over the network: a WebSocket, made again whenever it breaks. Packets are datagrams: what is sent while there is no
-// connection, or while too much waits to leave, is let go, and TCP sends it again. [TL-27]
+// connection, or while too much waits to leave, is released, and TCP sends it again. [TL-27]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -24,7 +24,7 @@ export type RelayLinkOptions = {
   clock: Clock;
   random: Random;
   receive(from: Uint8Array, packet: Uint8Array): void;
-  /** The relay knows us, for the first time or again: what was sent meanwhile was let go. */
+  /** The relay knows us, for the first time or again: what was sent in the meantime was let go. */
   back?(): void;
   gone?(key: Uint8Array): void;
 };

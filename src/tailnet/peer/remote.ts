@@ -1,5 +1,5 @@
 // One other peer: a tunnel to it and what runs inside. Packets are let in only from its own addresses and only to ours, which says where they
-// may go and nothing about who may do what: whoever has a tunnel was let in by the coordinator. [TL-27] [TL-28]
+// may go and nothing about who may do what: anyone who has a tunnel was let in by the coordinator. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
@@ -78,7 +78,7 @@ export class Remote {
     return this.#discovery?.isWith(sender) ? this.#discovery.answer(message, region) : undefined;
   }
 
-  /** Milliseconds to it and back through the tunnel; undefined when nothing comes back within `timeout_ms`. */
+  /** Milliseconds to it and back through the tunnel; undefined when nothing returns within `timeout_ms`. */
   ping(ends: Ends, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
     const { clock } = this.#host;
     const begun = clock.monotonic();

@@ -26,7 +26,7 @@ export type Host = {
   holds(change: number): void;
   /** Something is written on this connection; `isLittle` as in SenderOptions. */
   written(by: TcpConnection, isLittle: boolean): void;
-  /** Whether somebody types on another connection than this. */
+  /** Whether someone types on another connection than this. */
   isTypedBeside(one: TcpConnection): boolean;
   /** What we take in one segment of a peer of this code; undefined: no more than others. */
   readonly largeSegment: number | undefined;
@@ -85,7 +85,7 @@ export class TcpConnection implements Duplex {
     this.#takeSyn(segment);
   }
 
-  /** Answers an offered connection: sends the SYN-ACK. Bytes may be written at once. */
+  /** Answers an offered connection: sends the SYN-ACK. Bytes may be written immediately. */
   accept(): void {
     if (this.#state !== "offered") return;
     this.#state = "syn-received";
@@ -219,7 +219,7 @@ export class TcpConnection implements Duplex {
     this.#account();
     if (placed === "next") {
       this.#readable.ring();
-      // A gap that is filled is told at once: the sender waits for it.
+      // A gap that is filled is told immediately: the sender waits for it.
       if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
       else this.#ackSoon();
     } else if (placed === "ahead") this.#ackSoon();

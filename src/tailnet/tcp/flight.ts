@@ -28,7 +28,7 @@ export class Flight {
   /** The latest transmission known to have arrived. */
   #arrived = -1;
   #lost = 0;
-  /** Bytes that are on their way as far as anybody knows. */
+  /** Bytes that are on their way as far as anyone knows. */
   bytes = 0;
 
   get length(): number {

@@ -1,9 +1,9 @@
 // What comes in, put in order: bytes that may be read, and pieces that came before their turn. All of it counts against one bound, with what
-// holding a piece costs beside its bytes, so that a peer of many tiny segments holds no more memory than another. [TL-23] [TL-25]
+// holding a piece costs alongside its bytes, so that a peer of many tiny segments holds no more memory than another. [TL-23] [TL-25]
 import { type Block, MAX_BLOCKS } from "../packets/segment.ts";
 import { diff, plus } from "./sequence.ts";
 
-/** What a piece costs beside its bytes, about. */
+/** What a piece costs alongside its bytes, about. */
 const PIECE_BYTES = 128;
 /** A reader gets at most so much at once. */
 const MAX_CHUNK = 64 * 1024;
@@ -39,7 +39,7 @@ export class Reassembly {
     return Math.max(0, limit - this.#unread);
   }
 
-  /** Takes a segment's bytes. Those far beyond a window of `limit` bytes are let go. */
+  /** Takes a segment's bytes. Those far beyond a window of `limit` bytes are released. */
   push(seq: number, data: Uint8Array, isFin: boolean, limit: number): Placed {
     const old = diff(this.expected, seq);
     if (isFin && (this.#finAt === undefined || old <= 0)) this.#finAt = plus(seq, data.byteLength);

@@ -1,11 +1,11 @@
 // How much may be on its way: by delay, not by loss. Once in a round trip the shortest time of that round is compared with the shortest of late:
-// what is above it is queue, and about five milliseconds of queue keep the way full without holding up what else goes there; two, while somebody
+// what is above it is queue, and about five milliseconds of queue keep the way full without holding up what else goes there; two, while someone
 // types on another connection with the same peer. Losses alone say little here (a full queue of the relay, a datagram that was let go), so
 // they shrink it much only where there is a queue or they are many. [TL-24]
 import { MSS } from "./sequence.ts";
 
 export const TARGET_QUEUE_MS = 5;
-/** The same beside somebody who types: each of the programs on the way is passed twice by a key and its echo, so the queue is felt twice. */
+/** The same alongside someone who types: each of the programs on the way is passed twice by a key and its echo, so the queue is felt twice. */
 const TYPED_QUEUE_MS = 2;
 /** On a long way its own time is what is felt; there the queue may be this share of it, so that jitter does not empty the way. */
 const TYPED_QUEUE_SHARE = 1 / 8;
@@ -28,7 +28,7 @@ export type Acknowledged = {
   smooth: number;
   /** Whether there was more to send than the window let. */
   wasFull: boolean;
-  /** Whether somebody types on another connection with the same peer. */
+  /** Whether someone types on another connection with the same peer. */
   isTypedBeside: boolean;
 };
 
@@ -58,7 +58,7 @@ export class SendWindow {
     this.#round.lost += bytes;
   }
 
-  /** Nothing has come back for a long time: begin anew. */
+  /** Nothing has return for a long time: start over. */
   timedOut(): void {
     this.#set(this.#size / 4);
     this.#isDoubling = true;

@@ -23,9 +23,9 @@ export type SenderOptions = {
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
   /** The peer has not answered for long. */
   dead(): void;
-  /** Something is written. `isLittle`: so is what was on its way before, so somebody waits for just that. */
+  /** Something is written. `isLittle`: so is what was on its way before, so someone waits for just that. */
   written(isLittle: boolean): void;
-  /** Whether somebody types on another connection with the same peer. */
+  /** Whether someone types on another connection with the same peer. */
   isTypedBeside(): boolean;
 };
 
@@ -130,7 +130,7 @@ export class Sender {
     const arrived: Arrived = { bytes: 0, sentAt: undefined, earliest: this.#o.clock.monotonic() - this.#trip.base };
     const isRepeat = acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
     this.#peerWindow = peerWindow;
-    // Somebody is there, even with a shut window.
+    // Someone is there, even with a shut window.
     this.#tries = 0;
     if (acked > 0) {
       this.#unacked = ack;
@@ -193,7 +193,7 @@ export class Sender {
     this.#flight.clear();
   }
 
-  /** Bytes of a segment: large where the window is, since a packet costs much and a byte of it little; as everybody's on a slow way. */
+  /** Bytes of a segment: large where the window is, since a packet costs much and a byte of it little; as everyone's on a slow way. */
   get #segment(): number {
     return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / SEGMENTS_IN_WINDOW)));
   }

@@ -110,7 +110,7 @@ export class TcpStack {
     }
   }
 
-  /** The way to the peer is there again, and what was sent meanwhile is lost. */
+  /** The way to the peer is there again, and what was sent in the meantime is lost. */
   resume(): void {
     for (const ofPort of this.#entries.values()) for (const { connection } of ofPort.values()) connection.resume();
   }

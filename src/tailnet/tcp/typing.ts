@@ -1,4 +1,4 @@
-// On which connections with a peer somebody types, so that bulk on the others leaves them room. [TL-24]
+// On which connections with a peer someone types, so that bulk on the others leaves them room. [TL-24]
 import type { Clock } from "#base/clock.ts";
 
 /** Who typed within this time may type again. */
@@ -13,13 +13,13 @@ export class Typing<Connection> {
     this.#clock = clock;
   }
 
-  /** Something is written on it. What begins with a word and goes on with bulk, as a download does, is nobody who types. */
+  /** Something is written on it. What begins with a word and continues with bulk, as a download does, is nobody who types. */
   written(connection: Connection, isLittle: boolean): void {
     if (this.#latest.size > 0) this.#latest.delete(connection);
     if (isLittle) this.#latest.set(connection, this.#clock.monotonic());
   }
 
-  /** Whether somebody types on another one than this. Forgets who has stopped: this runs for every acknowledgement. */
+  /** Whether someone types on another one than this. Forgets who has stopped: this runs for every acknowledgement. */
   isBeside(connection: Connection): boolean {
     if (this.#latest.size === 0) return false;
     const since = this.#clock.monotonic() - TYPING_MS;

@@ -90,7 +90,7 @@ export class Tunnel {
     if (session.isInitiator && now - session.born >= REKEY_AFTER_MS) this.#begin(now);
   }
 
-  /** A message of the peer; what makes no sense is let go. */
+  /** A message of the peer; what makes no sense is released. */
   push(message: Uint8Array): void {
     const type = findMessageType(message);
     if (type === TYPE.data) this.#takeData(message);

@@ -12,7 +12,7 @@ import { whyItMayWrite } from "./read-only-commands.ts";
 const TIMEOUT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
 
-// Nobody sits at the terminal: nothing may page, colour, edit or ask.
+// Nobody sits at the terminal: nothing may page, color, edit or ask.
 const ENVIRONMENT = {
   TERM: "dumb",
   NO_COLOR: "1",

@@ -13,7 +13,7 @@ const WAIT_MS = 25_000;
 const PACE_MS = 40;
 /** So long a program may clean up after it was asked to end. */
 const GRACE_MS = 400;
-/** A daemon that is away comes back within that, or its programs are gone with it. */
+/** A daemon that is away returns within that, or its programs no longer exist with it. */
 const PERSIST_MS = 600_000;
 const AGAIN_MS = 500;
 const CHUNK = 131_072;

@@ -18,7 +18,7 @@ export interface Subagents {
   /** Starts a sub-chat; the same call never starts two, whatever happens in between. */
   spawn(input: SpawnInput): Promise<ToolResult>;
   /**
-   * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says meanwhile is written to `live`. When `signal` fires
+   * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says in the meantime is written to `live`. When `signal` fires
    * because the turn was interrupted, the sub-chat is interrupted, too.
    */
   wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult>;

@@ -22,7 +22,7 @@ const ask = (text: string): void => {
   if (early.answers.has(key)) return;
   const headers = { "content-type": "application/json" };
   const answer = fetch(`/api/v2${address}`, body === undefined ? {} : { method, body, headers });
-  // Whoever takes it hears of its failure.
+  // Anyone who takes it hears of its failure.
   answer.catch(() => undefined);
   early.answers.set(key, { at: performance.now(), answer });
 };
@@ -109,7 +109,7 @@ else {
   // A browser that has not been here may have come with a key, as from the sign-in page of another site.
   const [who = ""] = SESSION;
   const asked = early.answers.get(toKey("GET", who));
-  // What is drawn already has asked by itself.
+  // What is drawn already has asked on its own.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
   if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
 }

@@ -7,7 +7,7 @@ import { subscriptionBody } from "./data/push-keys.ts";
 declare const FILES: readonly string[];
 declare const OFFLINE: { readonly path: string; readonly needs: readonly string[] };
 declare const VERSION: string;
-/** The address of the picture that is shown beside a notification. */
+/** The address of the picture that is shown alongside a notification. */
 declare const PICTURE: string;
 
 type Extendable = Event & { waitUntil(work: Promise<unknown>): void };

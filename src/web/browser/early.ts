@@ -1,5 +1,5 @@
 // What was asked of the server before the page that needs it was there (src/web/app/early.ts): by the head of the page, before the app,
-// and by a link that is pressed, before the page behind it; and what came with the page itself. Each answer is taken once, by whoever asks
+// and by a link that is pressed, before the page behind it; and what came with the page itself. Each answer is taken once, by anyone who asks
 // for the same.
 
 /** A socket that was opened early, and what it has heard. */
@@ -48,7 +48,7 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
   return found;
 };
 
-/** The answer that came with the page; whoever asks for it still takes it. */
+/** The answer that came with the page; anyone who asks for it still takes it. */
 export const cameValue = <T>(method: string, address: string): T | undefined =>
   early()?.answers.get(toKey(method, address))?.value as T | undefined;
 

@@ -1,4 +1,4 @@
-// Links one account: sends the person to the service and takes what comes back, or shows a code to type there and waits.
+// Links one account: sends the person to the service and takes what returns, or shows a code to type there and waits.
 import type { ExternalAuth, ExternalAuthDevice } from "#schema/users/external-auth.ts";
 import { call, Problem } from "./api.ts";
 import { busyWith, mustBeSignedIn, offerCopy, run, the } from "./page.ts";

@@ -18,7 +18,7 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
     const there = token_revoked ? "" : " The service still accepts its token: revoke it in your settings there.";
     await list();
     say(`${display_name} is unlinked.${there}`);
-    // The button is gone; the keyboard goes on from the list.
+    // The button no longer exists; the keyboard continues from the list.
     the("all").focus();
   });
 };

@@ -1,15 +1,15 @@
-// What this browser keeps of a person: drafts, filters, which terminals are open. It goes with them: whoever comes after them at this
+// What this browser keeps of a person: drafts, filters, which terminals are open. It goes with them: anyone who comes after them at this
 // browser finds none of it. A sign-in that has merely expired leaves it to the same person.
 
-/** Of the browser, whoever sits at it: looks, and what is announced to everybody. What is not named here is a person's. */
+/** Of the browser, whoever sits at it: looks, and what is announced to everyone. What is not named here is a person's. */
 const OF_BROWSER = new Set(["theme", "terminal-font", "slipway.terminal-font", "banners", "banners-put-away"]);
 
 /** Whose the rest is, in either store: of the browser, and of this tab. */
 export const OWNER = "kept-of";
-/** Somebody was signed in here last. */
+/** Someone was signed in here last. */
 export const HINT = "signed-in";
 
-/** The live lists need not wait until it is known that somebody still is. */
+/** The live lists need not wait until it is known that someone still is. */
 export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null;
 
 const forgetIn = (store: Storage): void => {
@@ -23,16 +23,16 @@ export const forgetPerson = (): void => {
   forgetIn(localStorage);
 };
 
-/** What a tab keeps by itself. */
+/** What a tab keeps on its own. */
 export const forgetInTab = (): void => forgetIn(sessionStorage);
 
-/** From now on this is theirs. True when something of somebody else was forgotten, which a page may show already. */
+/** From now on this is theirs. True when something of someone else was forgotten, which a page may show already. */
 export const keepFor = (id: string): boolean => {
   let isOther = false;
   for (const store of [localStorage, sessionStorage]) {
     const owner = store.getItem(OWNER);
     if (owner === id) continue;
-    // A new tab, or what was kept before owners were noted, by whoever is signed in still.
+    // A new tab, or what was kept before owners were noted, by anyone who is signed in still.
     const isUnknown = owner === null && wasSignedIn();
     if (!isUnknown) {
       forgetIn(store);

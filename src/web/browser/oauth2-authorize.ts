@@ -1,4 +1,4 @@
-// Asks whether a program may act for whoever is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
+// Asks whether a program may act for anyone who is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
 // the page.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { call, Problem } from "./api.ts";
@@ -70,8 +70,8 @@ const show = (request: AuthorizationRequest, username: string): void => {
 };
 
 /**
- * The request is wrong. Where the application is one that an owner has made, it is told so at once. Anybody can register a program and
- * have somebody open this page: to an address of its own nobody is sent without a word (RFC 9700 4.11.2).
+ * The request is wrong. Where the application is one that an owner has made, it is told so immediately. Anyone can register a program and
+ * have someone open this page: to an address of its own nobody is sent without a word (RFC 9700 4.11.2).
  */
 const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void => {
   if (!app.self_registered) {

@@ -64,7 +64,7 @@ export const signedIn = async (): Promise<User | undefined> => {
   return user;
 };
 
-/** The signed-in user; whoever is not signed in is sent to the sign-in page and comes back. */
+/** The signed-in user; anyone who is not signed in is sent to the sign-in page and returns. */
 export const mustBeSignedIn = async (): Promise<User> => {
   const user = await signedIn();
   if (user) return user;
@@ -78,7 +78,7 @@ const here = (): string =>
 
 const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(here())}`);
 
-/** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and comes back. */
+/** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and returns. */
 export const showProblem = (error: unknown, id = "problem"): void => {
   if (isIn && error instanceof Problem && error.status === 401) {
     signInAgain();
@@ -100,7 +100,7 @@ export const say = (words: string): void => {
   the("done").textContent = words;
 };
 
-/** Does what a button is for, unless it is being done already. `disabled` would take the focus from whoever pressed it by keyboard. */
+/** Does what a button is for, unless it is being done already. `disabled` would take the focus from anyone who pressed it by keyboard. */
 export const busyWith = async (button: HTMLElement, act: () => Promise<void>, problem = "problem"): Promise<void> => {
   if (button.ariaDisabled === "true") return;
   button.ariaDisabled = "true";

@@ -33,7 +33,7 @@ export const call = async (
 ): Promise<Uint8Array> => {
   mustFit(request);
   const outgoing = await OutgoingCall.open(session, signal);
-  // The answer is read meanwhile: an error may come before a long request has left.
+  // The answer is read in the meantime: an error may come before a long request has left.
   outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
   try {
     const answer = await outgoing.next();

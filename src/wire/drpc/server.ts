@@ -160,7 +160,7 @@ class ServedCall {
         else if (packet.kind !== KIND.metadata) this.#cancel(callerLeft());
       }
       this.#cancel(callerLeft());
-      // Nobody will read or grant window any more: an answer that still waits for window is let go.
+      // Nobody will read or grant window any more: an answer that still waits for window is released.
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));

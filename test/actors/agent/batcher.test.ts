@@ -68,7 +68,7 @@ test("[LG-21] a failed commit refuses its whole group and nobody else", async ()
   expect(await Promise.all(answers)).toEqual(["disk", "disk", "stored 7"]);
 });
 
-test("[LG-21] a turn that cannot begin refuses all who wait; too many who wait are refused at once", async () => {
+test("[LG-21] a turn that cannot begin refuses all who wait; too many who wait are refused immediately", async () => {
   const gate = Promise.withResolvers<() => void>();
   const idle = mock();
   const together = new Batcher<number, string>({ cost: () => 1, most: 1, run: () => gate.promise, idle });

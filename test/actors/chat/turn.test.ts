@@ -63,7 +63,7 @@ type Services = Awaited<ReturnType<typeof openServices>>;
 
 type Person = { readonly user_id: string; readonly organization_id: string };
 
-/** Of this person, or of somebody new. */
+/** Of this person, or of someone new. */
 const newChat = async (services: Services, text = "hello", tools: string[] = [], owner?: Person): Promise<string> => {
   const { user_id, organization_id } = owner ?? (await seedUser(services.server));
   const id = uuid();
@@ -229,7 +229,7 @@ test("[MO-47] an answer that breaks off after its beginning is asked for again f
   expect(await services.texts(id)).toEqual(["user: hello", "assistant: half 5"]);
 });
 
-test("[CH-15] tools of the client: the chat waits for results, unknown tools are answered at once, the deadline gives up", async () => {
+test("[CH-15] tools of the client: the chat waits for results, unknown tools are answered immediately, the deadline gives up", async () => {
   await using services = await openServices();
   const id = await newChat(services, "go", ["ask"]);
   const asked = services.status("requires_action");
@@ -251,7 +251,7 @@ test("[CH-15] tools of the client: the chat waits for results, unknown tools are
   await done;
 });
 
-test("[CH-16] after a restart a running chat goes on with a new attempt and its queue", async () => {
+test("[CH-16] after a restart a running chat continues with a new attempt and its queue", async () => {
   using place = tempDirectory();
   let id = "";
   {
@@ -271,7 +271,7 @@ test("[CH-16] after a restart a running chat goes on with a new attempt and its 
   expect(await services.texts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
-test("[CH-17] only so many turns run at once; the others wait their turn, and each ends its wait when a slot is free", async () => {
+test("[CH-17] only so many turns run immediately; the others wait their turn, and each ends its wait when a slot is free", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const one = await newChat(services, "one");
   const two = await newChat(services, "two");

@@ -168,7 +168,7 @@ test("[CP-61] every node says which workers there are, and places are counted ov
   expect(places("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
 });
 
-test("[CP-62] whoever cancels a job that another node has reaches it, also when the link was cut meanwhile", async () => {
+test("[CP-62] anyone who cancels a job that another node has reaches it, also when the link was cut in the meantime", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b");
   start();

@@ -30,7 +30,7 @@ test("[CP-57] a build whose part leaves before it begins is not begun at the nod
   expect(asked).toEqual(["startJob of stays here"]);
 });
 
-test("[CP-57] what comes of a job is said again while its part moves, to whoever has it then", async () => {
+test("[CP-57] what comes of a job is said again while its part moves, to anyone who has it then", async () => {
   const refused = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
   const asked = await askPatiently(systemClock, new AbortController().signal, async () => {
     const error = refused.shift();

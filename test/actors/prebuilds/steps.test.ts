@@ -140,7 +140,7 @@ class Model {
         if (ttl_ms > 0 && status === "succeeded") expect((ended_at ?? 0) + ttl_ms).toBeGreaterThan(this.now);
       }
     }
-    // Whoever looks again finds nothing to do.
+    // Anyone who looks again finds nothing to do.
     const again = stepsFor(this.wanted, this.all, this.now);
     expect([again.create, again.remove]).toEqual([[], []]);
   }

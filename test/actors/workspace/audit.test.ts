@@ -16,7 +16,7 @@ const told = (before: WorkspaceState | undefined, after: WorkspaceState, asked =
     ({ action, resource_type, build_reason, user_id }) => [action, resource_type, build_reason ?? "", user_id ?? null],
   );
 
-describe("[AU-7] what is told of a workspace", () => {
+describe("[AU-7] what is notified of a workspace", () => {
   test("nothing of use, of states of its job, and of times that follow from others", () => {
     const { workspace } = state;
     expect(told(state, state)).toEqual([]);
@@ -36,7 +36,7 @@ describe("[AU-7] what is told of a workspace", () => {
     ]);
   });
 
-  test("[AU-4] builds of the server are nobody's; those that somebody began elsewhere, such as in a chat, are theirs", () => {
+  test("[AU-4] builds of the server are nobody's; those that someone began elsewhere, such as in a chat, are theirs", () => {
     expect(told(state, newBuild("autostop"), false)).toEqual([["stop", "workspace_build", "autostop", null]]);
     expect(told(state, newBuild("initiator"), false)).toEqual([["stop", "workspace_build", "initiator", "ann"]]);
     expect(told(state, newBuild("initiator"))).toEqual([["stop", "workspace_build", "initiator", null]]);

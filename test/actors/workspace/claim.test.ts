@@ -43,7 +43,7 @@ const ready = (more: Facts = {}) =>
     job: { ...READY.job, ...more.job },
   });
 
-describe("[PB-7] what is not to be had is stale", () => {
+describe("[PB-7] what is not available is stale", () => {
   // biome-ignore format: a table of cases
   const cases: [string, Facts, Partial<NewBuild>?][] = [
     ["somebody's", { workspace: { owner_id: "bob" } }],

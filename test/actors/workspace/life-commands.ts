@@ -14,7 +14,7 @@ const MOST = 3;
 
 /** Anything that workspaces live in. */
 export interface Real {
-  /** The status that whoever does it is answered, 2xx as 200; everything that follows from it has happened by then. */
+  /** The status that anyone who does it is answered, 2xx as 200; everything that follows from it has happened by then. */
   take(step: Step): Promise<number>;
   look(): Promise<View[]>;
 }

@@ -11,7 +11,7 @@ export type Transition = "start" | "stop" | "delete";
 /** What the template says, in milliseconds; 0 is never. */
 export type Rules = { readonly failure_ttl: number; readonly til_dormant: number; readonly autodelete: number };
 
-/** One thing that somebody does. `of` names a workspace: the n-th that was made, counted round. */
+/** One thing that someone does. `of` names a workspace: the n-th that was made, counted round. */
 export type Step = { readonly of: number } & (
   | { readonly do: "create"; readonly version: Version; readonly ttl: number | null; readonly hour: number | null }
   | { readonly do: "claim"; readonly ttl: number | null; readonly hour: number | null }
@@ -24,7 +24,7 @@ export type Step = { readonly of: number } & (
   | { readonly do: "wait"; readonly ms: number }
 );
 
-/** What everybody can see of a workspace; times in milliseconds since 1970. */
+/** What everyone can see of a workspace; times in milliseconds since 1970. */
 export type View = {
   readonly status: string;
   /** The oldest first: number, transition, reason, and the status of the job. */
@@ -60,7 +60,7 @@ export class LifeModel {
     return this.all.some((one) => one.isActive);
   }
 
-  /** Does it; the status that whoever does it is answered. */
+  /** Does it; the status that anyone who does it is answered. */
   take(step: Step): number {
     const answer = this.#answer(step);
     for (const one of this.all) one.settle(this);
@@ -112,7 +112,7 @@ class Life {
     return this.#last.transition === "delete" && this.#last.job === "succeeded";
   }
 
-  /** Only starts can go wrong; what hangs goes on until it is cancelled. */
+  /** Only starts can go wrong; what hangs continues until it is cancelled. */
   #begin(transition: Transition, reason: string, now: number): void {
     if (transition === "start" && this.#dormant !== null) this.#wake(now);
     const ends = { good: "succeeded", bad: "failed", hang: "running" } as const;
@@ -179,7 +179,7 @@ class Life {
     if (this.#last.transition === "start" && !this.isActive) this.#begin("stop", reason, now);
   }
 
-  /** What the server does by itself, until nothing is due any more. */
+  /** What the server does on its own, until nothing is due any more. */
   settle(model: LifeModel): void {
     while (!this.#isDeleted && !this.isActive && this.#act(model));
     // What came while something else was going on, and cannot be now, is left out.

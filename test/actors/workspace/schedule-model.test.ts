@@ -56,7 +56,7 @@ class Model {
     this.timer = nextLook(this.state, this.rules);
   }
 
-  /** Fires the timer as long as it is due; nothing may be due for ever. */
+  /** Fires the timer as long as it is due; nothing may be due forever. */
   run(): void {
     for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
       if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(planActions(this.state, this.rules))}`);
@@ -190,7 +190,7 @@ const take = (model: Model, one: Step): void => {
   model.run();
 };
 
-test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest thing to do, nothing overdue, nothing for ever", () => {
+test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest thing to do, nothing overdue, nothing forever", () => {
   let autostarts = 0;
   let others = 0;
   fc.assert(

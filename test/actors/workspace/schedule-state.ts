@@ -15,7 +15,7 @@ export type Facts = {
   job?: Partial<WorkspaceState["job"]>;
 };
 
-/** What a new build is in most tests, beside its ids, its transition and who asked for it. */
+/** What a new build is in most tests, alongside its ids, its transition and who asked for it. */
 export const PLAIN_BUILD = {
   template_version_id: NIL_UUID,
   template_version_preset_id: null,
@@ -28,7 +28,7 @@ export const PLAIN_BUILD = {
   tags: {},
 };
 
-/** The n-th build; a start that somebody asked for, unless it is said otherwise. */
+/** The n-th build; a start that someone asked for, unless it is said otherwise. */
 export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => ({
   ...PLAIN_BUILD,
   id: `build-${n}`,

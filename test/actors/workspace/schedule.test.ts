@@ -1,4 +1,4 @@
-// What the server does to a workspace by itself, as the table of facts/platform 2.7: when, in which order, and when not.
+// What the server does to a workspace on its own, as the table of facts/platform 2.7: when, in which order, and when not.
 import { describe, expect, test } from "bun:test";
 import { derivedTimes, dueAction, nextAction, nextLook } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
@@ -101,7 +101,7 @@ describe("[TI-17] the time of the next start", () => {
   });
 });
 
-test("[TI-26] the timer stands at the earliest time with something to do, and is gone when there is none", () => {
+test("[TI-26] the timer stands at the earliest time with something to do, and no longer exists when none exists", () => {
   const due = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
     nextLook(stateWith(facts), rulesWith(rules));
   expect(due({})).toBeUndefined();

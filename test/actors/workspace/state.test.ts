@@ -63,7 +63,7 @@ const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState,
   }
 };
 
-/** The attempt that goes on; nothing while none does. */
+/** The attempt that continues; nothing while none does. */
 const runNow = ({ job }: WorkspaceState): { attempt?: number } =>
   job.started_at === null ? {} : { attempt: job.attempts };
 /** The last attempt that goes on no more. */
@@ -241,7 +241,7 @@ const working = (state: WorkspaceState): WorkspaceState =>
     daily_cost: 0,
   }).state;
 
-test("[WK-31] what follows a build begins in the same change in which it ends well, and never otherwise", () => {
+test("[WK-31] what follows a build begins in the same change in which it succeeds, and never otherwise", () => {
   const running = moveOn(working(fresh().state), {
     type: "complete",
     now: START,

@@ -31,7 +31,7 @@ test("[AD-3] lines are kept within bounds, the newest of them", () => {
   expect(kept.after(2_500, 1)[0]?.text.length).toBeLessThan(10_000);
 });
 
-test("[AD-3] lines that somebody has made up to be dear are read as quickly as others", () => {
+test("[AD-3] lines that someone has made up to be dear are read as quickly as others", () => {
   const kept = new RecentLog();
   const dear = ["a".repeat(9_000), "a.".repeat(4_500), "--key-".repeat(1_500), "eyJ".repeat(3_000)];
   for (let at = 0; at < 500; at++) kept.add({ at, level: "info", area: "http", text: dear[at % dear.length] ?? "" });

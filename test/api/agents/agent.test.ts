@@ -155,7 +155,7 @@ describe("time", () => {
     expect(seen).toEqual([]);
   });
 
-  test("[AG-19] after a crash an agent that does not come back counts as disconnected, by the last sign of life", async () => {
+  test("[AG-19] after a crash an agent that does not return counts as disconnected, by the last sign of life", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const now = clock.now();

@@ -1,4 +1,4 @@
-// What apps say of themselves, by REST and over the agent's connection: kept in order, shown to whoever sees the workspace.
+// What apps say of themselves, by REST and over the agent's connection: kept in order, shown to anyone who sees the workspace.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { AppStatus } from "#schema/workspaces/app.ts";

@@ -30,7 +30,7 @@ type Session = { env: Record<string, string>; pty?: object; input?: string; sign
 const run = async (command: string, { env, pty, input = "", signal }: Session) => {
   const client = await connected();
   const told = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
-    // Listens before anything else comes: a program that fails at once says so in the packet that accepts it.
+    // Listens before anything else comes: a program that fails immediately says so in the packet that accepts it.
     client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
       if (error) {
         reject(error);

@@ -79,7 +79,7 @@ describe("containers", () => {
     expect(all.containers).toHaveLength(2);
   });
 
-  test("[CO-3] two that want one port of the machine are warned of; an engine that fails is told of in words", async () => {
+  test("[CO-3] two that want one port of the machine are warned of; an engine that fails is notified of in words", async () => {
     const ports = [{ IP: "0.0.0.0", PrivatePort: 80, PublicPort: 9000, Type: "tcp" }];
     at.docker.put("left", { ports });
     at.docker.put("right", { ports });

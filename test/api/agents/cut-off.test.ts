@@ -15,7 +15,7 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
 
-/** Counts for ever, under the number of the daemon that runs it; the last count is also kept in a file. */
+/** Counts forever, under the number of the daemon that runs it; the last count is also kept in a file. */
 const COUNT = 'i=0; while true; do echo "$i" > "$HOME/last-$PPID"; echo "$PPID $i"; i=$((i + 1)); sleep 0.02; done';
 const BIG = 48 * 1024 * 1024;
 
@@ -75,7 +75,7 @@ const connected = (): Promise<void> =>
     });
   });
 
-/** Its tunnel is open: a daemon that has connected brings it up a little later, and on a busy machine whoever dials waits in vain. */
+/** Its tunnel is open: a daemon that has connected brings it up a little later, and on a busy machine anyone who dials waits in vain. */
 const reachable = (): Promise<unknown> => until(() => contextOf(server).dialer.size === 1, { what: "a tunnel" });
 
 /** Reads lines of this daemon until so many more have come. */
@@ -143,7 +143,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
     await back;
     await more(logs, first.process.pid, 5);
     await reachable();
-    // The terminal has gone on without anybody.
+    // The terminal has gone on without anyone.
     last = await terminal(kept.id);
     await last.until(/before/);
   }

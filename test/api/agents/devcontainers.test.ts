@@ -1,4 +1,4 @@
-// Devcontainers of a workspace: found, made anew, changed and deleted, with a program that plays the real command line tool.
+// Devcontainers of a workspace: found, recreated, changed and deleted, with a program that plays the real command line tool.
 import { beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const recreate = (id: string): Promise<Response> =>
 const remove = (id: string): Promise<Response> =>
   at.world.owner.fetch("DELETE", path(`containers/devcontainers/${id}`));
 
-/** Reads listings until this devcontainer is as wanted; undefined is gone. */
+/** Reads listings until this devcontainer is as wanted; undefined no longer exists. */
 const listedUntil = async (
   socket: ClientSocket,
   id: string,
@@ -95,7 +95,7 @@ describe("devcontainers", () => {
     rmSync(join(at.world.home, "twice"), { recursive: true });
   });
 
-  test("[CO-9] are made anew by the workspace's own tool: starting, then running and clean; meanwhile everything else is 409", async () => {
+  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; in the meantime everything else is 409", async () => {
     const config = at.write("app/.devcontainer.json", "{}");
     at.docker.put("before", { created: 1_000, labels: labels(join(at.world.home, "app"), config) });
     const before = await named("app");

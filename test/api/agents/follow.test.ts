@@ -118,7 +118,7 @@ describe("a follower", () => {
     for (const socket of [...sockets, late]) socket.close();
   });
 
-  test("[LG-7] who comes back with the last id seen misses nothing and gets nothing twice", async () => {
+  test("[LG-7] who returns with the last id seen misses nothing and gets nothing twice", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);

@@ -1,4 +1,4 @@
-// Nonsense into the sockets of agents and terminals of a running server: random, cut off, too large, out of order. Whoever sends it is
+// Nonsense into the sockets of agents and terminals of a running server: random, cut off, too large, out of order. Anyone who sends it is
 // closed with a reason; memory stays flat, and another agent, its tunnel and a terminal go on.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";

@@ -27,7 +27,7 @@ const listening = async (program: string): Promise<{ port: number } & Disposable
 
 describe("a genuine agent", () => {
   test(
-    "[TN-10] has a terminal that is there again for whoever comes back, and no tunnel to the server",
+    "[TN-10] has a terminal that is there again for anyone who returns, and no tunnel to the server",
     async () => {
       using first = await TestTerminal.open(world, {});
       first.say({ data: "echo $((20 + 3))-there\r" });
@@ -95,7 +95,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-12] that is killed and begins anew is reached at once; what ran with the one before breaks",
+    "[TN-12] that is killed and starts over is reached at once; what ran with the one before breaks",
     async () => {
       const before = await context().dialer.dial(agent(), 4);
       await world.replace();
@@ -107,7 +107,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-12] of a build that is not the latest any more is cut off at once",
+    "[TN-12] of a build that is not the latest any more is cut off immediately",
     async () => {
       const { dialer, topics } = context();
       const stream = await dialer.dial(agent(), 4);

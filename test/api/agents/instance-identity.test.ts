@@ -135,7 +135,7 @@ describe("signing in", () => {
   });
 });
 
-test("[II-8] a template names the machine of its agent, and each build asks anew", async () => {
+test("[II-8] a template names the machine of its agent, and each build asks again", async () => {
   using files = await trust();
   await using world = await openWorld({ env: files.env });
   const manifest = {

@@ -1,4 +1,4 @@
-// Addresses that people click, and that whoever uses a template can choose: none of them is code.
+// Addresses that people click, and that anyone who uses a template can choose: none of them is code.
 import { expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";

@@ -124,7 +124,7 @@ describe("writing", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).sort()).toEqual(stored.sort());
   });
 
-  test("[LG-21] of batches sent at once, the one that breaks a rule is refused alone", async () => {
+  test("[LG-21] of batches sent immediately, the one that breaks a rule is refused alone", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -194,7 +194,7 @@ describe("reading", () => {
     expect(await read(`?after=${id(4)}`)).toEqual([]);
   });
 
-  test("[LG-15] more lines than one page come back whole and in order", async () => {
+  test("[LG-15] more lines than one page return whole and in order", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const many = Array.from({ length: 1700 }, (_, i) => `line ${i}`);
@@ -202,7 +202,7 @@ describe("reading", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded)))).toEqual(many);
   });
 
-  test("[LG-16] text has a time, a level, a source and a line feed; colours only for callers of the specification", async () => {
+  test("[LG-16] text has a time, a level, a source and a line feed; colors only for callers of the specification", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await agentOf(server, seeded).patch(PATCH, { logs: [{ output: "\x1b[1mbold\x1b[0m", level: "error" }] });
@@ -238,7 +238,7 @@ describe("reading", () => {
     expect((await owner.fetch("GET", logsOf(seeded, "?follow=false"))).status).toBe(200);
   });
 
-  test("[LG-18] whoever may not see the workspace gets 404, as for an agent that does not exist", async () => {
+  test("[LG-18] anyone who may not see the workspace gets 404, as for an agent that does not exist", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const stranger = new Client(server.url, (await seedUser(server)).token);

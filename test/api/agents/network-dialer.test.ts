@@ -64,7 +64,7 @@ test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minut
   expect(await second.closed).toMatchObject({ failure: "closed" });
 });
 
-test("[TN-1] whoever dials a daemon that has just connected waits for its tunnel, though it is in the private network already", async () => {
+test("[TN-1] anyone who dials a daemon that has just connected waits for its tunnel, though it is in the private network already", async () => {
   const { joins, clock, tailnet, topics, agent_id } = network({ isLate: true });
   const row = { first_connected_at: clock.now(), last_connected_at: clock.now(), disconnected_at: null };
   const dialer = new AgentsDialer({ clock, topics, tailnet, store: { get: async () => row } as never });

@@ -54,7 +54,7 @@ test("[TF-14] the script for a machine names this server's address, fetches the 
   expect((await fetch(new URL("/init-script/plan9/amd64", server.url))).status).toBe(400);
 });
 
-test("[TF-14] all starts on a machine share one place for the program, and none that somebody else has made", async () => {
+test("[TF-14] all starts on a machine share one place for the program, and none that someone else has made", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
   const script = await (await fetch(new URL(`/init-script/${here.replace("-", "/")}`, server.url))).text();

@@ -1,4 +1,4 @@
-// Waiting to be given to somebody, and the snapshot of a task's messages: what agents of today's workspaces are answered.
+// Waiting to be given to someone, and the snapshot of a task's messages: what agents of today's workspaces are answered.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";

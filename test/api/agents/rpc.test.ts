@@ -133,7 +133,7 @@ describe("connecting", () => {
     expect(await connection.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
   });
 
-  test("[SK-4] whoever sends text where bytes belong is closed with 1003", async () => {
+  test("[SK-4] anyone who sends text where bytes belong is closed with 1003", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");

@@ -75,7 +75,7 @@ describe("a terminal", () => {
     expect(await two.socket.closed).toMatchObject({ code: 1000 });
   });
 
-  test("[TM-4] shows its last 64 KiB to whoever comes back with its id, and everything to all that look", async () => {
+  test("[TM-4] shows its last 64 KiB to anyone who returns with its id, and everything to all that look", async () => {
     const id = uuid();
     const command = "seq 1 30000; echo the end of it; read x; echo got $x; read y";
     const first = await open({ id, command });

@@ -1,4 +1,4 @@
-// The tunnel from end to end: a real server, a real daemon process, real programs listening beside it.
+// The tunnel from end to end: a real server, a real daemon process, real programs listening alongside it.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -64,7 +64,7 @@ const readAll = async (stream: Duplex): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-/** Sends everything and ends; answers what came back. */
+/** Sends everything and ends; answers what returned. */
 const exchange = async (port: number, bytes: Uint8Array): Promise<Buffer> => {
   const stream = await dial(port);
   const [back] = await Promise.all([readAll(stream), stream.write(bytes).then(() => stream.end())]);

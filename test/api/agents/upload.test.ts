@@ -41,7 +41,7 @@ test("[PT-8] a file goes to the folder the terminal is in, byte for byte, and re
   expect(await bring({ ...query, replace: "true" }, "other")).toMatchObject({ status: 201 });
   expect(readFileSync(path, "utf8")).toBe("other");
   expect(readdirSync(join(world.home, "deep/er"))).toEqual(["büro 1.bin"]);
-  // What runs in the foreground counts, and a terminal that is gone or was never there leads to the agent's folder.
+  // What runs in the foreground counts, and a terminal that no longer exists or was never there leads to the agent's folder.
   terminal.say({ data: "sh -c 'cd ..; echo of-''the-child; cat'\n" });
   await terminal.until(/of-the-child/);
   expect(await bring({ name: "b.txt", terminal: terminal.id }, "x")).toMatchObject({

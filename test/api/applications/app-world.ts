@@ -1,4 +1,4 @@
-// A workspace with apps that run, for tests: everybody who may knock (cast.ts), a connected daemon, and a real program that it reaches
+// A workspace with apps that run, for tests: everyone who may knock (cast.ts), a connected daemon, and a real program that it reaches
 // over loopback. Requests are addressed to app hosts by their Host header.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

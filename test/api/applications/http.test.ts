@@ -1,4 +1,4 @@
-// Requests to apps and ports of a workspace, from end to end: a real server, a real daemon process and a real program beside it.
+// Requests to apps and ports of a workspace, from end to end: a real server, a real daemon process and a real program alongside it.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
@@ -183,7 +183,7 @@ describe("an app", () => {
     expect(policy(await world.at("open", "/"))).toBe("");
   });
 
-  test("[AX-17] that somebody signed in for is kept by no shared cache, whatever it says itself", async () => {
+  test("[AX-17] that someone signed in for is kept by no shared cache, whatever it says itself", async () => {
     const { token } = world;
     const saying = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
     const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
@@ -197,13 +197,13 @@ describe("an app", () => {
       "private, no-store",
       "Cookie",
     ]);
-    // What everybody may see, everybody's cache may keep, apart from what those who are signed in see.
+    // What everyone may see, everyone's cache may keep, apart from what those who are signed in see.
     expect(await kept(world.get(world.path("open", long)))).toEqual(["public, max-age=3600, s-maxage=7200", "Cookie"]);
   });
 });
 
 describe("an administrator", () => {
-  test("[AX-8] may give people's own apps the server's origin, and nobody else's", async () => {
+  test("[AX-8] may give people's own apps the server's origin, and no one else's", async () => {
     await using lenient = await startAppWorld({
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public" }],
       env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },

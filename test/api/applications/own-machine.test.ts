@@ -139,7 +139,7 @@ describe("where apps have no hosts", () => {
     const echo = (await shown.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?a=1", "own=2"]);
     expect(shown.headers.get("content-security-policy")).toContain("sandbox");
-    // Parts of a page, programs, and what everybody may open are not asked.
+    // Parts of a page, programs, and what everyone may open are not asked.
     expect((await look("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
     expect((await far.get(far.path("mine", "/x"), { token: far.token })).status).toBe(200);
     expect((await far.get(far.path("open", "/x"), { headers: page })).status).toBe(200);

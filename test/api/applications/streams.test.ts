@@ -1,4 +1,4 @@
-// Large and stalled bodies of apps: bounded memory at the speed of the slower side, and nobody in anybody's way.
+// Large and stalled bodies of apps: bounded memory at the speed of the slower side, and nobody in anyone's way.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ describe("a body", () => {
       );
       return reader;
     });
-    // Everybody else is served meanwhile, which also gives the bodies the time to come.
+    // Everyone else is served in the meantime, which also gives the bodies the time to come.
     for (let i = 0; i < 300; i += 1) expect((await ask("/x")).status).toBe(200);
     // 20 bodies of 512 MiB; each may have its windows and buffers full on the way.
     expect(residentMiB() - before).toBeLessThan(400);

@@ -59,7 +59,7 @@ describeInside("everything that changes something", () => {
       map: (row) => Object.fromEntries(COLUMNS.map((name, i) => [name, row[i]])) as Entry,
     });
 
-  /** The refusal of an operation for a caller, and what is told of it. */
+  /** The refusal of an operation for a caller, and what is notified of it. */
   const refusedFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
     const operation = town.operations.find((one) => one.name === name);
     if (!operation) throw new Error("there is no such operation any more");
@@ -77,7 +77,7 @@ describeInside("everything that changes something", () => {
     for (const expected of [403, 404]) {
       const caller = CALLERS[statuses.indexOf(expected)];
       if (!caller) continue;
-      // No more than sixty a minute of each caller are told of.
+      // No more than sixty a minute of each caller are notified of.
       town.clock.advance(2_000);
       const [status, entries] = await refusedFor(name, caller);
       expect(status).toBe(expected);

@@ -77,7 +77,7 @@ test("[AU-19] of more than a thousand that wait the log tells the first, and goe
   expect(place.commits).toBe(1_001);
 });
 
-test("[AU-17] neither faults of the server nor what came too often are told of", async () => {
+test("[AU-17] neither faults of the server nor what came too often are notified of", async () => {
   const place = openPlace();
   for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) place.refuse("ann", status);
   await place.refused.settled();

@@ -7,16 +7,16 @@ import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
 const LINKED = [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
 
-/** `action resource_type` where the refusal is told of in other words than the success, or the success elsewhere than in the table. */
+/** `action resource_type` where the refusal is notified of in other words than the success, or the success elsewhere than in the table. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   // Which versions would have been archived nobody knows.
   [`POST ${T}/versions/archive`]: "write template",
-  // A success makes the first pair, and a refusal is told of where there is one.
+  // A success makes the first pair, and a refusal is notified of where there is one.
   [`PUT ${U}/gitsshkey`]: "write git_ssh_key",
   [`PATCH ${W}`]: "write workspace",
   // The stop comes first; what was wanted is the start.
   [`POST ${W}/restart`]: "start workspace_build",
-  // It is the task that somebody may not touch, and with it the workspace.
+  // It is the task that someone may not touch, and with it the workspace.
   ...Object.fromEntries(["pause", "resume"].map((word) => [`POST ${K}/${word}`, "write task"])),
   [`DELETE ${K}`]: "delete task",
   // The port is shared already when it is asked for.

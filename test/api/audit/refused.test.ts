@@ -87,7 +87,7 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that they a
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
 }, 30_000);
 
-test("[AU-16] what somebody may do, but not now or not so: a conflict, a wrong password", async () => {
+test("[AU-16] what someone may do, but not now or not so: a conflict, a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
   const [late, [extended]] = await asked(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, { deadline });
   expect(late).toBe(409);
@@ -110,7 +110,7 @@ test("[AU-16] a key that may not do it is refused with an entry, too, though the
   expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
 }, 30_000);
 
-test("[AU-17] nothing is told of what is not there, only looked at, or made anew", async () => {
+test("[AU-17] nothing is notified of what is not there, only looked at, or recreated", async () => {
   const known = `/workspaces/${workspace.id}`;
   const calls: [number, Client, string, string, unknown?][] = [
     [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
@@ -147,7 +147,7 @@ test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the expor
   expect(JSON.parse(await file.text())).toEqual(entry);
 }, 30_000);
 
-test("[AU-16] whoever may change a workspace and is refused a time to live, a deadline or a share leaves an entry as well", async () => {
+test("[AU-16] anyone who may change a workspace and is refused a time to live, a deadline or a share leaves an entry as well", async () => {
   const own = await seedTemplate(world.server, undefined, {
     allow_user_autostop: false,
     max_port_share_level: "owner",

@@ -51,7 +51,7 @@ describe("what it says", () => {
     expect(audit_logs[0]?.description).toBe("{user} unsuccessfully attempted to login");
   }, 30_000);
 
-  test("[AU-7] a workspace: made, started, renamed, deleted; links lead to it until it is gone", async () => {
+  test("[AU-7] a workspace: made, started, renamed, deleted; links lead to it until it no longer exists", async () => {
     const before = await search(auditor.client, "username:ann resource_type:workspace");
     expect(said(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
     expect(before.audit_logs[0]).toMatchObject({
@@ -119,7 +119,7 @@ describe("searching", () => {
   test("[AU-10] by each key, by a word, by days; what cannot be understood is refused with every fault", async () => {
     const found = async (q: string): Promise<number> => (await search(admin, q)).count;
     const later = "2099-12-31";
-    // Of one person, since the server goes on with things of its own meanwhile.
+    // Of one person, since the server continues with things of its own in the meantime.
     const everything = await found("username:admin");
     expect(await found(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
     expect(await found("date_to:2020-01-01")).toBe(0);
@@ -147,7 +147,7 @@ describe("searching", () => {
     }
   }, 30_000);
 
-  test("[HT-12] [AU-2] an entry has the request id that came back with the answer, also where the caller has sent none", async () => {
+  test("[HT-12] [AU-2] an entry has the request id that returned with the answer, also where the caller has sent none", async () => {
     const sent = await admin.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "by-id" });
     const request_id = sent.headers.get("x-request-id");
     const { audit_logs } = await search(admin, `request_id:${request_id}`);

@@ -116,7 +116,7 @@ testInside(
 );
 
 testInside(
-  "[AU-14] old entries go kind by kind, within the hour, in slices; what is kept for ever stays",
+  "[AU-14] old entries go kind by kind, within the hour, in slices; what is kept forever stays",
   async () => {
     await using world = openPlace();
     const { clock, store, eyes } = world;

@@ -9,7 +9,7 @@ import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[BD-1] parameters that are left out keep their value, immutable ones cannot change, ephemeral ones are asked anew", async () => {
+test("[BD-1] parameters that are left out keep their value, immutable ones cannot change, ephemeral ones are asked again", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server, {

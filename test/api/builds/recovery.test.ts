@@ -6,7 +6,7 @@ import { testInside } from "#test/support/inside.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-testInside("[WK-15] a build that was asked for since the start goes on while open ones are taken up", async () => {
+testInside("[WK-15] a build that was asked for since the start continues while open ones are taken up", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server, { ...ECHO, echo: { logs: ["begin"], hang: true } });

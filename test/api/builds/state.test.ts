@@ -80,7 +80,7 @@ test("[BD-6] a build is told another state, and says more when asked to", async 
   ]);
 });
 
-test("[BD-4] an orphaning delete of a workspace whose worker is gone for ever ends it at once", async () => {
+test("[BD-4] an orphaning delete of a workspace whose worker no longer exists forever ends it immediately", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const external = { ...ECHO, provisioner: "external" as const, external: { provisioner: "echo" as const } };

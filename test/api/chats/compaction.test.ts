@@ -75,7 +75,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
     (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
   expect([await found("secret.txt"), await found("stands for it")]).toEqual([1, 0]);
 
-  // An edit of what came before brings the history back; its summary fails, and the turn goes on without.
+  // An edit of what came before brings the history back; its summary fails, and the turn continues without.
   await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });
   const again = await next();
   expect(isSummary(again)).toBe(true);

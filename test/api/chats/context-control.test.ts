@@ -58,7 +58,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
   );
-  // A message meanwhile waits for the end of it, and is answered from the summary.
+  // A message in the meantime waits for the end of it, and is answered from the summary.
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
   finish(asked, "SUMMARY ONE");
   const shortened = await next();
@@ -114,7 +114,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   expect(JSON.stringify(audit_logs)).not.toContain("borrow checker");
 });
 
-test("[CM-10] a cleared chat begins anew for its model and stays whole for people, through edits, copies and summaries", async () => {
+test("[CM-10] a cleared chat starts over for its model and stays whole for people, through edits, copies and summaries", async () => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic");
   const { owner } = world;

@@ -99,7 +99,7 @@ test("[SP-3] the cost of a chat counts its sub-chats, and is the same seen from 
 });
 
 testInside(
-  "[SP-3] [SP-4] titles, labels and failures count; what is spent stays spent when the chat is deleted; everybody sees their own, administrators see all",
+  "[SP-3] [SP-4] titles, labels and failures count; what is spent stays spent when the chat is deleted; everyone sees their own, administrators see all",
   async () => {
     const models = new ScriptedModels(true);
     models.cost = COST;

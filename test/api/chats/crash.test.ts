@@ -1,4 +1,4 @@
-// Chats of a server that is killed without warning: what was answered is there once, what was going on goes on.
+// Chats of a server that is killed without warning: what was answered is there once, what was going on continues.
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";

@@ -112,7 +112,7 @@ testInside(
   },
 );
 
-testInside("[RM-9] what a model is asked beside the turns is recorded for what it is", async () => {
+testInside("[RM-9] what a model is asked alongside the turns is recorded for what it is", async () => {
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { ...FORCED.env, SLIPWAY_CHAT_TITLES: "true" } });
   const { id } = await createChat(world, "a first message of more than six words");

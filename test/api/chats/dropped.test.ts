@@ -37,13 +37,13 @@ const startDropper = async (port: number) => {
   };
 };
 
-test("[CH-40] whoever never got the answer asks again under the same key: the same answer, and nothing twice", async () => {
+test("[CH-40] anyone who never got the answer asks again under the same key: the same answer, and nothing twice", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   await using dropper = await startDropper(Number(world.server.url.port));
   const unlucky = new Client(dropper.url, owner.token);
   let count = 0;
-  /** Twice without an answer, then with one, and once more. */
+  /** Twice without an answer, then with one, and again. */
   const post = async <T>(path: string, body: unknown): Promise<T> => {
     const headers = { "Idempotency-Key": `key-${count++}` };
     for (let n = 0; n < 2; n++) {

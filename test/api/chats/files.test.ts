@@ -1,4 +1,4 @@
-// Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
+// Files of chats: what may be uploaded, how it returns, whose it is, which messages may name it, and when it is forgotten.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
@@ -46,7 +46,7 @@ const uploaded = async (world: ChatWorld, body: string | Uint8Array, options: Up
 const file = (file_id: string) => ({ type: "file", file_id });
 
 describe("uploading", () => {
-  test("[FL-1] a file comes back as it was, under its name, and a browser is told to believe its type", async () => {
+  test("[FL-1] a file returns as it was, under its name, and a browser is told to believe its type", async () => {
     await using world = await openChatWorld();
     const id = await uploaded(world, PNG, { name: "a dot.png", type: "image/png" });
     const response = await world.owner.fetch("GET", `/api/v2/chats/files/${id}`);
@@ -133,7 +133,7 @@ describe("uploading", () => {
 });
 
 describe("in messages", () => {
-  test("[FL-4] a message names its file; everybody sees its name and type, and the model is given its bytes", async () => {
+  test("[FL-4] a message names its file; everyone sees its name and type, and the model is given its bytes", async () => {
     await using world = await openChatWorld();
     const notes = await uploaded(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
     const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });

@@ -41,7 +41,7 @@ const followed = async (
 
 testNeeding(
   [needs.git],
-  "[GS-5] follows what the chat's tools do, for everybody who follows, from wherever they begin, until the repository is gone",
+  "[GS-5] follows what the chat's tools do, for everyone who follows, from wherever they begin, until the repository no longer exists",
   async () => {
     const { id, call } = await openChat(world);
     const origin = join(world.home, "origin.git");
@@ -82,7 +82,7 @@ testNeeding(
       await followed(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
     }
     expect(other).toEqual(mine);
-    // What somebody else changes is seen by who asks; what makes no sense is answered and changes nothing.
+    // What someone else changes is seen by who asks; what makes no sense is answered and changes nothing.
     await Bun.write(join(root, "new.txt"), "by hand\n");
     second.send("{}");
     expect(await second.json<GitMessage>()).toEqual({ type: "error", message: "unknown message type" });

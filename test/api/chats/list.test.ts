@@ -253,7 +253,7 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
   expect((await world.models.next()).prompt).toBe("go on");
 });
 
-test("[ID-25] whoever has begun a chat has a seat, and nobody else", async () => {
+test("[ID-25] anyone who has begun a chat has a seat, and nobody else", async () => {
   await using world = await openChatWorld();
   const seat = async (): Promise<boolean> =>
     (await world.owner.get<{ has_ai_seat: boolean }>("/api/v2/users/me")).has_ai_seat;

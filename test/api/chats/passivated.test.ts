@@ -1,4 +1,4 @@
-// A chat that leaves memory at the very moment somebody speaks to it: at every step of the first message's way the idle are swept out
+// A chat that leaves memory at the very moment someone speaks to it: at every step of the first message's way the idle are swept out
 // and a second message comes. Both count, once (RELIABILITY check 11).
 import { expect } from "bun:test";
 import { IDLE_MS } from "#actors/runtime/directory.ts";
@@ -11,7 +11,7 @@ import { until } from "#test/support/until.ts";
 const STEPS = 30;
 
 testInside(
-  "[CH-10] a chat that is let go while a message comes handles every message once",
+  "[CH-10] a chat that is released while a message comes handles every message once",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });

@@ -31,7 +31,7 @@ testInside(
     const noting =
       <T>(ask: (query: Query<T>) => Promise<T>) =>
       (query: Query<T>): Promise<T> => {
-        // How notices are sent is asked for by whoever sends them.
+        // How notices are sent is asked for by anyone who sends them.
         if (!String(query.params[0]).startsWith("notif")) asked.push(query.sql);
         return ask.call(store, query);
       };

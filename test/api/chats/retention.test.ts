@@ -236,7 +236,7 @@ testInside(
   },
 );
 
-testInsideOne("[RT-4] a deletion that was cut off goes on with the next run, and loses nothing else", async () => {
+testInsideOne("[RT-4] a deletion that was cut off continues with the next run, and loses nothing else", async () => {
   await using services = await openAged();
   const { world, store, pass, look, set, count } = services;
   const id = await answered(world, "cut");

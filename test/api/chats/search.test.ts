@@ -82,7 +82,7 @@ test("[FS-3] words match by their stems in messages and whole in titles; phrases
   expect(await names("the")).toEqual([]);
 });
 
-test("[FS-4] a search is refused without text, with too many words, and beside title, pr_title and pr", async () => {
+test("[FS-4] a search is refused without text, with too many words, and alongside title, pr_title and pr", async () => {
   await using world = await openChatWorld();
   const many = Array.from({ length: 101 }, (_, index) => `w${index}`).join(" ");
   for (const q of ['search:""', 'search:"  "', "search:", "search:a search:b", "search:a title:b", "search:a pr:1"]) {
@@ -230,7 +230,7 @@ const written = (search: Search): string =>
     )
     .join(" or ");
 
-test("[FS-7] a search finds what a naive search in memory finds, and nothing anybody types breaks it", async () => {
+test("[FS-7] a search finds what a naive search in memory finds, and nothing anyone types breaks it", async () => {
   await using world = await openChatWorld();
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stderr.write(`search: seed ${seed}\n`);

@@ -20,7 +20,7 @@ import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(scaled(30_000));
 
-/** Somebody else; in the same organization unless told otherwise. */
+/** Someone else; in the same organization unless told otherwise. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
   const made = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
   return { ...made, client: new Client(world.server.url, made.token) };
@@ -55,7 +55,7 @@ test("[CS-1] who is named reads the chat, its messages, prompts and stream; the 
   expect(await statusOf(eve.client, "GET", pathOf(id))).toBe(404);
 });
 
-test("[SH-13] a chat shared with a member is not theirs when they come back to the organization", async () => {
+test("[SH-13] a chat shared with a member is not theirs when they return to the organization", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");
@@ -174,7 +174,7 @@ test("[CS-4] what is wrong is refused and named; a sub-chat is shared with its r
   expect((await bob.client.get<Chat>(pathOf(id))).children.map((one) => [one.id, one.shared])).toEqual([[child, true]]);
 });
 
-test("[CS-5] who loses access is disconnected at once, the owner is not", async () => {
+test("[CS-5] who loses access is disconnected immediately, the owner is not", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");

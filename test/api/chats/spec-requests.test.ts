@@ -1,5 +1,5 @@
 // What the specification lets a request to chats say, and what becomes of one that says something else: its status, the generic body, and
-// nothing changed. SPEC.md beside it names the test of every row; here are those that no other story comes by. One server for all of them.
+// nothing changed. SPEC.md alongside it names the test of every row; here are those that no other story comes by. One server for all of them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";

@@ -1,4 +1,4 @@
-// SPEC.md beside this file, checked against the tests it names and against everything that the product shows of chats.
+// SPEC.md alongside this file, checked against the tests it names and against everything that the product shows of chats.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

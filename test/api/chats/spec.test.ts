@@ -1,5 +1,5 @@
 // The specification's chat tables as a caller meets them: which members an answer or event has, which are absent, in which order. SPEC.md
-// beside it names the test of every row; here are those that no other story comes by. One server for all of them.
+// alongside it names the test of every row; here are those that no other story comes by. One server for all of them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatEvent, WatchEvent } from "#schema/chats/chat-event.ts";

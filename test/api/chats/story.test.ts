@@ -24,7 +24,7 @@ test("[CH-20] a follower gets the snapshot, then every part and message once and
   expect(await historyOf(world.owner, chat.id)).toEqual(follower.history);
 });
 
-test("[CH-21] whoever comes late gets what the turn has said so far, from its first part", async () => {
+test("[CH-21] anyone who comes late gets what the turn has said so far, from its first part", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world);
   using early = await Follower.open(world.owner, id);
@@ -173,7 +173,7 @@ test("[CH-26] the same events come as server-sent events, and a client that spea
   abort.abort();
 });
 
-test("[CH-27] unread is what the owner has not followed; archived chats keep still and come back", async () => {
+test("[CH-27] unread is what the owner has not followed; archived chats keep still and return", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const path = `/api/v2/chats/${id}`;

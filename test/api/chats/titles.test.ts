@@ -72,7 +72,7 @@ test("[TT-1] a chat gets its title while its first turn runs, then a label and a
   expect(row.picture.status).toBe("waiting");
 });
 
-test("[TT-2] a title is never written over somebody's own; a label comes after each turn; a summary every third", async () => {
+test("[TT-2] a title is never written over someone's own; a label comes after each turn; a summary every third", async () => {
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
   const title = await world.take("title");

@@ -27,7 +27,7 @@ const list = async (q: string): Promise<ConnectionLog[]> =>
   (await admin.get<{ connection_logs: ConnectionLog[] }>(`/api/v2/connectionlog?${new URLSearchParams({ q })}`))
     .connection_logs;
 
-test("[CG-1] a terminal is open while somebody looks at it, and tells who and why it ended", async () => {
+test("[CG-1] a terminal is open while someone looks at it, and tells who and why it ended", async () => {
   const { owner } = world;
   const path = (rest: string): string => `/api/v2/workspaceagents/${world.agent_id}/${rest}`;
   using terminal = await TestTerminal.open({ owner, path }, { id: uuid() });

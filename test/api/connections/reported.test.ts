@@ -114,7 +114,7 @@ test("[CG-5] of a flood 300 a minute are noted; the next minute there is room ag
   expect(await of(seeded)).toHaveLength(301);
 });
 
-test("[CG-6] an agent that begins anew, or whose build is another's now, leaves nothing open", async () => {
+test("[CG-6] an agent that starts over, or whose build is another's now, leaves nothing open", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, {});
   clock.advance(1_000);

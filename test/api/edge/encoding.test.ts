@@ -46,7 +46,7 @@ test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens
   },
 );
 
-test("[WB-3] [PG-1] a script is kept for ever, its page is asked about each time", async () => {
+test("[WB-3] [PG-1] a script is kept forever, its page is asked about each time", async () => {
   const page = await get("/");
   expect(page.headers.get("cache-control")).toBe("no-cache");
   const script = await get(scriptOf(await page.text()));

@@ -1,4 +1,4 @@
-// What a page of the app begins with, for whoever opens it.
+// What a page of the app begins with, for anyone who opens it.
 import { expect, test } from "bun:test";
 import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -25,7 +25,7 @@ const firstIn = (html: string): First | undefined => {
   return json === undefined ? undefined : (JSON.parse(json) as First);
 };
 
-test("[WB-77] a page tells whoever opens it who they are and what their lists show, and nobody keeps it", async () => {
+test("[WB-77] a page tells anyone who opens it who they are and what their lists show, and nobody keeps it", async () => {
   const { id } = await createWorkspace(admin, template_id, "alpha");
   await awaitBuild(admin, id);
   const page = await open("/workspaces", { ...asAdmin, "accept-encoding": "br, gzip" });
@@ -40,7 +40,7 @@ test("[WB-77] a page tells whoever opens it who they are and what their lists sh
   const list = JSON.parse(heard["/workspaces/watch"] ?? "{}");
   expect(list).toMatchObject({ type: "snapshot", workspaces: [{ id, name: "alpha" }], more: false });
 
-  // The stream goes on from there; where nodes are all active, another one than that of the page begins anew.
+  // The stream continues from there; where nodes are all active, another one than that of the page starts over.
   const renamed = await createWorkspace(admin, template_id, "beta");
   const abort = new AbortController();
   const address = `/api/v2/workspaces/watch?after_id=${encodeURIComponent(list.id)}`;
@@ -71,7 +71,7 @@ test("[WB-77] strangers, keys in an address, and the doors get the page alone", 
   }
 });
 
-test("[WB-77] what somebody has called themselves stays a text", async () => {
+test("[WB-77] what someone has called themselves stays a text", async () => {
   const name = "</script><script>alert(1)</script>";
   await admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name });
   const html = await until(async () => {

@@ -60,7 +60,7 @@ test("[HT-11] the documentation page allows no script but ours and no frame arou
   }
 });
 
-test("[HT-12] a request's own id comes back when it is a harmless word, and not otherwise", async () => {
+test("[HT-12] a request's own id returns when it is a harmless word, and not otherwise", async () => {
   const idOf = async (id: string) =>
     (await call(server.url, head("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
   expect(await idOf("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");

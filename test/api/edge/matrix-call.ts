@@ -8,7 +8,7 @@ import { type OfOneServer, testOfOne } from "#test/support/one-server.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import type { Things, Town } from "./matrix-world.ts";
 
-/** The row of an operation; an empty one when there is none. */
+/** The row of an operation; an empty one when none exists. */
 export const rowOf = (name: string): Row => {
   const row = TABLE[name] ?? "";
   return typeof row === "string" ? { is: row } : row;

@@ -18,7 +18,7 @@ export const STRANGERS = ["none", "wrong", "expired", "revoked"] as const;
 export const CALLERS = ["stranger", "agent", "other agent", "foreigner", "colleague", "ada", "admin"] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is somebody new. */
+/** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is someone new. */
 export type Things = Readonly<Record<string, string>>;
 
 /** A template with an app that wants a key. */
@@ -55,7 +55,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   });
   const { store } = contextOf(server);
   const expired = (await seedUser(server)).token;
-  // At once: each second of a day on the way would be one of each node.
+  // Immediately: each second of a day on the way would be one of each node.
   clock.leap(DAY + 1);
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
@@ -108,7 +108,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { workspace: made.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
   };
 
-  /** A chat of ada with a first message and a queued one; its turn hangs for ever. */
+  /** A chat of ada with a first message and a queued one; its turn hangs forever. */
   const addChat = async () => {
     const { id } = await ada.post<{ id: string }>("/api/v2/chats", { organization_id, content: text("hang: on") });
     const sent = await ada.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, {
@@ -264,7 +264,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     ada: people.ada.user_id,
   };
 
-  /** Things that a call uses up, made anew for each caller that may. */
+  /** Things that a call uses up, recreated for each caller that may. */
   const makers = {
     user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
     key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++made}`)).id }),

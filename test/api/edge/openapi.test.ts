@@ -155,7 +155,7 @@ function* schemasIn(value: unknown, place = ""): Generator<[place: string, schem
   }
 }
 
-test("[HT-41] `nullable` stands beside a type, and defaults are of the type of their schema", () => {
+test("[HT-41] `nullable` stands alongside a type, and defaults are of the type of their schema", () => {
   const untyped = [...schemasIn(document)].filter(([, { nullable, type }]) => nullable !== undefined && !type);
   expect(untyped.map(([place]) => place)).toEqual([]);
   const strange = [...schemasIn(document)].filter(

@@ -89,7 +89,7 @@ describe("writes that are signed in by cookie", () => {
     expect((await call(server.url, head("POST", "/api/v2/users/logout", headers)))?.status).toBe(200);
   });
 
-  test("[HT-4] a cookie beside the header is still a cookie", async () => {
+  test("[HT-4] a cookie alongside the header is still a cookie", async () => {
     const headers = { Host: host, ...cookie(), "Service-Session-Token": token, Origin: "https://evil.example" };
     expect((await call(server.url, head("POST", "/api/v2/users/logout", headers)))?.status).toBe(403);
   });

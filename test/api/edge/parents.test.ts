@@ -48,7 +48,7 @@ beforeAll(async () => {
     const sent = await admin.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, { content });
     const { messages } = await admin.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
     chats[name] = { id, message: messages[0]?.id ?? 0, queued: sent.queued_message.id };
-    // Its turn hangs for ever; that it has begun is written a moment later.
+    // Its turn hangs forever; that it has begun is written a moment later.
     while (name === "mine" && runId === "") {
       runId = (await admin.get<{ id: string }[]>(`/api/v2/chats/${id}/debug/runs`))[0]?.id ?? "";
     }

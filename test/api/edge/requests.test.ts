@@ -36,7 +36,7 @@ test("[HT-23] of a crowd that comes at once some are answered in each turn of th
   const seen: number[] = [begun.length];
   while (begun.length < 100) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Whoever comes later waits behind them.
+    // Anyone who comes later waits behind them.
     if (seen.length === 1) crowd.push(requests.run(someRequest(), answer(100)));
     seen.push(begun.length);
   }
@@ -96,7 +96,7 @@ describe("the deadline of a request", () => {
 
 describe("more requests than the server takes", () => {
   testOfOne("memory")(
-    "[HT-9] beyond max_connections a request is 503, health checks are answered, and room comes back",
+    "[HT-9] beyond max_connections a request is 503, health checks are answered, and room returns",
     async () => {
       await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
       const { requests } = server.context as { requests: Requests };

@@ -1,5 +1,5 @@
 // What keys with scopes may do, everywhere: every operation of the OpenAPI document with the scope it takes alone, and with all but that.
-// Which scope it is stands beside the handler; src/api/ACCESS.md lists them all.
+// Which scope it is stands alongside the handler; src/api/ACCESS.md lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { allows, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
@@ -70,7 +70,7 @@ describeInside("keys with scopes", () => {
       .find(([, status]) => status !== 401 && status !== 403 && status !== 404);
   };
 
-  test("[ID-21] every operation for people declares the scope that a key needs, in `operation` beside its handler", () => {
+  test("[ID-21] every operation for people declares the scope that a key needs, in `operation` alongside its handler", () => {
     const silent = town.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
     expect(silent.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
   });

@@ -59,7 +59,7 @@ testOfOne("process")(
       .catch(ignore);
     await carol.post("/api/v2/users/logout");
 
-    // While it runs, with the log of the database beside it; and after it has stopped.
+    // While it runs, with the log of the database alongside it; and after it has stopped.
     const data = `${directory.path}/data`;
     const running = await storedTexts(data);
     serve.child.kill("SIGTERM");

@@ -1,4 +1,4 @@
-// SIGTERM to a real process in the middle of its work: nobody new, everybody told, what is under way answered, then gone.
+// SIGTERM to a real process in the middle of its work: nobody new, everyone told, what is under way answered, then gone.
 import { expect, test } from "bun:test";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
@@ -15,7 +15,7 @@ const STREAMS = 20;
 const LOGIN = "/api/v2/users/login";
 const half = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
 
-/** A workspace and its agent in a data directory that a later process will open; undefined beside the compiled binary. */
+/** A workspace and its agent in a data directory that a later process will open; undefined alongside the compiled binary. */
 const seedDirectory = async (directory: string): Promise<Seeded | undefined> => {
   await using server = await startTestServer({ directory: `${directory}/data` });
   return server.context && (await seedAgent(server));
@@ -53,7 +53,7 @@ testOfOne("process")(
     const endings = await Promise.all(sockets.map(({ closed }) => closed));
     expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
     expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
-    // Each stream ends; reading it to its end would wait for ever otherwise.
+    // Each stream ends; reading it to its end would wait forever otherwise.
     await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
 
     underway.send(":1}\r\n");

@@ -93,7 +93,7 @@ const send = async (operation: Operation, call: Call) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** What the validator says by itself, and what only a program reads. */
+/** What the validator says on its own, and what only a program reads. */
 const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer)\b|[\\^$]|\(\?/;
 
 /** Sends what must be refused; the answer must have the generic shape and nothing may have been written. */

@@ -80,7 +80,7 @@ testNeeding(
       expect(await run([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
     }
     expect(seen.at(-1)).toContain("done, 0 files left");
-    // No token was told to anybody.
+    // No token was told to anyone.
     expect(seen.filter((line) => line.includes("canary"))).toEqual([]);
   },
 );
@@ -153,7 +153,7 @@ test("[EA-19] a URL of no provider is left to git, in silence; other refusals ar
   expect(patient.errors.join("")).toContain("https://slipway.example/external-auth/git");
 });
 
-test("[EA-21] a script gets the owner's token by the provider's id, and learns where to link an account while there is none", async () => {
+test("[EA-21] a script gets the owner's token by the provider's id, and learns where to link an account while none exists", async () => {
   const argv = ["access-token", "github"];
   const found = await ran(externalAuth, argv, () => Response.json(linked));
   expect([found.code, found.printed, found.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);

@@ -191,7 +191,7 @@ testInside("[EA-8] a provider that is silent is given up after ten seconds", asy
   expect((await answered).status).toBe(503);
 });
 
-test("[EA-11] when the provider does not take a token back, the link is gone here all the same, and the answer says so", async () => {
+test("[EA-11] when the provider does not take a token back, the link no longer exists here all the same, and the answer says so", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git"), provider.setting("bare", { revoke_url: undefined })]);
   const ann = new Client(server.url, (await seedUser(server)).token);

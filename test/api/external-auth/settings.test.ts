@@ -1,4 +1,4 @@
-// The setting external_auth: lists of mappings in the file and as JSON, what each type of provider knows by itself, and refusals that
+// The setting external_auth: lists of mappings in the file and as JSON, what each type of provider knows on its own, and refusals that
 // hold no secret.
 import { expect, test } from "bun:test";
 import { shownSettings } from "#base/config/describe.ts";

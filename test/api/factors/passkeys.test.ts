@@ -142,7 +142,7 @@ test("[PK-3] answers that are old, of another origin, not unlocked, or of a copi
   expect(await signIn(device, { counter: 90 })).toBe(401);
 });
 
-test("[PK-4] beside a password it is a second factor, for that person's sign-in only", async () => {
+test("[PK-4] alongside a password it is a second factor, for that person's sign-in only", async () => {
   const { anybody, admin } = world;
   const [una, bad] = [await newPerson(admin, "una"), await newPerson(admin, "bad")];
   const [device, theirs] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
@@ -160,7 +160,7 @@ test("[PK-4] beside a password it is a second factor, for that person's sign-in 
   expect(await finish(anybody, await begin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
 });
 
-test("[PK-4] an app disabled beside a passkey leaves the recovery codes; a reset takes everything", async () => {
+test("[PK-4] an app disabled alongside a passkey leaves the recovery codes; a reset takes everything", async () => {
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "amy");
   const device = new Authenticator(ORIGIN);

@@ -50,7 +50,7 @@ export class App {
 
 export type Enrolled = Person & { app: App; recovery_codes: string[]; email: string };
 
-/** Enrols an app for somebody who has signed in a moment ago. */
+/** Enrols an app for someone who has signed in a moment ago. */
 export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: App; recovery_codes: string[] }> => {
   const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
   const app = new App(clock, begun.secret);

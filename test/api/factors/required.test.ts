@@ -96,7 +96,7 @@ test("[FA-11] who has lost the second factor is helped by who may set their pass
   });
 });
 
-test("[FA-12] whoever is at the machine resets second factors while no server runs", async () => {
+test("[FA-12] anyone who is at the machine resets second factors while no server runs", async () => {
   using directory = tempDirectory();
   const options = { directory: directory.path, clock: new ManualClock() };
   {

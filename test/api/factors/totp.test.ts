@@ -250,7 +250,7 @@ test("[FA-8] what happens to second factors is in the audit log, without a secre
   expect(tries.map(({ status_code }) => status_code).sort()).toEqual([201, 201, 401]);
 });
 
-test("[FA-9] what changes how somebody signs in takes a proof of the last 15 minutes with all they have", async () => {
+test("[FA-9] what changes how someone signs in takes a proof of the last 15 minutes with all they have", async () => {
   const { anybody, clock } = world;
   const { client } = await newPerson(world.admin, "abe");
   const weak = await anybody.signIn("abe@example.com", PASSWORD);

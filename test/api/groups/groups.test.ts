@@ -107,7 +107,7 @@ test("[GR-2] bad names, a taken one, unknown members and users who come and go a
   expect(await statusOf(world.admin, "GET", `/groups/${uuid()}`)).toBe(404);
 });
 
-test("[GR-3] who leaves the organization leaves its groups, and comes back into none of them", async () => {
+test("[GR-3] who leaves the organization leaves its groups, and returns into none of them", async () => {
   const { user_id } = await seedUser(world.server, { username: "lea", organization_id });
   const group = await newGroup();
   await change(group, { add_users: [user_id] });

@@ -1,4 +1,4 @@
-// Who may use a template: all members of its organization at first, and whoever its list names later.
+// Who may use a template: all members of its organization at first, and anyone who its list names later.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -120,11 +120,11 @@ test("[TA-3] strangers, unknown groups and roles are refused by name, and nothin
     expect([response.status, validations[0]?.field]).toEqual([400, id === undefined ? field : `${field}.${id}`]);
   }
   expect(await world.admin.get<object>(path)).toEqual(before);
-  // Taking from whoever is not there is no error: lists are cleared in one go.
+  // Taking from anyone who is not there is no error: lists are cleared in one go.
   expect(await change(template, { user_perms: { [uuid()]: "" } })).toBe(200);
 });
 
-test("[TA-4] whoever may no longer use a template keeps the workspaces made of it", async () => {
+test("[TA-4] anyone who may no longer use a template keeps the workspaces made of it", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   const { id } = await createWorkspace(as("ada"), template.id, "kept");
   await awaitBuild(as("ada"), id);

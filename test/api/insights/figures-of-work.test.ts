@@ -1,4 +1,4 @@
-// How builds went and what chats used, beside a slow re-computation from the same rows.
+// How builds went and what chats used, alongside a slow re-computation from the same rows.
 import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";

@@ -32,7 +32,7 @@ test.each([
   60_000,
 );
 
-test("[IN-6] what is packed comes back, and digests say what the buckets say", () => {
+test("[IN-6] what is packed returns, and digests say what the buckets say", () => {
   const random = randomFrom(7);
   const block = emptyBlock();
   for (const app of [ANY, 3, 70_000]) {

@@ -1,4 +1,4 @@
-// What reports keep in memory of past blocks, beside reports that read everything anew.
+// What reports keep in memory of past blocks, alongside reports that read everything again.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

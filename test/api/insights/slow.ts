@@ -1,4 +1,4 @@
-// The figures of insights once more, as slowly and plainly as facts/platform 6.2 is written: sets of minutes, and loops over them.
+// The figures of insights again, as slowly and plainly as facts/platform 6.2 is written: sets of minutes, and loops over them.
 import { rfc3339 } from "#base/clock.ts";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { Minute, Month, Sample } from "./month.ts";

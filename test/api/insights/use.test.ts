@@ -117,7 +117,7 @@ testInside(
 );
 
 testInside(
-  "[IN-3] whoever sits at a terminal has the latency of its agent as it is then, whatever the agent reports",
+  "[IN-3] anyone who sits at a terminal has the latency of its agent as it is then, whatever the agent reports",
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;

@@ -44,7 +44,7 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
 const organization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "crew", display_name: "Crew" });
 const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization.id}/groups`, { name: "sailors" });
 
-test("[IV-1] [IV-4] somebody who is invited chooses a name and a password, and has what the invitation gives", async () => {
+test("[IV-1] [IV-4] someone who is invited chooses a name and a password, and has what the invitation gives", async () => {
   const made = await admin.post<Invited>(INVITATIONS, {
     people: [{ email: "ada@example.com", name: "Ada Lovelace" }],
     roles: ["auditor"],
@@ -226,7 +226,7 @@ test("[IV-7] the warning that members have no template ends with one that is giv
   expect(await invite(by, ["one@example.com"])).toMatchObject({ without_template: false });
 });
 
-test("[IV-2] with an SMTP server the link goes by e-mail and is in no answer; a copy of it is made only when somebody asks", async () => {
+test("[IV-2] with an SMTP server the link goes by email and is in no answer; a copy of it is made only when someone asks", async () => {
   using smtp = startSmtpServer();
   await using world = await startTestServer({
     env: {

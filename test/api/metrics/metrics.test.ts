@@ -70,7 +70,7 @@ test("[OP-6] figures are text of Prometheus' form, at /metrics of their own addr
   expect((await fetch(new URL("/metrics", url))).headers.get("content-type")).not.toContain("version=0.0.4");
 });
 
-test("[OP-7] requests are counted by the template of their route, and what anybody makes up is no label", async () => {
+test("[OP-7] requests are counted by the template of their route, and what anyone makes up is no label", async () => {
   const before = await scrape();
   const ids = Array.from({ length: 20 }, () => crypto.randomUUID());
   for (const id of ids) await admin.fetch("GET", `/api/v2/workspaces/${id}`);

@@ -36,7 +36,7 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
     template_id: NOTICE_KINDS.user_created.id,
   });
   expect(told.unread_count).toBe(2);
-  // Whoever made the account knows.
+  // Anyone who made the account knows.
   expect((await inboxOf(helper.client)).notifications).toEqual([]);
 
   const { id } = told.notification;

@@ -1,4 +1,4 @@
-// E-mail to people, through a server that speaks SMTP on a real socket.
+// Email to people, through a server that speaks SMTP on a real socket.
 import { expect, test } from "bun:test";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import { Client } from "#src/client.ts";
@@ -16,7 +16,7 @@ const settings = (port: number): Record<string, string> => ({
   SLIPWAY_SMTP_PASSWORD: "pass",
 });
 
-test("[NO-7] what goes by e-mail arrives, signed in, to its owner alone", async () => {
+test("[NO-7] what goes by email arrives, signed in, to its owner alone", async () => {
   using smtp = startSmtpServer();
   await using server = await startTestServer({ env: settings(smtp.port) });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

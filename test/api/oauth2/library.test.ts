@@ -19,7 +19,7 @@ const registered = (): Promise<client.Configuration> =>
     { algorithm: "oauth2", ...insecure },
   );
 
-/** Where the browser comes back to after ada's yes. */
+/** Where the browser returns to after ada's yes. */
 const returned = async (config: client.Configuration, verifier: string, more: Record<string, string>): Promise<URL> => {
   const url = client.buildAuthorizationUrl(config, {
     redirect_uri: REDIRECT,

@@ -1,4 +1,4 @@
-// Applications that ask people for access: the whole way of a client, and everything that somebody could try on it.
+// Applications that ask people for access: the whole way of a client, and everything that someone could try on it.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
@@ -265,7 +265,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and leave
   expect(await works(third.access_token)).toBe(401);
   expect(await refusal(refreshing(third.refresh_token))).toBe("400 invalid_grant");
   expect((await watch.closed).code).toBe(1008);
-  // Whoever has copied it comes at the same moment: at most one has it, and not for long.
+  // Anyone who has copied it comes at the same moment: at most one has it, and not for long.
   const raced = await granted();
   const both = await Promise.all([0, 1, 2].map(() => send("/oauth2/token", refreshing(raced.refresh_token))));
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
@@ -329,7 +329,7 @@ test("[OA-14] nobody acts for a person who is suspended, gone, or has a new pass
   await admin.delete(`/api/v2/users/${user.id}`);
   expect(await works(hers.access_token)).toBe(401);
   expect(await refusal(refreshing(hers.refresh_token))).toBe("400 invalid_grant");
-  // By hand, as any key: what has expired so does not come back.
+  // By hand, as any key: what has expired so does not return.
   const expired = await granted();
   await ada.put(`/api/v2/users/me/keys/${expired.access_token.slice(0, 10)}/expire`);
   expect(await refusal(refreshing(expired.refresh_token))).toBe("400 invalid_grant");

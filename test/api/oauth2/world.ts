@@ -43,7 +43,7 @@ export const ELSEWHERE = [
   "http://127.0.0.1:99999/callback",
 ];
 
-/** Where no application may have anybody sent. */
+/** Where no application may have anyone sent. */
 export const NOWHERE = [
   "http://reviews.example.com/callback",
   "https://reviews.example.com/callback#x",

@@ -1,4 +1,4 @@
-// What providers say of people in the forms they have in the wild, and what an administrator is told of it.
+// What providers say of people in the forms they have in the wild, and what an administrator is notified of it.
 import { expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
@@ -68,7 +68,7 @@ test("[OI-7] groups are read from nested claims, from names with dots, and beyon
 testInside("[OI-11] groups that give nothing are explained in the log, once an hour", async () => {
   const lines: string[] = [];
   configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
-  /** What is logged when somebody with these groups signs in. */
+  /** What is logged when someone with these groups signs in. */
   const logged = async (claims: object): Promise<string> => {
     lines.length = 0;
     await signIn(person("wes", claims), "mapped");
@@ -93,7 +93,7 @@ testInside("[OI-11] groups that give nothing are explained in the log, once an h
   }
 });
 
-test("[OI-7] somebody whose groups give less than before is told what they have lost", async () => {
+test("[OI-7] someone whose groups give less than before is told what they have lost", async () => {
   const all = person("leo", { groups: ["platform", "crew"] });
   await signIn(all, "mapped");
   const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");
@@ -107,7 +107,7 @@ test("[OI-7] somebody whose groups give less than before is told what they have 
   expect((await titles())[0]).toContain("the organization crew");
 });
 
-test("[NO-6] owners are notified of somebody who came by a provider", async () => {
+test("[NO-6] owners are notified of someone who came by a provider", async () => {
   await signIn(person("neu"));
   const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.find(({ title }) => title === "User neu was created")?.content).toBe(

@@ -1,4 +1,4 @@
-// Whose account an address opens: what somebody with a given-away address, a weaker provider or half of a sign-in must not get.
+// Whose account an address opens: what someone with a given-away address, a weaker provider or half of a sign-in must not get.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -8,7 +8,7 @@ import { newPerson, statusOf } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
-/** Another provider, where everybody may call themselves what they like. */
+/** Another provider, where everyone may call themselves what they like. */
 const weak = await forFile(OidcServer.start());
 const world = await forFile(
   openOidcWorld([
@@ -86,7 +86,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await entriesOf("fay")).not.toContain("create oidc_link");
   expect((await me(client)).roles).toEqual([]);
   expect((await me(client)).organization_ids).toHaveLength(1);
-  // Somebody without the code gets no further.
+  // Someone without the code gets no further.
   const anybody = client.as(undefined);
   expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
   expect(await entriesOf("fay")).not.toContain("create oidc_link");
@@ -100,7 +100,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
-test("[OI-9] a link that somebody else got meanwhile refuses the second half", async () => {
+test("[OI-9] a link that someone else got in the meantime refuses the second half", async () => {
   const { client } = await newPerson(admin, "gus");
   const { recovery_codes } = await enrol(clock, client);
   const [first, second] = [

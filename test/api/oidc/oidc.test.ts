@@ -49,7 +49,7 @@ testInside("[OI-1] the setting names its mistakes without its secret, and what p
   expect(JSON.stringify(methods)).not.toContain(CLIENT.client_secret);
 });
 
-test("[OI-2] [OI-5] somebody new signs up by signing in, and comes back as the same", async () => {
+test("[OI-2] [OI-5] someone new signs up by signing in, and returns as the same", async () => {
   const { url, client, browser } = await signIn(ann, "open", "?redirect=/settings/tokens");
   expect(url.pathname).toBe("/settings/tokens");
   const authorize = new URL(browser.visited.find((one) => one.startsWith(idp.issuer)) ?? "");
@@ -172,7 +172,7 @@ test("[OI-3] a callback counts once, in the browser that began it, for ten minut
   const kept = last.cookie(server.url, "service_oidc_state") ?? "";
   expect(kept).not.toContain("verifier");
   expect((await outcome(last, good.href)).token).toBeDefined();
-  // The same code once more: the provider has given it away.
+  // The same code again: the provider has given it away.
   const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
   expect(replay.status).toBe(401);
   expect(await replay.json()).toMatchObject({ message: "Acme did not agree (invalid_grant)." });

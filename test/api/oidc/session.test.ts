@@ -41,7 +41,7 @@ test("[OI-10] address, username and name follow the provider", async () => {
     username: "alice-moller",
     name: "Alice New",
   });
-  // The old address is somebody else's to use.
+  // The old address is someone else's to use.
   const other = await signIn(person("alice2", { email: "alice@example.com" }));
   expect((await me(other.client)).id).not.toBe(id);
 });

@@ -34,7 +34,7 @@ test("[PV-13] a key is shown once, only its hash is kept, and its name is unique
   expect(await statusOf(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
 });
 
-test("[PV-13] only those who look after the organization handle keys; everybody in it sees the workers", async () => {
+test("[PV-13] only those who look after the organization handle keys; everyone in it sees the workers", async () => {
   const { client: member } = await newPerson(admin, "member");
   const { client: foreigner, user } = await newPerson(admin, "foreigner");
   await admin.delete(`/api/v2/organizations/default/members/${user.id}`);

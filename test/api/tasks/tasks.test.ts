@@ -122,7 +122,7 @@ test("[TK-1] what is refused leaves no workspace and no task", async () => {
   expect((await ada.get<{ count: number }>("/api/v2/workspaces")).count).toBe(workspaces.count + 1);
 });
 
-test("[TK-2] [TK-4] [TK-5] the chat begins with the prompt once the workspace can be worked in, and goes on with what is sent", async () => {
+test("[TK-2] [TK-4] [TK-5] the chat begins with the prompt once the workspace can be worked in, and continues with what is sent", async () => {
   const { task, chat } = await begun("Write a haiku.");
   expect(task).toMatchObject({ status: "active", workspace_agent_lifecycle: "ready" });
   expect(await ada.get<Chat>(`/api/v2/chats/${chat}`)).toMatchObject({ workspace_id: workspaceOf(task) });

@@ -1,4 +1,4 @@
-// Dry runs where the work is not done at once: by a worker of its own, lost in the middle, and across a restart of the server.
+// Dry runs where the work is not done immediately: by a worker of its own, lost in the middle, and across a restart of the server.
 import { expect, test } from "bun:test";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { Client } from "#src/client.ts";
@@ -50,7 +50,7 @@ test("[DR-6] a worker is asked to plan; when it is lost another is asked, and it
   expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded", worker_name: "second" });
 });
 
-test("[DR-6] one that ran when the server stopped begins anew after the start", async () => {
+test("[DR-6] one that ran when the server stopped starts over after the start", async () => {
   using place = tempDirectory();
   const directory = place.path;
   let at = "";

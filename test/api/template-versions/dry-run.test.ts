@@ -1,4 +1,4 @@
-// A template version is tried before anybody has a workspace of it: a job like any other, and nothing is left behind.
+// A template version is tried before anyone has a workspace of it: a job like any other, and nothing is left behind.
 import { expect, test } from "bun:test";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";

@@ -57,7 +57,7 @@ test("[DY-1] what is asked, offered and taken by default depends on the values f
   expect(far.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
 });
 
-test("[DY-2] what is wrong is told beside the parameter, and nothing is refused", async () => {
+test("[DY-2] what is wrong is told alongside the parameter, and nothing is refused", async () => {
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
   const told = await admin.post<DynamicParameters>(`${at()}/evaluate`, { inputs });
   expect(brief(told)).toEqual({

@@ -123,34 +123,37 @@ describe("what goes wrong", () => {
 });
 
 describe("waiting and cancelling", () => {
-  testInside("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
-    // Versions of one template wait in one queue, however many nodes there are.
-    const { id: template_id } = await makeTemplate(admin);
-    using slots = await occupy(server);
-    const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
-    const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
-    const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
-    expect([first.job.status, second.job.status]).toEqual(["pending", "pending"]);
-    // The node that has the template tells of its queue.
-    await until(async () => (await read(admin, second.id)).job.queue_position === 2);
-    expect((await read(admin, first.id)).job).toMatchObject({ status: "pending", queue_position: 1 });
-    expect((await read(admin, second.id)).job).toMatchObject({ status: "pending", queue_size: 2 });
-    const loose = await admin.post<TemplateVersion>(VERSIONS, { file_id });
-    const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
-      name: "early",
-      template_version_id: loose.id,
-    } as never);
-    expect(early.status).toBe(412);
-    expect((await admin.fetch("GET", `/api/v2/templateversions/${first.id}/presets`)).status).toBe(412);
-    await admin.patch(`/api/v2/templateversions/${first.id}/cancel`);
-    expect((await read(admin, first.id)).job.status).toBe("canceled");
-    expect((await followImport(admin, first.id)).code).toBe(1000);
-    expect((await admin.fetch("PATCH", `/api/v2/templateversions/${first.id}/cancel`)).status).toBe(412);
-    slots.release();
-    await followImport(admin, second.id);
-    expect((await read(admin, second.id)).job.status).toBe("succeeded");
-    expect((await read(admin, first.id)).job.status).toBe("canceled");
-  });
+  testInside(
+    "[TP-14] a waiting import shows its place, can be cancelled immediately, and then never runs",
+    async () => {
+      // Versions of one template wait in one queue, however many nodes there are.
+      const { id: template_id } = await makeTemplate(admin);
+      using slots = await occupy(server);
+      const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
+      const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
+      const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
+      expect([first.job.status, second.job.status]).toEqual(["pending", "pending"]);
+      // The node that has the template tells of its queue.
+      await until(async () => (await read(admin, second.id)).job.queue_position === 2);
+      expect((await read(admin, first.id)).job).toMatchObject({ status: "pending", queue_position: 1 });
+      expect((await read(admin, second.id)).job).toMatchObject({ status: "pending", queue_size: 2 });
+      const loose = await admin.post<TemplateVersion>(VERSIONS, { file_id });
+      const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
+        name: "early",
+        template_version_id: loose.id,
+      } as never);
+      expect(early.status).toBe(412);
+      expect((await admin.fetch("GET", `/api/v2/templateversions/${first.id}/presets`)).status).toBe(412);
+      await admin.patch(`/api/v2/templateversions/${first.id}/cancel`);
+      expect((await read(admin, first.id)).job.status).toBe("canceled");
+      expect((await followImport(admin, first.id)).code).toBe(1000);
+      expect((await admin.fetch("PATCH", `/api/v2/templateversions/${first.id}/cancel`)).status).toBe(412);
+      slots.release();
+      await followImport(admin, second.id);
+      expect((await read(admin, second.id)).job.status).toBe("succeeded");
+      expect((await read(admin, first.id)).job.status).toBe("canceled");
+    },
+  );
 
   test("[TP-14] an import for a worker that is not there waits, and says that nobody matches", async () => {
     const file_id = await upload(admin, { "template.yaml": ECHO });

@@ -184,7 +184,7 @@ describe("changing and deleting", () => {
     }
   });
 
-  test("[TP-19] deleted it is gone, and its name is free", async () => {
+  test("[TP-19] deleted it no longer exists, and its name is free", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" });
     await admin.delete(`/api/v2/templates/${template.id}`);
     expect(await refusal(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
@@ -247,7 +247,7 @@ describe("who may", () => {
     }
   });
 
-  test("[TP-23] nobody makes a version of somebody else's upload", async () => {
+  test("[TP-23] nobody makes a version of someone else's upload", async () => {
     const path = `/api/v2/organizations/${elsewhere.id}`;
     await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });

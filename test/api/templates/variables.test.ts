@@ -39,7 +39,7 @@ const filesIn = (directory: string): string[] =>
     .filter((file) => statSync(file).isFile());
 
 describe("values of template variables", () => {
-  test("[TP-31] are sealed in the data directory, and a server started anew still has them", async () => {
+  test("[TP-31] are sealed in the data directory, and a server started again still has them", async () => {
     using place = tempDirectory();
     let id: string;
     {

@@ -1,4 +1,4 @@
-// Somebody is deleted while something is made for them: one of the two is refused, whichever comes first.
+// Someone is deleted while something is made for them: one of the two is refused, whichever comes first.
 import { beforeAll, expect, spyOn } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -91,7 +91,7 @@ for (const [what, { commits, make }] of Object.entries(MAKING)) {
   });
 }
 
-test("[ID-26] a workspace that was kept ready is not given to somebody who is deleted meanwhile, and can still be had", async () => {
+test("[ID-26] a workspace that was kept ready is not given to someone who is deleted in the meantime, and can still be had", async () => {
   const manifest: Manifest = {
     provisioner: "echo",
     resources: [{ name: "main" }],
@@ -116,7 +116,7 @@ test("[ID-26] a workspace that was kept ready is not given to somebody who is de
   expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", wanted)).id).toBe(kept.id);
 });
 
-test("[ID-26] somebody for whom a workspace is made while they are deleted stays, with their keys", async () => {
+test("[ID-26] someone for whom a workspace is made while they are deleted stays, with their keys", async () => {
   const { client } = await newPerson(admin, "stays");
   using _ = before(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
     await createWorkspace(client, template_id);

@@ -15,7 +15,7 @@ const tokenOf = async (server: TestServer): Promise<string> => {
   const link = await server.context?.setupUrl();
   return new URL(link ?? "").searchParams.get("token") ?? "";
 };
-// The link is printed by the process itself, so these stories run beside the server and not against the binary.
+// The link is printed by the process itself, so these stories run alongside the server and not against the binary.
 
 describe("the setup link", () => {
   testInside("[ID-2] makes the owner once; then it and every other way is closed", async () => {
@@ -80,7 +80,7 @@ describe("the setup link", () => {
     expect(statuses.filter((status) => status === 409)).toHaveLength(7);
   });
 
-  testInside("[ID-2] counts for 30 minutes, beside newer ones, and of many the newest ten", async () => {
+  testInside("[ID-2] counts for 30 minutes, alongside newer ones, and of many the newest ten", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: NOBODY, clock });
     const anybody = new Client(server.url);

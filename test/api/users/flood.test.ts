@@ -55,7 +55,7 @@ test.each(["an address each", "an address for each request", "everybody at one a
     const flooding = await flood(how);
     const took: number[] = [];
     for (let i = 0; i < SIGN_INS; i++) {
-      // Some from where they have been before, some not; whoever is guessed at from everywhere signs in from where she has been.
+      // Some from where they have been before, some not; anyone who is guessed at from everywhere signs in from where she has been.
       const isGuessedAt = how === "everybody at one account" && i % 4 === 0;
       const begun = performance.now();
       const { status } = await signIn(PEOPLE[i % 4] as string, i < 4 || isGuessedAt ? "192.0.2.7" : `203.0.113.${i}`);

@@ -54,7 +54,7 @@ describe("guesses at an account", () => {
     expect(guesses.delayOf("ben")).toBe(0);
   });
 
-  test("[ID-19] those who guess at everybody do not make it forget whom they guess at most", () => {
+  test("[ID-19] those who guess at everyone do not make it forget whom they guess at most", () => {
     const guesses = new Guesses(new ManualClock());
     for (let i = 0; i < 100; i++) guesses.count("ada");
     for (let i = 0; i < 120_000; i++) guesses.count(`nobody${i}`);
@@ -136,7 +136,7 @@ describe("the queue of hashing", () => {
     expect(order).toEqual([...newest, ...Array.from({ length: 16 }, (_, i) => i)]);
   });
 
-  test("[ID-18] when it is full whoever used most goes, not whoever comes; who waited too long is let go", () => {
+  test("[ID-18] when it is full anyone who used most goes, not anyone who comes; who waited too long is released", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 3, MINUTE);
     queue.used(asker("192.0.2.1", "x"));

@@ -22,7 +22,7 @@ describe("passwords", () => {
     gate.resolve(true);
     const results = await Promise.allSettled(flood);
     const refused = results.filter((one) => one.status === "rejected");
-    // One more than there is room for: whoever came last from elsewhere took the place of one of the flood.
+    // One more than there is room for: anyone who came last from elsewhere took the place of one of the flood.
     expect(refused).toHaveLength(600 - 2 - 512 + 1);
     for (const one of refused) expect((one.reason as AppError).kind).toBe("overloaded");
     expect(await late).toBe(true);
@@ -40,7 +40,7 @@ describe("passwords", () => {
   });
 });
 
-test("[ID-5] a minute later the count begins anew, and each key has its own", () => {
+test("[ID-5] a minute later the count starts over, and each key has its own", () => {
   const clock = new ManualClock();
   const throttle = new Throttle(clock, 2);
   const isRefused = (key: string): boolean => {
@@ -73,7 +73,7 @@ test("[ID-5] wrong passwords of one address for many accounts are bounded togeth
     Array.from({ length: 200 }, (_, i) => guess(address, `user${i}`, isRight)).filter(Boolean).length;
   expect(answered("192.0.2.1", true)).toBe(200);
   expect(answered("192.0.2.1", false)).toBe(120);
-  // Also the right one now: else guessing would go on, only with one answer.
+  // Also the right one now: else guessing would continue, only with one answer.
   expect(guess("192.0.2.1", "ada", true)).toBe(false);
   expect(guess("192.0.2.2", "ada", true)).toBe(true);
   expect(answered("2001:db8::1", false)).toBe(120);
@@ -81,7 +81,7 @@ test("[ID-5] wrong passwords of one address for many accounts are bounded togeth
   expect(guess("2001:db8:0:1::1", "ada")).toBe(true);
   clock.advance(60_000);
   expect(guess("192.0.2.1", "ada")).toBe(true);
-  // Refused for its account, it does not count for the address: whoever is guessed at there does not lock the others out.
+  // Refused for its account, it does not count for the address: anyone who is guessed at there does not lock the others out.
   for (let i = 0; i < 300; i++) guess("192.0.2.9", "eve");
   expect(guess("192.0.2.9", "ada", true)).toBe(true);
 });

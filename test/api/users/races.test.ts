@@ -1,4 +1,4 @@
-// What happens while a password is compared or a key is made: whoever locks others out must find them locked out afterwards.
+// What happens while a password is compared or a key is made: anyone who locks others out must find them locked out afterwards.
 import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -57,7 +57,7 @@ test("[ID-10] a key that is revoked while it makes another leaves none behind", 
   const commit = store.commit.bind(store);
   using held = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => held.mockRestore() });
   let isHeld = false;
-  // Other things are written beside it, such as when a key was last used.
+  // Other things are written alongside it, such as when a key was last used.
   held.mockImplementation(async (batch) => {
     if (!isHeld && batch.some(({ sql }) => /^insert into "api_keys"/.test(sql))) {
       isHeld = true;

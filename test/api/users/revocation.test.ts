@@ -35,7 +35,7 @@ describeInside("[ID-10] every stream of a key ends", () => {
     await revoke(opened);
     const closed = await Promise.all(opened.sockets.map((socket) => socket.closed));
     expect(closed.map(({ code }) => code)).toEqual([1008, 1008]);
-    // The event stream has an end; reading it to there would otherwise wait for ever.
+    // The event stream has an end; reading it to there would otherwise wait forever.
     expect(await opened.events.text()).toContain("event: ping");
   });
 

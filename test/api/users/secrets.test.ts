@@ -135,7 +135,7 @@ test("[US-7] [DM-23] a daemon that runs has what is made, changed and deleted wi
   await Bun.write(at("late"), "mine");
   await keep(ada, { name: "later", value: "two", file_path: "~/later" });
   await until(() => existsSync(at("later")), { patience: 5_000 });
-  // What somebody has changed stays, here as ever.
+  // What someone has changed stays, here as ever.
   for (const name of ["late", "later"]) expect(await statusOf(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
   await until(() => !existsSync(at("later")), { patience: 5_000 });
   expect(readFileSync(at("late"), "utf8")).toBe("mine");
@@ -171,7 +171,7 @@ test("[US-7] a daemon that does not answer is asked five times, one request at a
     clock.advance(5_000);
     await until(() => asked.length > tries);
   }
-  // What came meanwhile is one more telling.
+  // What came in the meantime is one more telling.
   await until(() => asked.length === 6);
   change(100);
   over.abort();

@@ -134,7 +134,7 @@ describeInside("a token with scopes", () => {
     expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
   });
 
-  test("[ID-21][ID-10] whose scopes are changed counts anew, and what it has open ends", async () => {
+  test("[ID-21][ID-10] whose scopes are changed counts again, and what it has open ends", async () => {
     const { owner_token, workspace_id } = await seedAgent(server);
     const owner = admin.as(owner_token);
     const token = await tokenOf(owner, { token_name: "watcher", scopes: ["workspace:read"] });

@@ -1,4 +1,4 @@
-// API tokens: made once, shown once, revoked at once.
+// API tokens: made once, shown once, revoked immediately.
 import { describe, expect, test } from "bun:test";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
@@ -139,7 +139,7 @@ describe("a token", () => {
 });
 
 describe("time", () => {
-  testInside("[ID-9] a token ends when its time is over; a session goes on while it is used", async () => {
+  testInside("[ID-9] a token ends when its time is over; a session continues while it is used", async () => {
     const clock = new ManualClock();
     await using timed = await startTestServer({ clock });
     const session = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
@@ -151,7 +151,7 @@ describe("time", () => {
     expect(response.status).toBe(401);
     const said = (await response.json()) as { detail: string; kind?: string };
     expect(said.detail).toContain("expired at 2030-01-01T02:00:00.000Z");
-    // What was ended says so: a browser keeps nothing of whoever was there.
+    // What was ended says so: a browser keeps nothing of anyone who was there.
     expect(said.kind).toBeUndefined();
     for (let hour = 0; hour < 40; hour += 20) {
       clock.advance(20 * 3_600_000);

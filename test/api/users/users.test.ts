@@ -145,7 +145,7 @@ describe("a new user", () => {
 });
 
 describe("one user", () => {
-  test("[ID-14] is renamed by themselves, and not into a taken or reserved name", async () => {
+  test("[ID-14] is renamed on their own, and not into a taken or reserved name", async () => {
     const put = (username: string) => statusOf(mia.client, "PUT", "/users/me/profile", { username, name: "Mia M." });
     expect(await put("noah")).toBe(409);
     expect(await put("first")).toBe(400);
@@ -237,7 +237,7 @@ describe("one user", () => {
   });
 });
 
-test("[ID-24] a service account has no e-mail address, cannot sign in, and works by tokens that an owner makes", async () => {
+test("[ID-24] a service account has no email address, cannot sign in, and works by tokens that an owner makes", async () => {
   const make = (body: object) => admin.fetch("POST", "/api/v2/users", body);
   const made = await make({ username: "deployer", service_account: true });
   expect(made.status).toBe(201);

@@ -30,7 +30,7 @@ const closedAfterAll = async (socket: ClientSocket) => {
   return socket.closed;
 };
 
-test("[SH-1] what is shared is shown: roles, names, in the workspace and by itself; taken away one by one or all at once", async () => {
+test("[SH-1] what is shared is shown: roles, names, in the workspace and on its own; taken away one by one or all at once", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id, server } = cast;
   const ada = clients.owner;
@@ -82,7 +82,7 @@ test("[SH-2] a role that is none, one's own, the owner's, a stranger's and an un
   expect(contextOf(server).workspaces.size).toBeGreaterThan(0);
 });
 
-test("[SH-13] somebody who comes back to the organization finds nothing of what was shared with them before", async () => {
+test("[SH-13] someone who returns to the organization finds nothing of what was shared with them before", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, template_id } = cast;
   const { "site owner": admin, "shared use": uma } = cast.clients;
@@ -154,7 +154,7 @@ test("[SH-5] lists and searches know what is shared, with whom, and only among w
   expect((await clients.guest.fetch("GET", "/api/v2/workspaces")).status).toBe(401);
 });
 
-test("[SH-6] whoever loses access is cut off from every stream of the workspace at once, and nobody else is", async () => {
+test("[SH-6] anyone who loses access is cut off from every stream of the workspace at once, and nobody else is", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, workspace, server } = cast;
   const { owner, "shared use": uma, "shared admin": amy } = clients;
@@ -181,7 +181,7 @@ test("[SH-6] whoever loses access is cut off from every stream of the workspace 
   expect(contextOf(server).streams.size).toBe(0);
 });
 
-test("[SH-6] a terminal of whoever loses access ends, and the owner's goes on", async () => {
+test("[SH-6] a terminal of anyone who loses access ends, and the owner's goes on", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, workspace, server, token } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";

@@ -8,7 +8,7 @@ import { HOUR, MINUTE, minuteOf, openClockwork, read } from "./clockwork.ts";
 // A loaded machine may take its time.
 setDefaultTimeout(scaled(60_000));
 
-test("[TI-30] an app that begins or ends to work puts the end off; one that goes on, or is idle, does not", async () => {
+test("[TI-30] an app that begins or ends to work puts the end off; one that continues, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];
   await using time = await openClockwork({ manifest: { provisioner: "echo", resources } });
   const one = await time.make({ ttl_ms: HOUR });

@@ -1,4 +1,4 @@
-// Workspaces that start by themselves: the schedule over HTTP, and what happens at its time, also when the clocks change.
+// Workspaces that start on their own: the schedule over HTTP, and what happens at its time, also when the clocks change.
 import { describe, expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Template } from "#schema/templates/template.ts";

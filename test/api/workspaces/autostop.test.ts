@@ -1,4 +1,4 @@
-// Workspaces that stop by themselves: at the deadline, after a server was away, for suspended owners; and what puts the end off.
+// Workspaces that stop on their own: at the deadline, after a server was away, for suspended owners; and what puts the end off.
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";

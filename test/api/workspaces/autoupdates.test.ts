@@ -1,4 +1,4 @@
-// Following the template: the choice, and whether a start by itself could work.
+// Following the template: the choice, and whether a start on its own could work.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateTemplate } from "#db/templates/templates.ts";

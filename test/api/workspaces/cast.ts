@@ -1,4 +1,4 @@
-// One workspace and everybody who may knock at its door: for stories about who may do what with it.
+// One workspace and everyone who may knock at its door: for stories about who may do what with it.
 import { sha256, uuid } from "#base/ids.ts";
 import { updateMember } from "#db/users/members.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";

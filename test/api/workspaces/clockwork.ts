@@ -1,4 +1,4 @@
-// A server whose time a test moves, with one owner whose session does not end: for stories about what happens by itself.
+// A server whose time a test moves, with one owner whose session does not end: for stories about what happens on its own.
 import { uuid } from "#base/ids.ts";
 import { dueTimers } from "#db/engine/timers.ts";
 import type { insertTemplate } from "#db/templates/templates.ts";

@@ -158,7 +158,7 @@ test("[TI-24] a change of the template reaches what its workspaces show, and can
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
 
-test("[TI-24] a change of the template reaches a workspace that decides about its times meanwhile", async () => {
+test("[TI-24] a change of the template reaches a workspace that decides about its times in the meantime", async () => {
   await using time = await openClockwork();
   const { scheduler } = contextOf(time.server);
   const one = await time.make();
@@ -184,7 +184,7 @@ test("[TI-24] a change of the template reaches a workspace that decides about it
   await awaitBuild(time.owner, one.id);
   await scheduler.tick();
   expect(minuteOf((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
-  // And one that is told of a change while another comes.
+  // And one that is notified of a change while another comes.
   changeBefore(2);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
   await scheduler.tick();

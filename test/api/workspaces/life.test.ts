@@ -45,7 +45,7 @@ test("[WK-1] a new workspace is answered with its pending first build, and runs 
   expect(await world.admin.get<Workspace>("/api/v2/users/me/workspace/DEV")).toEqual(running);
 });
 
-test("[WK-2] stop and delete are builds with numbers that follow each other; the deleted one is gone unless asked for", async () => {
+test("[WK-2] stop and delete are builds with numbers that follow each other; the deleted one no longer exists unless asked for", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -124,7 +124,7 @@ test("[WK-5] a failed build says why, and the workspace can be started again", a
   expect((await createBuild(world.admin, id, "start")).build_number).toBe(2);
 });
 
-test("[WK-6] [JB-8] a job that no worker can take waits, is counted in the queue of nobody, and is cancelled at once", async () => {
+test("[WK-6] [JB-8] a job that no worker can take waits, is counted in the queue of nobody, and is cancelled immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, tags: { gpu: "yes" } });
   const { latest_build } = await createWorkspace(world.admin, template_id);

@@ -59,7 +59,7 @@ test("[LP-9] [TP-36] a member is not shown the template and is refused a workspa
   await awaitBuild(open.member, id);
 }, 60_000);
 
-test("[LP-9] an owner cannot make one for a member, and starts no version that somebody else has written", async () => {
+test("[LP-9] an owner cannot make one for a member, and starts no version that someone else has written", async () => {
   await using world = await openLocal();
   const { admin, local } = world;
   const somebody = await seedUser(world.server, { organization_id: local.organization_id });

@@ -1,4 +1,4 @@
-// A daemon of a local workspace that is killed comes back by itself, also after a restart of the server; a chat is told what happens.
+// A daemon of a local workspace that is killed returns on its own, also after a restart of the server; a chat is told what happens.
 
 import { expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
@@ -34,7 +34,7 @@ const openReady = async (options: TestServerOptions = {}) => {
   return { ...world, id };
 };
 
-/** Kills the daemon as the system would, and waits until it is gone. */
+/** Kills the daemon as the system would, and waits until it no longer exists. */
 const kill = async (daemon: ProcessMark): Promise<void> => {
   process.kill(daemon.pid, "SIGKILL");
   await until(() => !isAlive(daemon));
@@ -47,7 +47,7 @@ const successor = (server: TestServer, id: string, before: ProcessMark): Promise
     return now.pid !== before.pid && isAlive(now) && now;
   });
 
-test("[LP-13] a daemon that is killed comes back without anybody asking, is connected as the same agent, and ends with its workspace", async () => {
+test("[LP-13] a daemon that is killed returns without anyone asking, is connected as the same agent, and ends with its workspace", async () => {
   await using world = await openReady();
   const { server, admin, id } = world;
   const agent = agentOf(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));

@@ -72,7 +72,7 @@ test("[SH-9] levels, ports, protocols and agents that are none are refused by na
   expect(await levels(clients.owner, path)).toEqual(["8080 dev owner"]);
 });
 
-test("[SH-10] shares stay over stop and start, cannot be made while there is no agent, and are gone with the workspace", async () => {
+test("[SH-10] shares stay over stop and start, cannot be made while there is no agent, and no longer exist with the workspace", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, id, server } = cast;
   const ada = clients.owner;

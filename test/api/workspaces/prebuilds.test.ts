@@ -147,7 +147,7 @@ test("[PB-2] another active version replaces all that is kept; a deprecated temp
   await admin.delete(`/api/v2/templates/${template_id}`);
 });
 
-test("[PB-7] twenty people at once get three: nobody the same, and everybody else a new one", async () => {
+test("[PB-7] twenty people at once get three: nobody the same, and everyone else a new one", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "4" } });
   const { admin } = world;
   const { template_id, preset } = await templateOf(admin, keeping(3));
@@ -168,7 +168,7 @@ test("[PB-7] twenty people at once get three: nobody the same, and everybody els
   ).toEqual([2, 2, 2]);
 });
 
-test("[PB-17] a preset that cannot be kept ready says why in the health report and at the preset, until it is mended", async () => {
+test("[PB-17] a preset that cannot be kept ready says why in the health report and at the preset, until it is repaired", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const asking = [...(PARAMETERS ?? []), { name: "region" }];
@@ -237,7 +237,7 @@ testInside("[PB-4] a build that fails is tried again later and later, and given 
   await age();
   await prebuilds.reconcile(template_id);
   expect((await store.all(listPrebuilds({ template_id }))).length).toBe(3);
-  // Another version begins anew and clears up.
+  // Another version starts over and clears up.
   const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
   await ready(world, 1);

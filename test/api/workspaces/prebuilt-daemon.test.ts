@@ -1,4 +1,4 @@
-// A workspace that was kept ready with a real process and the real daemon, given to somebody: the daemon begins anew as the new agent,
+// A workspace that was kept ready with a real process and the real daemon, given to someone: the daemon starts over as the new agent,
 // in the same process, without losing what is on its disk.
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
@@ -47,7 +47,7 @@ const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Us
   await until(() => uses.take(id));
 };
 
-test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
+test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   await using locals = await openLocals(world);
   const { admin, server } = world;

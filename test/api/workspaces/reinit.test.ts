@@ -1,4 +1,4 @@
-// The event that makes an agent begin anew belongs to the build of the claim (facts/platform 5.4): a test is the agent here.
+// The event that makes an agent start over belongs to the build of the claim (facts/platform 5.4): a test is the agent here.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -57,7 +57,7 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
   return { id, agent: world.admin.as(token) };
 };
 
-/** Resolves once somebody waits for this workspace to be claimed. */
+/** Resolves once someone waits for this workspace to be claimed. */
 const waitedFor = async ({ server }: World, id: string): Promise<void> => {
   await until(() => contextOf(server).topics.heard("reinit", id));
 };
@@ -134,7 +134,7 @@ testInside(
 );
 
 testInside(
-  "[PB-9] whoever waits hears of the claim once its build has ended; whoever asks later hears it while that build is the latest",
+  "[PB-9] anyone who waits hears of the claim once its build has ended; anyone who asks later hears it while that build is the latest",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -145,7 +145,7 @@ testInside(
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
     for (let again = 0; again < 2; again++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
-    // Whoever lost the connection and does not say `wait` hears of it, too, until the new agent has begun.
+    // Anyone who lost the connection and does not say `wait` hears of it, too, until the new agent has begun.
     expect(await agent.get<unknown>(REINIT)).toEqual(event);
     await using began = await connectAgent(world.server, agent.token as string);
     await began.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
@@ -181,7 +181,7 @@ testInside("[PB-9] a claim whose build has failed is 409", async () => {
 });
 
 testInside(
-  "[PB-8] the token of what runs is the new agent's from the claim on, and the one before it hears that it is gone",
+  "[PB-8] the token of what runs is the new agent's from the claim on, and the one before it hears that it no longer exists",
   async () => {
     await using world = await openWorld();
     const { admin } = world;

@@ -1,4 +1,4 @@
-// Builds across stops of the server: what was open goes on after the next start, or has failed with a reason.
+// Builds across stops of the server: what was open continues after the next start, or has failed with a reason.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { asActive } from "#test/support/cluster/active-nodes.ts";

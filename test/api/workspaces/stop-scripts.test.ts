@@ -203,7 +203,7 @@ testInside(
       const { type, data } = await watch.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.latest_build.status === "deleted") break;
     }
-    // What is known of a deleted workspace is told to whoever asks for it.
+    // What is known of a deleted workspace is told to anyone who asks for it.
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings`)).status).toBe(410);
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings?include_deleted=true`)).status).toBe(200);
     expect((await admin.fetch("GET", `/api/v2/workspacebuilds/${removal.id}/timings`)).status).toBe(200);
@@ -232,7 +232,7 @@ test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it
   const record = join(locals.folderOf(id), "daemon.json");
   const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
-  // So is each that the server starts in its place before the build begins: one that has come back would run the script.
+  // So is each that the server starts in its place before the build begins: one that has return would run the script.
   using _ = killNext(record, pid);
   const began = performance.now();
   expect((await end(world.admin, id)).status).toBe("stopped");

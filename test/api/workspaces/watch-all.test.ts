@@ -40,7 +40,7 @@ class Followed {
     while (!done(this.rows) || this.events.length === 0) await this.next();
   }
 
-  /** The templates that it is told of next. */
+  /** The templates that it is notified of next. */
   async template(): Promise<readonly string[]> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
@@ -67,7 +67,7 @@ class Followed {
 const follow = async (client: Client, after = ""): Promise<Followed> =>
   new Followed(await client.socket(`/api/v2/workspaces/watch${after && `?after_id=${after}`}`));
 
-/** Somebody in the organization of the first user, without roles. */
+/** Someone in the organization of the first user, without roles. */
 const memberOf = async ({ server, admin }: World): Promise<{ user_id: string; client: Client }> => {
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const { user_id, token } = await seedUser(server, { organization_id: organization?.id ?? "" });
@@ -101,7 +101,7 @@ test("[WS-1] a follower gets all rows, then each change once, and what is delete
   }
 });
 
-test("[WS-7] whoever is given roles, or put into an organization or out of it, is told before the rows that follow; nobody else is", async () => {
+test("[WS-7] anyone who is given roles, or put into an organization or out of it, is told before the rows that follow; nobody else is", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const member = await memberOf(world);
@@ -126,7 +126,7 @@ test("[WS-7] whoever is given roles, or put into an organization or out of it, i
   expect(others.told).toBe(0);
 });
 
-test("[WS-7] whoever comes back is told that they may do something else since, or that nobody knows; else they are not", async () => {
+test("[WS-7] anyone who returns is told that they may do something else since, or that nobody knows; else they are not", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { user_id, client } = await memberOf(world);
@@ -139,7 +139,7 @@ test("[WS-7] whoever comes back is told that they may do something else since, o
   const before = await follow(client);
   await before.next();
   before.socket.close();
-  // Places are of one node: whoever comes back to another is told as after a restart.
+  // Places are of one node: anyone who returns to another is told as after a restart.
   if (!asActive) expect(await toldAfter(before.id)).toBe(0);
   await admin.put(`/api/v2/users/${user_id}/roles`, { roles: ["auditor"] });
   expect(await toldAfter(before.id)).toBe(1);
@@ -167,7 +167,7 @@ test("[WS-8] a template that is changed, gets another active version, has one ar
     () => admin.post(`/api/v2/templateversions/${archived.id}/archive`),
     () => admin.delete(`/api/v2/templates/${one.id}`),
   ]) {
-    // What is hidden comes first, so that it would be told of first.
+    // What is hidden comes first, so that it would be notified of first.
     await admin.patch(`/api/v2/templates/${hidden.id}`, { display_name: crypto.randomUUID() });
     expect(await all.template()).toEqual([hidden.id]);
     await change();
@@ -176,7 +176,7 @@ test("[WS-8] a template that is changed, gets another active version, has one ar
   }
 });
 
-test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen at once", async () => {
+test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const mine = await createWorkspace(world.admin, template_id, "mine");
@@ -197,7 +197,7 @@ test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and r
   await followed.until((rows) => rows.has(mine.id));
 });
 
-test("[WS-4] who comes back gets only what was missed, or a snapshot when that is not known", async () => {
+test("[WS-4] who returns gets only what was missed, or a snapshot when that is not known", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const one = await createWorkspace(world.admin, template_id, "one");
@@ -222,7 +222,7 @@ test("[WS-4] who comes back gets only what was missed, or a snapshot when that i
   const stranger = await follow(world.admin, "of-another-server.12");
   using _stranger = stranger.socket;
   expect(await stranger.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
-  // What was deleted meanwhile makes it a snapshot: the list is whole again.
+  // What was deleted in the meantime makes it a snapshot: the list is whole again.
   const late = await follow(world.admin, before.id);
   using _late = late.socket;
   expect(await late.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });

@@ -88,7 +88,7 @@ const activate: Story[0] = async (world) => {
 const rename = (name: string, username: string) => (world: World) =>
   world.admin.put(`/api/v2/users/${name}/profile`, { username, name: "" });
 
-/** What never changes of a workspace, and what changes only when somebody takes over one that was kept ready (PB-9). */
+/** What never changes of a workspace, and what changes only when someone takes over one that was kept ready (PB-9). */
 type Fixed = "id" | "created_at" | "owner_id" | "organization_id" | "template_id" | "is_prebuild" | "task_id";
 /** A setting of the process, and an address that no operation sets. */
 type Set = "allow_renames" | "owner_avatar_url";
@@ -226,23 +226,26 @@ for (const [member, stories] of Object.entries(STORIES)) {
   }
 }
 
-testInside("[WK-28] watchers hear when somebody it is shared with is renamed, and when they are gone", async () => {
-  await using world = await open();
-  const { admin, owner, id, server, running } = world;
-  const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
-  await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
-  const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
-  await heard(
-    world,
-    () => rename("guest", "ghost")(world),
-    (shown) => names(shown) === "ghost",
-  );
-  await heard(
-    world,
-    () => admin.delete(`/api/v2/users/${user_id}`),
-    (shown) => names(shown) === "",
-  );
-});
+testInside(
+  "[WK-28] watchers hear when someone it is shared with is renamed, and when they no longer exist",
+  async () => {
+    await using world = await open();
+    const { admin, owner, id, server, running } = world;
+    const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
+    await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
+    const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
+    await heard(
+      world,
+      () => rename("guest", "ghost")(world),
+      (shown) => names(shown) === "ghost",
+    );
+    await heard(
+      world,
+      () => admin.delete(`/api/v2/users/${user_id}`),
+      (shown) => names(shown) === "",
+    );
+  },
+);
 
 test("[WK-28] a workspace that waits shows its place in the queue and the workers that came, and its watchers hear of both", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
@@ -278,7 +281,7 @@ test("[WK-28] a workspace that waits shows its place in the queue and the worker
 });
 
 testInside(
-  "[WK-29] a change that hundreds of watched workspaces show reaches each of them, and the loop turns meanwhile",
+  "[WK-29] a change that hundreds of watched workspaces show reaches each of them, and the loop turns in the meantime",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;

@@ -5,7 +5,7 @@ import type { Figures } from "../row.ts";
 
 const SCRIPT = join(import.meta.dir, "..", "web.mjs");
 
-/** What the scenario may ask for meanwhile, by name. */
+/** What the scenario may ask for in the meantime, by name. */
 type Acts = Readonly<Record<string, () => Promise<unknown>>>;
 
 /** Figures of the scenario at this server; without a token nobody is signed in. */

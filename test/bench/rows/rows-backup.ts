@@ -1,5 +1,5 @@
 // The row about backups: what people at a running server notice of one. Windows of the same load with and without a backup, in turn, on
-// a large database: twice the verb on any core, as a person at the machine runs it, once the backup that the server makes by itself,
+// a large database: twice the verb on any core, as a person at the machine runs it, once the backup that the server makes on its own,
 // which shares the server's one core. Each one of the verb is restored and must hold every line committed before it began.
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ const RATE = Number(process.env.BENCH_BACKUP_RATE ?? 200);
 const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
 const MAX_SECONDS = 900;
 
-/** A window takes a minute: whoever waits sees how it goes. */
+/** A window takes a minute: anyone who waits sees how it goes. */
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** One window with agents of its own, since every line must be new to their followers. */
@@ -120,7 +120,7 @@ const verb = async (command: string[], argv: string[]): Promise<string> => {
   return printed;
 };
 
-/** The path of the first backup the server makes by itself in this folder. */
+/** The path of the first backup the server makes on its own in this folder. */
 const ownBackup = async (folder: string): Promise<string> => {
   for (;;) {
     const name = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith("slipway-")) : undefined;

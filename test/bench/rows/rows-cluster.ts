@@ -9,7 +9,7 @@ const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
 const WRITERS = 64;
 const LINE_AGENTS = 8;
 
-/** A PostgreSQL of its own in a folder beside others, of which its user may enter none. */
+/** A PostgreSQL of its own in a folder alongside others, of which its user may enter none. */
 export const startPostgres = async (
   beside: string,
 ): Promise<

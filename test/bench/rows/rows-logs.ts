@@ -1,4 +1,4 @@
-// The rows about agent logs: throughput, latency at a fixed rate beside an unrelated read, fan-out, stalled and idle followers.
+// The rows about agent logs: throughput, latency at a fixed rate alongside an unrelated read, fan-out, stalled and idle followers.
 import { residentMiB } from "../machine.ts";
 import { type Bench, type Figures, faults, productFigure, type Row, range, ratioOf } from "../row.ts";
 import type { SideName } from "../sides.ts";
@@ -163,7 +163,7 @@ const comeBackSeconds = 14;
 const sampleMs = 1000;
 
 /**
- * Twice: once the stalled ones come back after 14 s and must find the close frame with its reason; once they stay away for the
+ * Twice: once the stalled ones return after 14 s and must find the close frame with its reason; once they stay away for the
  * whole time. (Bun keeps a close frame that the kernel does not take for about 15 s, then it drops the connection.)
  */
 export const stalled: Row = {

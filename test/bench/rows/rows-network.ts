@@ -1,5 +1,5 @@
 // The rows about the private network: what a peer like the command line's gets out of a workspace's daemon through the relay, in bytes, in
-// processor time of each program, and in the time of one key and its echo, alone and beside a bulk download.
+// processor time of each program, and in the time of one key and its echo, alone and alongside a bulk download.
 import { systemClock } from "#base/clock.ts";
 import { join } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
@@ -10,7 +10,7 @@ import { type Figures, productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
 const KEYS = 500;
-/** How long the download lasts beside which keys are echoed. */
+/** How long the download lasts alongside which keys are echoed. */
 const BESIDE_SECONDS = 5;
 const BLOCK = new Uint8Array(64 * 1024);
 

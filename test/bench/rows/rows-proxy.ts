@@ -1,4 +1,4 @@
-// The row about apps: a large download through the app proxy, beside the same download from the app itself.
+// The row about apps: a large download through the app proxy, alongside the same download from the app itself.
 import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { type Bench, type Figures, productFigure, type Row, ratioOf } from "../row.ts";

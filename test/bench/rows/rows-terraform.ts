@@ -1,4 +1,4 @@
-// The row about templates of Terraform: ten builds at once and an import beside them, and how long a form of dependent questions waits for its
+// The row about templates of Terraform: ten builds at once and an import alongside them, and how long a form of dependent questions waits for its
 // answer. The real program with the provider of a mirror; nothing is pinned, because the programs that the server starts would be, too.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

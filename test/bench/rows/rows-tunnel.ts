@@ -128,7 +128,7 @@ const echoes = async (url: string, headers: Record<string, string>): Promise<{ p
     socket.onopen = resolve;
     socket.onerror = reject;
   });
-  // The program may still be setting its terminal up: ask until a key comes back alone.
+  // The program may still be setting its terminal up: ask until a key returns alone.
   const press = (key: string): Promise<string> =>
     new Promise((resolve, reject) => {
       heard = resolve;

@@ -1,4 +1,4 @@
-// The row about somebody new: `npm start` in an empty clone, and then the screen alone, until a chat answers in a running workspace.
+// The row about someone new: `npm start` in an empty clone, and then the screen alone, until a chat answers in a running workspace.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";

@@ -34,7 +34,7 @@ const productOf = (
 ): Promise<Product> => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   mkdirSync(dataDir, { recursive: true });
-  // Not pinned: the browser takes what it gets, and so does the server beside it.
+  // Not pinned: the browser takes what it gets, and so does the server alongside it.
   return startProduct({ command: sides.productCommand, dataDir, core: undefined, env });
 };
 

@@ -1,5 +1,5 @@
 // A long audit log, put straight into the file of a server that is stopped: what an organization of some hundred people leaves in years.
-// For the row about audit. Nothing is flushed and no index kept meanwhile: a scratch file that cannot be trusted after a crash.
+// For the row about audit. Nothing is flushed and no index kept in the meantime: a scratch file that cannot be trusted after a crash.
 import { Database } from "bun:sqlite";
 
 const DAY_MS = 86_400_000;

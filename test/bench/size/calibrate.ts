@@ -6,7 +6,7 @@ import type { SizeWorld } from "./world.ts";
 /** How often an agent gives a sign of life. */
 export const HEARTBEAT_S = 15;
 const SECONDS = 6;
-/** Two signs of life of everybody. */
+/** Two signs of life of everyone. */
 const QUIET_S = 2 * HEARTBEAT_S;
 /** How many of a kind a second, and how many who want as much as they get. */
 const RATE = 80;
@@ -39,12 +39,12 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
     log(`${kind}: ${JSON.stringify(window)}`);
     return less({ ...window, done: window.did.done[kind] ?? 0 }, quiet);
   };
-  // Of all work figures have the least beside their group.
+  // Of all work figures have the least alongside their group.
   const stats = await seen("stats", { per_s: { stats: RATE } });
   const group = groupOf(stats, await seen("stats", { callers: { stats: CALLERS } }));
   const lines = await seen("lines", { per_s: { lines: RATE } });
   const metadata = await seen("metadata", { per_s: { metadata: RATE } });
-  // Of what changes meanwhile: a list that does not is answered from memory.
+  // Of what changes in the meantime: a list that does not is answered from memory.
   const changes = { metadata: RATE / 4, stats: RATE / 4, lines: RATE / 4 };
   const changing = await seen("list", { per_s: changes });
   const lists = less(await seen("list", { per_s: { ...changes, list: LISTS } }), changing);

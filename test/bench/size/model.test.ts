@@ -55,7 +55,7 @@ test("[BM-5] few batches have a group each, many share one, and a writer never d
   expect((busy * 2 + 10_000 * 0.05) / 1000).toBeLessThanOrEqual(1.0001);
 });
 
-test("[BM-5] what a group costs and what one of a kind costs come back from windows that were made of them", () => {
+test("[BM-5] what a group costs and what one of a kind costs return from windows that were made of them", () => {
   const windowOf = (groups: number, batches: number): Window => ({
     seconds: 10,
     done: batches,

@@ -5,7 +5,7 @@
 export const KINDS = ["connect", "heartbeat", "stats", "metadata", "lines", "turn", "list"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What one of a kind costs, beside its share of the groups of commits that carry it. */
+/** What one of a kind costs, alongside its share of the groups of commits that carry it. */
 export type Cost = {
   /** Batches that the writer is given, and for how long each keeps it. */
   readonly batches: number;
@@ -85,7 +85,7 @@ const CONNECTIONS = { alone: 7, among: 13 };
 const RENEWALS = 2;
 
 /**
- * Groups a second of a writer that has one under way: what comes meanwhile is the next group. Behind each group it rests when nobody has come,
+ * Groups a second of a writer that has one under way: what comes in the meantime is the next group. Behind each group it rests when nobody has come,
  * until the next one comes; who comes comes by chance. Found by steps, since a group takes longer with more in it.
  */
 export const groupsPerSecond = (batches_per_s: number, base_ms: number, batch_ms: number): number => {

@@ -93,7 +93,7 @@ const peopleOf = (admin: Client, organization_id: string, count: number): Promis
     }),
   );
 
-/** `people`: other users beside the first one, among whom agents and chats are shared out. `nodes`: so many, all active where there are several. */
+/** `people`: other users alongside the first one, among whom agents and chats are shared out. `nodes`: so many, all active where there are several. */
 type Size = { readonly people?: number; readonly nodes?: number };
 
 export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size = {}): Promise<SizeWorld> => {

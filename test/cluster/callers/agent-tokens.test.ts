@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 testInside(
-  "[CP-71] the node that has an agent's part remembers its token, until it ends or the part was another's meanwhile; no other node does",
+  "[CP-71] the node that has an agent's part remembers its token, until it ends or the part was another's in the meantime; no other node does",
   async () => {
     const agent = await seedAgent(server);
     const hash = sha256(agent.agent_token);
@@ -32,7 +32,7 @@ testInside(
       },
     };
     const tokens = new AgentTokens({ store: counted, topics, clock, parts });
-    /** How often it is looked up to find it once more. */
+    /** How often it is looked up to find it again. */
     const looked = async (): Promise<number> => {
       looks = 0;
       expect((await tokens.find(hash))?.agent_id).toBe(agent.agent_id);

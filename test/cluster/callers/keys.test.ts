@@ -1,4 +1,4 @@
-// Two processes that are both active and remember who callers are: what ends a key, or changes what somebody may, counts on both at once.
+// Two processes that are both active and remember who callers are: what ends a key, or changes what someone may, counts on both at once.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";

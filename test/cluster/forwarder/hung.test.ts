@@ -1,4 +1,4 @@
-// A node that stands still: whoever came to it through the others is not held until it goes on.
+// A node that stands still: anyone who came to it through the others is not held until it continues.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";

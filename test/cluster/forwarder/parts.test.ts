@@ -111,7 +111,7 @@ test("[CL-30] so does a body that comes slowly and steadily, and one that its cl
   );
 });
 
-test("[CL-31] whoever asks for a part that is on its way waits until some node has it", async () => {
+test("[CL-31] anyone who asks for a part that is on its way waits until some node has it", async () => {
   const { nodes, has, asked } = startNodes([0], []);
   const answer = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
   await until(() => asked.length > 0, { what: "the first node to be asked" });
@@ -132,7 +132,7 @@ test("[CL-31] two nodes that each take the other for the owner do not pass a req
   expect(asked.every((one) => one.startsWith("0 "))).toBe(true);
 });
 
-test("[CL-30] a node that knows by the head whose a request is asks that one first; what it takes wrongly for somebody's is found all the same", async () => {
+test("[CL-30] a node that knows by the head whose a request is asks that one first; what it takes wrongly for someone's is found all the same", async () => {
   const told = (path: string): number | undefined => {
     const part = Number(path.split("/")[2]);
     if (part === 4) throw new Error("the database does not answer");

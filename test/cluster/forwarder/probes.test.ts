@@ -1,4 +1,4 @@
-// Whoever watches a node is answered though it has as many connections as it may have.
+// Anyone who watches a node is answered though it has as many connections as it may have.
 import { afterEach, expect, test } from "bun:test";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

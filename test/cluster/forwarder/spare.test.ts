@@ -341,7 +341,7 @@ describe("a spare", () => {
     20_000,
   );
 
-  test("[CL-6] lives by itself, and is ready while the active node is", async () => {
+  test("[CL-6] lives on its own, and is ready while the active node is", async () => {
     let leader: number | undefined;
     const forwarder = spare(() => leader);
     const ready = async (headers: Record<string, string> = {}) => {
@@ -365,7 +365,7 @@ describe("a spare", () => {
     expect(await ready({ host })).toEqual([503, { message: "The active node does not answer this one.", ...STATE }]);
   });
 
-  test("[CL-6] says that it lives to whoever asks for the server, and leaves it to the active node what another host is", async () => {
+  test("[CL-6] says that it lives to anyone who asks for the server, and leaves it to the active node what another host is", async () => {
     const node = activeNode();
     const { port } = spare(() => node.port);
     const ask = async (host: string) => (await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host } })).text();

@@ -102,7 +102,7 @@ test("[CP-33] what is about to be made is made where its part is", async () => {
   );
   a.chats.expect("new", 2);
   expect((await a.chats.ask("new", "note", { text: "made" })).node).toBe("b");
-  // What is nowhere is answered by whoever is asked.
+  // What is nowhere is answered by anyone who is asked.
   expect((await a.chats.ask("nothing", "note", { text: "made" })).node).toBe("a");
 });
 

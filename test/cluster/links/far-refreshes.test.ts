@@ -1,4 +1,4 @@
-// Tokens of linked accounts on two nodes with one database: whoever needs one, the first node renews it.
+// Tokens of linked accounts on two nodes with one database: anyone who needs one, the first node renews it.
 import { afterEach, expect } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Links } from "#domain/external-auth/links.ts";

@@ -161,7 +161,7 @@ test("[CP-66] a farewell reaches the agents of all nodes; of a client that is lo
   }
 });
 
-test("[CP-66] who comes back as the same client keeps its tunnels, also those to other nodes", async () => {
+test("[CP-66] who returns as the same client keeps its tunnels, also those to other nodes", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.is(5);

@@ -1,4 +1,4 @@
-// What people see of a cluster, over real links: each node knows its own, and whoever is asked says it of all.
+// What people see of a cluster, over real links: each node knows its own, and anyone who is asked says it of all.
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";

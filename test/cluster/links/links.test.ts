@@ -79,7 +79,7 @@ test("[CP-30] big messages and small ones go both ways", async () => {
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
 });
 
-test("[CP-30] errors come back as what they were, others as an internal error", async () => {
+test("[CP-30] errors return as what they were, others as an internal error", async () => {
   const app = new AppError("conflict", "No.", {
     detail: "why",
     validations: [{ field: "name", detail: "taken" }],
@@ -110,7 +110,7 @@ test("[CP-30] errors come back as what they were, others as an internal error", 
   expect(await errorOf(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-30] what is done for somebody is done for them on the other node, too", async () => {
+test("[CP-30] what is done for someone is done for them on the other node, too", async () => {
   const [a, b] = [node("a"), node("b", { origin: async () => originNow()?.() })];
   const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
   expect(
@@ -150,7 +150,7 @@ test("[CP-30] where nodes speak TLS, links do, and only to a node", async () => 
   expect(await errorOf(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-31] a node that nobody reaches has begun nothing; one that comes back is asked", async () => {
+test("[CP-31] a node that nobody reaches has begun nothing; one that returns is asked", async () => {
   const a = node("a");
   const b = node("b", { echo: async (args) => args });
   expect(await errorOf(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(NotBegun);

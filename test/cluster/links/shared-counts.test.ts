@@ -14,7 +14,7 @@ afterEach(() => {
 
 const LIMIT = 10;
 
-/** Two nodes, of which each counts in two places: what it does for its parts, and what it reads by itself. */
+/** Two nodes, of which each counts in two places: what it does for its parts, and what it reads on its own. */
 const cluster = () => {
   const clock = new ManualClock();
   const [a, b] = [linkedNode("a"), linkedNode("b")];

@@ -40,7 +40,7 @@ const echo = async (stream: Duplex): Promise<void> => {
 
 const BIG = Buffer.alloc(8 * 1024 * 1024, "0123456789abcdefghijklmnopqrstu");
 
-test("[CP-35] a stream carries bytes both ways, each side ends by itself, with TLS or without", async () => {
+test("[CP-35] a stream carries bytes both ways, each side ends on its own, with TLS or without", async () => {
   using folder = tempDirectory();
   const { cert, key } = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const tls = { cert: await Bun.file(cert).text(), key: await Bun.file(key).text() };
@@ -103,7 +103,7 @@ test("[CP-35] what keeps a stream from being opened is told as it is", async () 
   expect(await errorOf(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-35] when one side breaks, or its node is gone, the other hears of it", async () => {
+test("[CP-35] when one side breaks, or its node no longer exists, the other hears of it", async () => {
   const [a, b] = [node("a"), node("b")];
   const theirs: Duplex[] = [];
   b.links.serveStreams("hold", async (_, stream) => void theirs.push(stream));

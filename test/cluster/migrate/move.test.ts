@@ -54,7 +54,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, ownFile],
-  "[CL-10] a node goes on with what was moved, and no move disturbs it",
+  "[CL-10] a node continues with what was moved, and no move disturbs it",
   async () => {
     const { place, chat } = await usedDirectory();
     using _ = place;

@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 
 const PART = 7;
 
-test("[CP-55] a socket that opens once its part has left is closed at once, others stay", async () => {
+test("[CP-55] a socket that opens once its part has left is closed immediately, others stay", async () => {
   const parts = new MovableParts();
   const sockets = new Sockets(systemClock, 10, parts);
   const opened: Socket[] = [];

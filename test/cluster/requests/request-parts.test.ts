@@ -85,7 +85,7 @@ const moved = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
 
 testNeeding(
   [needs.postgres],
-  "[CL-40] [CL-41] what a request would write beside the next first node is refused, and that one does it, once",
+  "[CL-40] [CL-41] what a request would write alongside the next first node is refused, and that one does it, once",
   async () => {
     await using nodes = await openNodes();
     const { admin, first } = nodes;

@@ -1,4 +1,4 @@
-// Nodes that speak TLS, each a process of its own: whoever is asked, requests, streams and WebSockets reach the node that does the work.
+// Nodes that speak TLS, each a process of its own: anyone who is asked, requests, streams and WebSockets reach the node that does the work.
 import { afterAll, expect } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
@@ -186,7 +186,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.openssl],
-  "[CL-61] a node that speaks no TLS beside one that does, or the other way round, ends its start with the reason",
+  "[CL-61] a node that speaks no TLS besides one that does, or the other way round, ends its start with the reason",
   async () => {
     for (const [, setting] of SETTINGS) {
       for (const speaks of [true, false]) {

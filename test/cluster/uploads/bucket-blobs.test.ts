@@ -135,7 +135,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-35] what has come lately is spared, and seen as coming anew when it comes again",
+  "[CL-35] what has come lately is spared, and seen as coming again when it comes again",
   async () => {
     await using at = await world();
     const careful = new BucketBlobs(at.opened, at.bucket);

@@ -50,7 +50,7 @@ testNeeding(
     });
     const answer = await client.fetch("GET", `/api/v2/files/${id}`);
     expect((await answer.bytes()).length).toBe(3_000_000);
-    // The store is away for a while: what needs it is refused for the moment, all else goes on.
+    // The store is away for a while: what needs it is refused for the moment, all else continues.
     store.play(() => store.refused(503, "SlowDown"));
     const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
@@ -147,7 +147,7 @@ testNeeding(
   60_000,
 );
 
-test("[CL-34] half of the settings, and a bucket beside one server's data directory, are refused", () => {
+test("[CL-34] half of the settings, and a bucket alongside one server's data directory, are refused", () => {
   const whole = {
     SLIPWAY_S3_BUCKET: "uploads",
     SLIPWAY_S3_ACCESS_KEY: "key",

@@ -31,7 +31,7 @@ const failure = async (work: Promise<unknown>): Promise<BucketError> => {
   return error as BucketError;
 };
 
-test("[CL-33] what is put is there and comes back, byte by byte, also nothing at all", async () => {
+test("[CL-33] what is put is there and returns, byte by byte, also nothing at all", async () => {
   for (const size of [0, 1, 12_345_678]) {
     const { store, bucket, bytes, path, to, hash } = await world(size);
     await bucket.put("slipway/one", path, size);

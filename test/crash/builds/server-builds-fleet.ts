@@ -1,4 +1,4 @@
-// Workspaces that nobody touches: their server stops, starts, puts to sleep and deletes them by itself. What it may do to each is known
+// Workspaces that nobody touches: their server stops, starts, puts to sleep and deletes them on its own. What it may do to each is known
 // beforehand, so anything left out, doubled or made up shows. Used by server-builds.ts.
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -85,7 +85,7 @@ export class Fleet {
     return workspaces.map(({ id, latest_build }) => `${id} ${latest_build.id} ${latest_build.status}`).join();
   }
 
-  /** Starts again by hand what was given up: nothing happens to it by itself. */
+  /** Starts again by hand what was given up: nothing happens to it on its own. */
   async mend(): Promise<void> {
     const { admin } = this.#world;
     for (const id of this.#ids) {
@@ -126,7 +126,7 @@ export class Fleet {
   }
 }
 
-/** What becomes of a workspace of a template by itself: transition and reason of each build. */
+/** What becomes of a workspace of a template on its own: transition and reason of each build. */
 const COURSES = {
   fails: ["start initiator", "stop autostop"],
   sleeps: ["start initiator", "stop dormancy", "delete autodelete"],
@@ -159,7 +159,7 @@ export class LeftAlone {
     return this.#made.length;
   }
 
-  /** Makes one of each; whatever the server dies of meanwhile, it is made once. */
+  /** Makes one of each; whatever the server dies of in the meantime, it is made once. */
   async add(name: string): Promise<void> {
     const { admin } = this.#world;
     for (const course of Object.keys(COURSES) as Course[]) {

@@ -1,5 +1,5 @@
 // The server is killed at random moments while people build, take workspaces that were kept ready, and while it stops, starts, puts to
-// sleep and deletes workspaces by itself: no build is lost, doubled or left pending, no workspace has two at a time, and no claim is
+// sleep and deletes workspaces on its own: no build is lost, doubled or left pending, no workspace has two at a time, and no claim is
 // given twice (rules CR-2, CR-17).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -21,7 +21,7 @@ const FLEET = 6;
 const KEPT_READY = 4;
 /** What is brought near falls due while the next server runs: its clock ticks once a second. */
 const NEAR_MS = 1_600;
-/** So long somebody is content with what they have taken, and others can be made ready. */
+/** So long someone is content with what they have taken, and others can be made ready. */
 const TAKING_MS = 250;
 /** A timer whose actor could not be reached is tried again after half a minute. */
 const PATIENCE_MS = 90_000;
@@ -40,7 +40,7 @@ const makeBuilders = async (world: World, random: () => number): Promise<BuildLo
   return ["p0", "p1"].map((name) => new BuildLoad({ name, admin: world.admin, templates, kinds, random }));
 };
 
-/** What somebody must say to get a workspace that was kept ready. */
+/** What someone must say to get a workspace that was kept ready. */
 const makeOffer = async (world: World): Promise<object> => {
   const template_id = await makeTemplate(world, "kept", KEPT);
   const template = await read<{ active_version_id: string }>(world.admin, `/api/v2/templates/${template_id}`);

@@ -24,7 +24,7 @@ type Page = { workspaces: Workspace[] };
 const owned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
   (await read<Page>(admin, `/api/v2/workspaces?q=owner:${owner}`)).workspaces;
 
-/** Somebody who takes one workspace after the other, under names that are never used twice, and notes what became of each wish. */
+/** Someone who takes one workspace after the other, under names that are never used twice, and notes what became of each wish. */
 export class Taker {
   /** Name -> the workspace that was answered. */
   readonly given = new Map<string, string>();

@@ -1,6 +1,6 @@
 // A server, or a worker of it, is killed or stopped in each phase of a build of a Terraform template, of an import and of a dry run: where a phase is a moment in
 // the code, by a failpoint there; else by a file that the template's own command makes and then waits behind, or by the command that runs. Each
-// build goes on; what the template has made and what its state says are the same; nothing runs on or lies about afterwards, and no secret is in
+// build continues; what the template has made and what its state says are the same; nothing runs on or lies about afterwards, and no secret is in
 // any line, answer or file (rules TF-10, TF-11, TF-20, TF-37).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -78,7 +78,7 @@ const SHORT = {
   worker: ["resource half made", "state pushed", "before forget", "stop"],
 };
 
-/** Each start makes both parts anew, so that every apply has something to make and to remove. */
+/** Each start makes both parts again, so that every apply has something to make and to remove. */
 const main = (places: Places): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
@@ -225,7 +225,7 @@ const textOf = (file: string): string => {
   }
 };
 
-/** What a phase leaves when its work has ended. Once more in words what is wrong with it. */
+/** What a phase leaves when its work has ended. Again in words what is wrong with it. */
 const wrongAfter = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
   const { client, places, victim, said, folders } = story;
   const wrong: string[] = [];

@@ -7,9 +7,9 @@ import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
 import type { ServerPlace } from "../server.ts";
 
-/** Who is killed or stopped and comes back. */
+/** Who is killed or stopped and returns. */
 export type Victim = AsyncDisposable & {
-  /** Begins anew with a failpoint, at which it will die. */
+  /** Begins over with a failpoint, at which it will die. */
   readonly arm: (point: string) => Promise<void>;
   readonly died: () => Promise<void>;
   readonly kill: () => Promise<void>;
@@ -116,7 +116,7 @@ export const workerVictim = async (stage: Stage): Promise<Victim> => {
 
 const GIVEN_UP = { patience: 60_000, what: "the server gives the worker up" };
 
-/** A worker that stands still until the server has given it up, and comes back while another one with the same tags is there. */
+/** A worker that stands still until the server has given it up, and returns while another one with the same tags is there. */
 export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await workerOf(stage, "victim");
   const another = await workerOf(stage, "other");
@@ -156,7 +156,7 @@ export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-/** Milliseconds that somebody stands still, each time the next: less, about as long and longer than others wait for a word. */
+/** Milliseconds that someone stands still, each time the next: less, about as long and longer than others wait for a word. */
 const PAUSES_MS = [2_000, 6_000, 20_000];
 
 type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
@@ -164,7 +164,7 @@ type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
 
-/** It stands still in the middle, and goes on with whoever it was talking to. */
+/** It stands still in the middle, and continues with whoever it was talking to. */
 const paused = ({ signal, ...rest }: Pausable): Victim => {
   let times = 0;
   return {

@@ -52,7 +52,7 @@ const hasGoneOn = ({ status, history_version, generation_attempt }: Owed, now: O
   return now.status !== status;
 };
 
-/** Those of the chats that have not gone on. Asks the database beside a living server. */
+/** Those of the chats that have not gone on. Asks the database alongside a living server. */
 export const stillOwed = async (directory: string, owed: readonly Owed[]): Promise<Owed[]> => {
   await using stored = await openStored(directory);
   const rows = await stored.objects<Owed>("select id, status, history_version, generation_attempt from chats");
@@ -68,7 +68,7 @@ export const bringDeadlineNear = async (directory: string, id: string, ms: numbe
   await stored.run(`update timers set due = ${due} where actor = 'chat' and actor_id = '${id}' and name = 'deadline'`);
 };
 
-/** What is wrong with the rows of one chat. `before` is what they were when somebody last looked. */
+/** What is wrong with the rows of one chat. `before` is what they were when someone last looked. */
 export const chatProblems = (book: ChatBook, now: StoredChat | undefined, before: StoredChat | undefined): string[] => {
   if (!now) return [`chat ${book.id} is gone`];
   const problems = [...rowProblems(now), ...(before ? changeProblems(before, now) : []), ...bookProblems(book, now)];

@@ -4,7 +4,7 @@ import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/cha
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
 
-/** One message that somebody wrote. */
+/** One message that someone wrote. */
 export type Said = {
   readonly text: string;
   readonly by: string;
@@ -20,7 +20,7 @@ export class ChatBook {
   readonly id: string;
   readonly isOrderly: boolean;
   readonly said: Said[] = [];
-  /** Numbers of the queue that somebody wanted deleted, and whether it was acknowledged. */
+  /** Numbers of the queue that someone wanted deleted, and whether it was acknowledged. */
   readonly deleted = new Map<number, boolean>();
   /** Edits under way, and when the last one was over that may have emptied the queue. */
   editing = 0;
@@ -88,7 +88,7 @@ export class ChatPerson {
     return dice < 22 ? this.#edit() : this.#touchQueue(dice < 24);
   }
 
-  /** 4xx is always possible: somebody else was there before. A server error is not, while it lives. */
+  /** 4xx is always possible: someone else was there before. A server error is not, while it lives. */
   async #call<T>(method: string, rest: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
     const options = { wrong: this.wrong, ...(headers ? { headers } : {}) };
     const fate = await call<T>(this.#client, method, this.#book.path + rest, body, options);

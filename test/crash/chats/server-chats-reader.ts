@@ -1,5 +1,5 @@
-// A follower of one chat that is cut off with its server and comes back: with its cursor, or from the beginning where messages may have
-// left the history meanwhile. It complains about whatever a client may rely on, and ends with the picture of the database.
+// A follower of one chat that is cut off with its server and returns: with its cursor, or from the beginning where messages may have
+// left the history in the meantime. It complains about whatever a client may rely on, and ends with the picture of the database.
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { Client, ClientSocket } from "#src/client.ts";

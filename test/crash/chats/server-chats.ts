@@ -1,5 +1,5 @@
 // The server is killed at random moments while people write to chats, models answer in every mood and followers come and go: what was
-// acknowledged is there once and in order, no number is used twice, what was owed goes on, and every follower ends with the picture of
+// acknowledged is there once and in order, no number is used twice, what was owed continues, and every follower ends with the picture of
 // the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -86,7 +86,7 @@ class Group {
     ];
   }
 
-  /** What the next server owes to go on with; deadlines of some come near. */
+  /** What the next server owes to continue with; deadlines of some come near. */
   async owed(directory: string, random: () => number): Promise<Owed[]> {
     const owed: Owed[] = [];
     for (const { chat } of this.#stored.values()) {

@@ -38,7 +38,7 @@ const answer = (call: ModelCall, number: number): void => {
   }
 };
 
-/** What somebody has sent, and whether the server has said that it has it. */
+/** What someone has sent, and whether the server has said that it has it. */
 type Sent = { readonly text: string; isAcknowledged: boolean };
 
 class Writer {

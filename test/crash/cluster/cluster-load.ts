@@ -81,7 +81,7 @@ export class ClusterLoad {
     return "refused";
   }
 
-  /** Any node shows it, by itself or by asking the active one, or says that it cannot. */
+  /** Any node shows it, on its own or by asking the active one, or says that it cannot. */
   async #lookFor(name: string): Promise<void> {
     const node = this.#node();
     const status = node && (await this.#ask(node, "GET", `${TOKENS}/${name}`));

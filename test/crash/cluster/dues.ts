@@ -1,4 +1,4 @@
-// Workspaces of one person that start by themselves, one each minute: each once, whichever node has its part then.
+// Workspaces of one person that start on their own, one each minute: each once, whichever node has its part then.
 import type { Client } from "#src/client.ts";
 import { until } from "#test/support/until.ts";
 import { call, insist, read } from "../oracle/calls.ts";

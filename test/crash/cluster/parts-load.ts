@@ -88,7 +88,7 @@ export class PartsLoad {
     this.#patience = patience;
   }
 
-  /** `token`: of the first user; `minutes`: for how long workspaces start by themselves. */
+  /** `token`: of the first user; `minutes`: for how long workspaces start on their own. */
   static async make(
     node: () => NodeProcess | undefined,
     { token, random, minutes }: { token: string; random: () => number; minutes: number },

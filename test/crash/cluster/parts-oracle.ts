@@ -21,7 +21,7 @@ type Run = { readonly of: string; readonly lines: Set<string>; isOver: boolean }
  * What is wrong, in words; empty: nothing. Whose a connection is follows from the parts that it writes: with a second owner it has written for a part
  * that was given away. Moving a part waits for groups that hold it, so the order of the table is that of commits.
  *
- * A job goes on with the next owner of its part, and begins anew: also at the node that had it before, once others have had the part in between. That
+ * A job continues with the next owner of its part, and starts over: also at the node that had it before, once others have had the part in between. That
  * one run of it has ended before the next one begins is seen by its log: two at once say their lines twice, or go on after the end.
  */
 export const judgeParts = (events: readonly PartEvent[]): string[] => {

@@ -12,7 +12,7 @@ export type TortureResult = {
   /** The longest time without an acknowledged write behind each fault. */
   readonly pauses: readonly Pause[];
   readonly wrong: readonly string[];
-  /** What people of several parts have done meanwhile. */
+  /** What people of several parts have done in the meantime. */
   readonly parts?: PartsCounts;
 };
 

@@ -59,7 +59,7 @@ export type Seen = {
   acknowledged(): number;
 };
 
-/** What a run needs beside the nodes: how to do faults that are not of processes, and where to look in the end. */
+/** What a run needs alongside the nodes: how to do faults that are not of processes, and where to look in the end. */
 export type Torturer<F extends string> = {
   readonly cluster: TestCluster;
   /** Does what is more than a signal to one node; answers what ends it once writes go on. */
@@ -196,7 +196,7 @@ export const torture = async <F extends string>(
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;
-    // A node that another has followed ends by itself, as soon as it hears of that.
+    // A node that another has followed ends on its own, as soon as it hears of that.
     else
       await until(async () => (await isSettled(active)) === true, { what: "the node to serve, to stand by or to end" });
     for (const [n, node] of nodes) {
@@ -208,7 +208,7 @@ export const torture = async <F extends string>(
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
   const rows = await rowsByWriter(await truth());
-  // Parts come back to who has had them: then who was first to write says nothing, and whose the part was at that moment does.
+  // Parts return to who has had them: then who was first to write says nothing, and whose the part was at that moment does.
   const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
   if (parts) wrong.push(...(await parts.finish()), ...judgeParts(await partEvents(await truth())));
   return {

@@ -15,12 +15,12 @@ export const NETWORK_FAULTS = [
   ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],
   ...["node-client", "client-node", "standby", "stop-2", "stop-6", "stop-20"],
 ] as const;
-/** Once, and last: the pair has no standby afterwards. The old primary comes back beside the new one, and the nodes have to choose. */
+/** Once, and last: the pair has no standby afterwards. The old primary returns alongside the new one, and the nodes have to choose. */
 const LAST = ["primary", "primary-back", "kill"] as const;
 /** Milliseconds for which nothing may be acknowledged without a standby. */
 const WITHOUT_MS = 2000;
 
-/** Waits until the nodes miss the standby, and throws when a write is acknowledged meanwhile. */
+/** Waits until the nodes miss the standby, and throws when a write is acknowledged in the meantime. */
 const withoutStandby = async ({ nodes, active, acknowledged }: Seen): Promise<void> => {
   const url = new URL("/readyz", nodes.get(active)?.url);
   const readyz = async () => {

@@ -33,7 +33,7 @@ const stateOf = (pid: number): string => {
   }
 };
 
-/** Each node stops itself once, at a commit that the seed chooses, and goes on after a while. */
+/** Each node stops itself once, at a commit that the seed chooses, and continues after a while. */
 export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   const random = randomFrom(seed);
   await using cluster = await startCluster();
@@ -67,7 +67,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
           return undefined;
         },
       },
-      // Whoever has stopped once is started anew, so that each node can do so again.
+      // Anyone who has stopped once is started again, so that each node can do so again.
       ["kill-1", "kill-2", "kill-3", ...faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"])],
       seed,
     );

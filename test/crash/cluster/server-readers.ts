@@ -1,4 +1,4 @@
-// Readers behind a spare that stop reading, while what they follow goes on: followers of a log (WebSockets), of a workspace (event streams), and a
+// Readers behind a spare that stop reading, while what they follow continues: followers of a log (WebSockets), of a workspace (event streams), and a
 // download from an app. All of it goes through the spare, so both nodes have to bound what waits (CLUSTER check 7).
 import { connect } from "node:net";
 import { Client } from "#src/client.ts";
@@ -14,12 +14,12 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const MiB = 1024 * 1024;
 const WARM = 64 * MiB;
-/** What the kernel keeps on two connections on loopback, before anybody notices that a reader has stopped. */
+/** What the kernel keeps on two connections on loopback, before anyone notices that a reader has stopped. */
 const MIN_EVENTS = 32 * MiB;
 /** Agents may write as much as a test wants. */
 const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36) };
 
-/** Two nodes; whoever asks asks the spare. */
+/** Two nodes; anyone who asks asks the spare. */
 const behindSpare = async (): Promise<Stage> => {
   const cluster = await startCluster();
   const active = await cluster.start(1, { env });
@@ -38,7 +38,7 @@ const behindSpare = async (): Promise<Stage> => {
   };
 };
 
-/** A download whose reader stands still for a while: nothing more comes meanwhile, and all of it in the end. */
+/** A download whose reader stands still for a while: nothing more comes in the meantime, and all of it in the end. */
 const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { bytes: number; still_ms: number }) => {
   await using stage = await behindSpare();
   const { world } = stage;

@@ -61,7 +61,7 @@ export class SmallDisk implements AsyncDisposable {
     rmSync(this.path("filler"), { force: true });
   }
 
-  /** Another program takes the database; what comes back lets go of it. */
+  /** Another program takes the database; what returns releases it. */
   async hold(): Promise<() => Promise<void>> {
     const script = `
       const db = new (require("bun:sqlite").Database)(process.argv.at(-1));

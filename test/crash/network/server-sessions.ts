@@ -1,7 +1,7 @@
 // A loaded hour of sessions over the private network, with the server killed once in each minute: ten of ssh (three that count, four that
 // echo, three idle until the end), one with bulk at a bounded rate, one as an editor has it, all by the genuine OpenSSH client through
 // `slipway ssh`. A round is a minute. A session is lost when its client ends, or when anything it sees is not what was sent. The pace
-// takes little of the processor, so that an hour can run beside other work.
+// takes little of the processor, so that an hour can run alongside other work.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { residentMiB } from "#test/bench/machine.ts";
@@ -21,7 +21,7 @@ const KILL_EVERY_MS = 60_000;
 const KILL_WITHIN_MS = 20_000;
 /** A server that was killed may be away for so long. */
 const AWAY_MS = 3_000;
-/** How long sessions may take to go on after a kill, on a machine that is wanted by others. */
+/** How long sessions may take to continue after a kill, on a machine that is wanted by others. */
 const RESUME_MS = 30_000;
 /** Bytes a second, each way. */
 const BULK_RATE = 256 * 1024;

@@ -1,5 +1,5 @@
 // Sessions of the genuine OpenSSH client that go on for as long as they are let, and say what was wrong with what they saw: a command that
-// counts, lines that come back, a shell that nobody uses, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
+// counts, lines that return, a shell that nobody uses, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
 import type { Subprocess } from "bun";
 
 /** How OpenSSH reaches the workspace. */
@@ -112,7 +112,7 @@ export class Counting extends Running {
   }
 }
 
-/** Lines that are typed and come back. */
+/** Lines that are typed and return. */
 export class Typing extends Running {
   readonly name = "lines that come back";
 
@@ -137,11 +137,11 @@ export class Typing extends Running {
   }
 
   protected end(): void {
-    // It sees so by itself.
+    // It sees so on its own.
   }
 }
 
-/** A shell that nobody uses: it answers once at the beginning, is left alone, and answers once more at the end. */
+/** A shell that nobody uses: it answers once at the beginning, is left alone, and answers again at the end. */
 export class Idle extends Running {
   readonly name = "an idle session";
   readonly #ending = Promise.withResolvers<void>();
@@ -218,7 +218,7 @@ export class Bulk extends Running {
   }
 
   protected end(): void {
-    // It sees so by itself.
+    // It sees so on its own.
   }
 }
 

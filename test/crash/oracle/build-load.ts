@@ -135,7 +135,7 @@ export class BuildLoad {
     }
   }
 
-  /** Waits for the newest build, and cancels it when it would go on for ever. */
+  /** Waits for the newest build, and cancels it when it would go on forever. */
   async #end(known: Known, kind: Kind): Promise<Build> {
     const { admin, random } = this.#options;
     const id = [...known.builds.keys()].at(-1) as string;
@@ -219,7 +219,7 @@ const problems = (
 const builds = (admin: Client, id: string): Promise<Build[]> =>
   read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=100`);
 
-/** A workspace whose making was not answered, once the server answers again; undefined when there is none. */
+/** A workspace whose making was not answered, once the server answers again; undefined when none exists. */
 const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
   insist<Workspace | undefined>(async () => {
     const path = `/api/v2/users/me/workspace/${name}`;

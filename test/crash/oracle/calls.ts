@@ -1,5 +1,5 @@
 // What became of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk,
-// refused means that nothing has changed, and everything else is unknown until somebody looks.
+// refused means that nothing has changed, and everything else is unknown until someone looks.
 import type { Client } from "#src/client.ts";
 
 export type Fate<T> =
@@ -45,7 +45,7 @@ const messageOf = (text: string): string | undefined => {
 
 export const PAUSE_MS = 10;
 
-/** Asks until something definite comes back: a reader, or a writer whose call may be sent twice. */
+/** Asks until something definite returns: a reader, or a writer whose call may be sent twice. */
 export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
   const until = performance.now() + patience;
   for (;;) {

@@ -29,7 +29,7 @@ export class LineOracle {
     return wrong;
   }
 
-  /** Looks again at every line from the first on: what was shown once is shown for ever. */
+  /** Looks again at every line from the first on: what was shown once is shown forever. */
   async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const wrong = await this.check(reader, writers);
     for (const { options } of writers) {

@@ -1,4 +1,4 @@
-// One follower of an agent's lines that is cut off again and again, comes back with the number of the last line it has seen, and
+// One follower of an agent's lines that is cut off again and again, returns with the number of the last line it has seen, and
 // must have seen exactly what is stored (RELIABILITY section 4, point 8).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client, ClientSocket } from "#src/client.ts";

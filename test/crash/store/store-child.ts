@@ -16,7 +16,7 @@ export type ChildOrder = {
   /** The number of each client's first batch. */
   from: number[];
   failpoint?: string;
-  /** Batches of each client, then it closes the store and ends; without it, it goes on until it is killed. */
+  /** Batches of each client, then it closes the store and ends; without it, it continues until it is killed. */
   batches?: number;
   /** Go on after a refusal instead of giving this client up. */
   patient?: boolean;

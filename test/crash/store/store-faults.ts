@@ -26,7 +26,7 @@ export const compileFaults = (directory: string): string => {
 
 export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
 
-/** Runs the writing process on a disk with this fault, then looks at what it left, then lets it run once more without. */
+/** Runs the writing process on a disk with this fault, then looks at what it left, then lets it run again without. */
 export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
   using place = temporaryDirectory();
   const directory = join(place.path, "data");

@@ -102,7 +102,7 @@ export class Oracle {
       if (first < end) wrong.push(`number ${first} was handed out twice`);
       end = first + count;
     }
-    // A reservation is on disk before anybody has a number of it.
+    // A reservation is on disk before anyone has a number of it.
     if (end > next) wrong.push(`number ${end - 1} was handed out but is not reserved`);
     return wrong;
   }

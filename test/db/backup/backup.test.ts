@@ -1,4 +1,4 @@
-// Backups and restores of a data directory with a store on it: what is in them, what is refused, and which are made by themselves.
+// Backups and restores of a data directory with a store on it: what is in them, what is refused, and which are made on their own.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A draft of a file that changes meanwhile, mended: whatever has happened to the file, the copy is what the file is now.
+// A draft of a file that changes in the meantime, repaired: whatever has happened to the file, the copy is what the file is now.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -36,14 +36,14 @@ test.each(changes)("[OP-2] a copy whose file %s meanwhile is mended to what the 
   change(file);
   await draft.mend(from, flow());
   expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
-  // Once more, as when something that the snapshot names has gone.
+  // Again, as when something that the snapshot names has gone.
   change(file);
   await draft.mend(from, flow());
   await draft.close();
   expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
 });
 
-test("[OP-5] mending writes only what has changed, and reads eight times as fast as it may write", async () => {
+test("[OP-5] repairing writes only what has changed, and reads eight times as fast as it may write", async () => {
   using place = temporaryDirectory();
   const [file, to] = [join(place.path, "file"), join(place.path, "copy")];
   writeFileSync(file, new Uint8Array(MUCH).fill(1));

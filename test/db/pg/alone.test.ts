@@ -48,7 +48,7 @@ type Written = { readonly text: string; readonly isAlone: boolean };
 
 const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(text);
 
-/** Whether it reads rows beside the one that it is about. What stands in the row itself is read by `json_each`. */
+/** Whether it reads rows alongside the one that it is about. What stands in the row itself is read by `json_each`. */
 const readsOthers = (text: string): boolean =>
   /\b(from|join)\s+(?!json_each)["\w$]/i.test(text.replace(/^\s*delete\s+from\b/i, "delete"));
 

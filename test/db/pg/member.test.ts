@@ -1,4 +1,4 @@
-// Nodes that are all active, on a real PostgreSQL: who has which parts when nodes come, go, die and come back.
+// Nodes that are all active, on a real PostgreSQL: who has which parts when nodes come, go, die and return.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -93,7 +93,7 @@ testNeeding(
     await until(isEven([a, b]));
     const c = await join("c:1");
     await until(isEven([a, b, c]));
-    // Whoever has a part was asked to go on with it as often as it came, and let go of it before it went.
+    // Anyone who has a part was asked to continue with it as often as it came, and release it before it went.
     for (const { sum, parts } of [a, b, c]) {
       const gone = sum("leave");
       expect(
@@ -129,7 +129,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-5] [CP-7] a node that stands still loses its parts within its lease, and is refused when it comes back",
+  "[CP-5] [CP-7] a node that stands still loses its parts within its lease, and is refused when it returns",
   async () => {
     const clock = haltingClock();
     const a = await join("a:1");
@@ -152,7 +152,7 @@ testNeeding(
     expect(b.fatal).toEqual(["another node has taken over", "another node has taken over"]);
     expect([b.member.role, b.member.state.lease]).toEqual(["spare", "free"]);
     await b.leave();
-    // A process of its name joins anew, and gets parts like any other.
+    // A process of its name joins again, and gets parts like any other.
     const again = await join("b:1");
     await until(isEven([a, again, c]));
     expect([a.fatal, c.fatal, again.fatal]).toEqual([[], [], []]);
@@ -162,7 +162,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] a node that leaves gives all away at once; what nobody can take is nobody's, and the next one's",
+  "[CP-7] a node that leaves gives all away immediately; what nobody can take is nobody's, and the next one's",
   async () => {
     const a = await join("a:1");
     const b = await join("b:1");
@@ -193,7 +193,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] what is not let go of within a lease stays, and is gone on with once it was; batches of what has left are refused before",
+  "[CP-7] what is not release within a lease stays, and no longer exists on with once it was; batches of what has left are refused before",
   async () => {
     const gate = Promise.withResolvers<void>();
     let isStuck = true;
@@ -209,7 +209,7 @@ testNeeding(
     const b = await join("b:1");
     await until(() => left.length > 0);
     const [part = 0] = left;
-    // Nobody's for the moment: whoever asks for it waits.
+    // Nobody's for the moment: anyone who asks for it waits.
     expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
     await until(() => a.member.has(part));
     expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", PARTS]);

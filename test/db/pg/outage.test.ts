@@ -1,4 +1,4 @@
-// The database is away: stopped, frozen, or behind a connection on which nothing comes any more. Whoever waits is answered in time, and what was
+// The database is away: stopped, frozen, or behind a connection on which nothing comes any more. Anyone who waits is answered in time, and what was
 // refused is never written.
 import { afterEach, expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
@@ -17,7 +17,7 @@ import { outcomeOf } from "../contract.ts";
 
 const WAIT_MS = 1500;
 const LEASE_MS = 2000;
-/** What a busy machine takes beside the time for which one waits. */
+/** What a busy machine takes alongside the time for which one waits. */
 const SLOW_MS = 6000;
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -56,7 +56,7 @@ const keysAfterwards = async (store: PgStore): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[PQ-30] while the server is down a write is refused in time and never written, and so is a read; one that it comes back for is done",
+  "[PQ-30] while the server is down a write is refused in time and never written, and so is a read; one that it returns for is done",
   async () => {
     const server = await serverOf();
     const store = await storeOn(server.url());

@@ -63,7 +63,7 @@ testNeeding([needs.postgres], "[CP-3] whoever takes a part waits for the group t
     return (await sql.unsafe(`${waiting} and query like $1`, [what])).length > 0;
   };
   expect(await commit("held", 7)).toBe("done");
-  // The group stands still behind a row that somebody holds, between its guard and its COMMIT.
+  // The group stands still behind a row that someone holds, between its guard and its COMMIT.
   const holder = await sql.reserve();
   await holder.unsafe("begin");
   await holder.unsafe("select 1 from settings where key = 'held' for update");

@@ -1,4 +1,4 @@
-// Every statement that this program compiles is understood by PostgreSQL, so that none is found out in somebody's cluster.
+// Every statement that this program compiles is understood by PostgreSQL, so that none is found out in someone's cluster.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -193,7 +193,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [setSharingOff(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
-    // Whoever switches it off looks for what is shared then.
+    // Anyone who switches it off looks for what is shared then.
     look: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
     async check([, shared], found) {
       expect(found).toHaveLength(shared === "done" ? 1 : 0);

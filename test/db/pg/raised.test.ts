@@ -96,7 +96,7 @@ testNeeding(
     store = await open(true);
     expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
     expect(await risen(() => store.commit([changeSetting("a", { value: "3" })]))).toEqual([true, true, true]);
-    // What was told while the connection is gone is not missed.
+    // What was told while the connection has disconnected is not missed.
     await database.cutConnections();
     expect(await risen(() => store.commit([changeSetting("a", { value: "4" })]).catch(() => {}))).not.toEqual([
       false,
@@ -111,7 +111,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] whoever reads after a write was acknowledged sees it, also where others wait for the same question",
+  "[PQ-16] anyone who reads after a write was acknowledged sees it, also where others wait for the same question",
   async () => {
     database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, tells: true, fatal: () => {} });
@@ -174,7 +174,7 @@ testNeeding(
       await work();
       return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
     };
-    // One that counts nothing was active alone before, and its row stays until somebody joins.
+    // One that counts nothing was active alone before, and its row stays until someone joins.
     await (await openPgStore({ url, now: 0, tells: false, fatal: () => {} })).close();
     expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
     const a = await join("a");

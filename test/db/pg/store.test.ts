@@ -94,7 +94,7 @@ testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commi
     await sql.unsafe("alter sequence refusals restart");
     const before = store.writer.counts.repeats;
     await store.commit([putSetting({ key: state, value: "" })]);
-    // A busy database may give up once more by itself.
+    // A busy database may give up again on its own.
     expect(store.writer.counts.repeats).toBeGreaterThan(before);
   }
   await sql.close();
@@ -196,7 +196,7 @@ testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done ag
 
 testNeeding(
   [needs.postgres],
-  "[PQ-9] two reports run at once, also when one comes while another's turn is on its way",
+  "[PQ-9] two reports run immediately, also when one comes while another's turn is on its way",
   async () => {
     const { url } = await database();
     await open(url);

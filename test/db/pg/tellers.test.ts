@@ -51,7 +51,7 @@ test("[CL-51] who begins to listen has heard what was known to be told by then",
   expect([see({ 7: 5 }), see({ 7: 6 }), see({ 7: 6 })]).toEqual(["nothing", "nothing", "missed"]);
 });
 
-test("[CP-52] a node that is gone, or says nothing for three seconds, may have meant to tell more: that is said once", () => {
+test("[CP-52] a node that no longer exists, or says nothing for three seconds, may have meant to tell more: that is said once", () => {
   const { see } = looking();
   const silent = () => see({ 7: 0 }, "the same");
   const said = Array.from({ length: 9 }, silent);

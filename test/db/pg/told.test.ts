@@ -61,7 +61,7 @@ testNeeding(
     heard.splice(0);
     await database.cutConnections();
     store.tell("key_gone", "three", {});
-    // Whoever listens was cut off, too: it hears the word, or that it may have missed some.
+    // Anyone who listens was cut off, too: it hears the word, or that it may have missed some.
     await until(() => words().includes("three") || heard.some(({ all }) => all));
     await listener.close();
     await primary.close();
@@ -120,7 +120,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-51] nodes with nothing to tell tell nothing, and whoever has not heard what one told looks for itself though its connection is whole",
+  "[CL-51] nodes with nothing to tell tell nothing, and anyone who has not heard what one told looks for itself though its connection is whole",
   async () => {
     database = await createDatabase();
     const { url } = database;

@@ -1,4 +1,4 @@
-// A workspace on a machine that the server does not start: somebody runs the command they are given there.
+// A workspace on a machine that the server does not start: someone runs the command they are given there.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ resource "coder_external_agent" "main" {
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
-/** Runs the command in a home of its own, as somebody would on their machine; ends what it started. */
+/** Runs the command in a home of its own, as someone would on their machine; ends what it started. */
 const machine = (command: string, more: Record<string, string> = {}) => {
   const home = mkdtempSync(join(tmpdir(), "slipway-machine-"));
   noteFolder(home);

@@ -12,7 +12,7 @@ const run = async (script: string, limit: number): Promise<boolean> => {
   return (await runCommand({ ...where, ...common, args: ["-c", script] })).tooLong;
 };
 
-test("[TF-50] waiting does not use the limit up, working does, and what waits for ever ends at ten times the limit", async () => {
+test("[TF-50] waiting does not use the limit up, working does, and what waits forever ends at ten times the limit", async () => {
   const [waits, works, worksBelow, hangs] = await Promise.all([
     run("sleep 1", 300),
     run("while :; do :; done", 300),

@@ -47,7 +47,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-15] what the template refuses is told beside its parameter, in the template's words",
+  "[TF-15] what the template refuses is told alongside its parameter, in the template's words",
   async () => {
     const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
     expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");

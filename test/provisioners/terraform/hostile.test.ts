@@ -32,12 +32,12 @@ test("[TF-28] a state that is a link to a file of the server's is no state, and 
   expect([await session.state(), readFileSync(other, "utf8")]).toEqual([STATE, "the server's own"]);
 });
 
-test("[TF-38] a state that cannot be read is put aside and never taken for one; what could only be written beside its place is", async () => {
+test("[TF-38] a state that cannot be read is put aside and never taken for one; what could only be written alongside its place is", async () => {
   using place = tempDirectory();
   const session = new Session(join(place.path, "builds", "run"));
   await session.keepState(STATE.slice(0, 20));
   expect([await session.state(), await session.isEmpty()]).toEqual([undefined, false]);
-  // What is stored so by whoever pushed it is no loss.
+  // What is stored so by anyone who pushed it is no loss.
   expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
   const aside = (await session.setAside(STATE)) ?? "";
   expect(aside).toStartWith(join(place.path, "unreadable", "run-"));
@@ -182,7 +182,7 @@ test("[TF-39] one that prints without end and does not hear that it shall stop f
   expect(longest).toBeLessThan(1_000);
 });
 
-test("[TF-39] one whose lines cannot be taken, as when its state has grown too large, is interrupted and has ended before anybody hears so", async () => {
+test("[TF-39] one whose lines cannot be taken, as when its state has grown too large, is interrupted and has ended before anyone hears so", async () => {
   using place = tempDirectory();
   const { path: folder } = place;
   const { signal } = new AbortController();
@@ -197,7 +197,7 @@ test("[TF-39] one whose lines cannot be taken, as when its state has grown too l
   expect([readFileSync(join(folder, "ended"), "utf8"), processesWith(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
 });
 
-test("[TF-39] one whose registry does not answer holds back others for half a minute and not for ever, and none that is cancelled", async () => {
+test("[TF-39] one whose registry does not answer holds back others for half a minute and not forever, and none that is cancelled", async () => {
   const clock = new ManualClock(0);
   const turns = new InitTurns();
   const { signal } = new AbortController();
@@ -210,6 +210,6 @@ test("[TF-39] one whose registry does not answer holds back others for half a mi
   await clock.advance(30_000);
   expect(await third).toBeUndefined();
   end?.();
-  // Whoever comes when nobody is at it goes at once.
+  // Anyone who comes when nobody is at it goes at once.
   expect(await turns.take(clock, signal)).toBeDefined();
 });

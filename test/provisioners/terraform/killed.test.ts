@@ -1,4 +1,4 @@
-// Somebody else ends the program in the middle: an operator, or a machine without memory. The job says by which signal it was killed.
+// Someone else ends the program in the middle: an operator, or a machine without memory. The job says by which signal it was killed.
 import { expect } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -105,7 +105,7 @@ resource "terraform_data" "second" {
     );
     await until(() => processesWith(`${folder}/open`).length === 0);
     await createBuild(admin, id, "start");
-    // It ends by itself then, and tells everything it knows.
+    // It ends on its own then, and tells everything it knows.
     process.kill(await pid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);

@@ -1,4 +1,4 @@
-// What somebody does who comes with a template of their own: a server in an empty folder with its settings as they are, the lines of the page,
+// What someone does who comes with a template of their own: a server in an empty folder with its settings as they are, the lines of the page,
 // and a template as it is. Run with the compiled program it needs nothing else; from source the page says what it needs.
 import { expect } from "bun:test";
 import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
@@ -18,7 +18,7 @@ const [lines = ""] = markedBlocks(page("docs/templates-terraform.md"), "tried wi
 
 testNeeding(
   [needs.terraform],
-  "[TF-31] [RP-8] the lines of the page work as they stand, beside a server that has its data, program and configuration in relative places",
+  "[TF-31] [RP-8] the lines of the page work as they stand, alongside a server that has its data, program and configuration in relative places",
   async () => {
     using folder = tempDirectory();
     await using model = await startRunningModel();
@@ -67,6 +67,6 @@ testNeeding(
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
   },
-  // Its commands give way to everything else that the machine does: 18 s alone, more than 240 beside a load of fifteen.
+  // Its commands give way to everything else that the machine does: 18 s alone, more than 240 alongside a load of fifteen.
   600_000,
 );

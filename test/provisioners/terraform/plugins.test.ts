@@ -42,7 +42,7 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days, folders 
   expect([...stay, unused, left, forgotten, question].filter((one) => existsSync(one))).toEqual(stay);
 });
 
-test("[TF-37] what is kept of a build goes when it is stored, but not when something newer was left meanwhile or it cannot be read", async () => {
+test("[TF-37] what is kept of a build goes when it is stored, but not when something newer was left in the meantime or it cannot be read", async () => {
   using place = tempDirectory();
   const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000, formLimit: 10_000 };
   const one = new TerraformProvisioner({ root: place.path, clock: new ManualClock(0), env: {}, ...settings });

@@ -93,7 +93,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-43] a command that prints far more than anybody reads fails its build, keeps what was made and stops nobody else",
+  "[TF-43] a command that prints far more than anyone reads fails its build, keeps what was made and stops nobody else",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(
@@ -116,7 +116,7 @@ testNeeding(
     await asking;
     expect(ended.latest_build.job.status).toBe("failed");
     expect(ended.latest_build.job.error).toContain("printed");
-    // Beside whatever else this machine does.
+    // Alongside whatever else this machine does.
     expect(longest).toBeLessThan(5_000);
     expect(await stateOf(ended)).toContain('"first"');
     await createBuild(admin, id, "delete");

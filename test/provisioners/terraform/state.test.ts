@@ -1,5 +1,5 @@
 // What a run has made is never lost from sight: after an apply that fails, is cancelled, or loses its server in the middle, the next build
-// goes on from what is really there. And what nobody should see of a run: secrets in logs, the server's own variables.
+// continues from what is really there. And what nobody should see of a run: secrets in logs, the server's own variables.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -149,7 +149,7 @@ testNeeding(
     expect(processesWith(place.path)).toEqual([]);
     expect(namesIn(await stateOf(admin, canceled))).toContain("first");
     place.put("open");
-    // The next build goes on from it: the first part is not made again.
+    // The next build continues from it: the first part is not made again.
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
@@ -294,7 +294,7 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
 
 testNeeding(
   wanted,
-  "[TF-10] a server that is killed in the middle of an apply goes on after its start from what is there, and makes nothing twice",
+  "[TF-10] a server that is killed in the middle of an apply continues after its start from what is there, and makes nothing twice",
   async () => {
     using folder = tempPlace();
     await using server = await ServerPlace.make();

@@ -82,7 +82,7 @@ testNeeding(
         "where the workspace lives",
       ),
     );
-    // Until somebody decides to do without.
+    // Until someone decides to do without.
     await admin.patch(`/api/v2/workspacebuilds/${waiting.id}/cancel`);
     await createBuild(admin, id, "delete");
     const job_id = await job(second);

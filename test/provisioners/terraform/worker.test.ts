@@ -165,7 +165,7 @@ resource "coder_metadata" "box" {
     await until(() => left("terraform.tfstate").length === 0);
     await worker[Symbol.asyncDispose]();
 
-    // Once a build has ended any worker goes on with it, and the delete removes what the other has made.
+    // Once a build has ended any worker continues with it, and the delete removes what the other has made.
     await using next = world.start("next");
     const gone = await ended(admin, id, "delete");
     expect([gone.latest_build.job.status, gone.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);

@@ -1,4 +1,4 @@
-// With SLIPWAY_TEST_NODES=active beside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes that all work, each with a third of the parts,
+// With SLIPWAY_TEST_NODES=active alongside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes that all work, each with a third of the parts,
 // behind a proxy that takes them in turn.
 import { SQL } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -83,7 +83,7 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
   return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
 };
 
-/** Each node its share at once: by itself a part that has just moved rests for the length of a lease. */
+/** Each node its share at once: on its own a part that has just moved rests for the length of a lease. */
 const share = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
   const ids = members.map(({ membership }) => membership.node.id);

@@ -1,4 +1,4 @@
-// Local workspaces for stories that want real daemons: those of the server itself, or of a worker beside it where the server is a node, or several
+// Local workspaces for stories that want real daemons: those of the server itself, or of a worker alongside it where the server is a node, or several
 // that all work: nodes have none.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

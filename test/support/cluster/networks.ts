@@ -25,7 +25,7 @@ export type Networks = Disposable & {
 
 export const makeNetworks = (): Networks => {
   if (!needs.root.found) throw new Error("network namespaces need root");
-  // Two runs at once have different numbers.
+  // Two runs immediately have different numbers.
   const net = 1 + (process.pid % 250);
   // In a namespace of its own, where no rules of this machine's firewall apply.
   const hub = `sln${process.pid}-hub`;

@@ -1,4 +1,4 @@
-// With SLIPWAY_TEST_NODES=3 beside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes behind a proxy that takes them in turn: the active
+// With SLIPWAY_TEST_NODES=3 alongside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes behind a proxy that takes them in turn: the active
 // one, and two spares that answer what they can read (`cluster_reads`) and pass on the rest.
 import type { Socket } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";

@@ -93,7 +93,7 @@ export class PostgresServer {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended by itself.
+        // It has ended on its own.
       }
     }
   }

@@ -6,7 +6,7 @@ type Side = { readonly other: Promise<Socket<Side>>; isSilent(): boolean; waitin
 export const startSilentWay = (target: URL) => {
   let silenced = 0;
   let opened = 0;
-  // Little is sent here: a socket takes it at once.
+  // Little is sent here: a socket takes it immediately.
   const pipe = {
     data({ data: side }: Socket<Side>, bytes: Buffer): void {
       const copy = Buffer.from(bytes);

@@ -62,7 +62,7 @@ export class FakeDocker implements AsyncDisposable {
     } as never);
   }
 
-  /** A container that somebody else has made. */
+  /** A container that someone else has made. */
   put(name: string, options: Partial<Omit<FakeContainer, "name" | "body">> & { labels?: Record<string, string> } = {}) {
     const { labels = {}, ...rest } = options;
     const id = `c${this.#next++}`;

@@ -1,4 +1,4 @@
-// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, mends it and commits. What it
+// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, repairs it and commits. What it
 // says next follows from the history it is given alone, so a server may ask it as often as it likes. Used by the stories of chats.
 import type { Said } from "./model-frames.ts";
 import { type ModelCall, ModelServer } from "./model-server.ts";

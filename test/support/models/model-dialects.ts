@@ -125,7 +125,7 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
   return `${end}${data({ ...headOf(dialect), ...last })}data: [DONE]\n\n`;
 };
 
-/** How it says in the middle of a stream that it cannot go on. */
+/** How it says in the middle of a stream that it cannot continue. */
 export const brokenStream = (dialect: Dialect): string =>
   ({
     vllm: data({

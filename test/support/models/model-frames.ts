@@ -18,7 +18,7 @@ export type Said =
   | { text: string }
   | { reasoning: string }
   | { call: { id: string; name: string; args: string } }
-  /** The provider searches the web by itself and finds one page. */
+  /** The provider searches the web on its own and finds one page. */
   | { search: { id: string; query: string; url: string; title: string } }
   | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: SaidUsage };
 /** `input` counts the whole prompt, `cached` how much of it was known, `thought` how much of the output was thinking. */

@@ -11,7 +11,7 @@ export class ModelCall {
   readonly headers: ReadonlyMap<string, string>;
   /** The JSON that was asked with. */
   readonly body: Record<string, unknown>;
-  /** Why the server has refused it by itself; undefined when it has not. */
+  /** Why the server has refused it on its own; undefined when it has not. */
   refusal: Refusal | undefined;
   /** Resolves when the connection is closed by either side. */
   readonly gone: Promise<void>;
@@ -77,7 +77,7 @@ const headOf = (status: number, headers: Record<string, string>): string =>
 export class ModelServer implements AsyncDisposable {
   /** Every call there has been. */
   readonly calls: ModelCall[] = [];
-  /** Those that the server has refused by itself. */
+  /** Those that the server has refused on its own. */
   readonly refused: ModelCall[] = [];
   /** Connections there have been, whether they asked anything or not. */
   connections = 0;
@@ -128,7 +128,7 @@ export class ModelServer implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Every server refuses by itself what the real one does not take. */
+  /** Every server refuses on its own what the real one does not take. */
   #take(call: ModelCall): void {
     const refusal = refusalOf(call.protocol, call.body, call.path);
     if (refusal) {

@@ -166,7 +166,7 @@ const schema = fc.oneof(
   ),
 );
 
-/** None, some, or more than anybody takes. */
+/** None, some, or more than anyone takes. */
 export const toolSets: fc.Arbitrary<readonly ToolDefinition[]> = fc
   .tuple(fc.array(fc.tuple(fc.constantFrom(...NAMES), schema), { maxLength: 6 }), fc.constantFrom(0, 0, 0, 0, 150))
   .map(([some, more]) => [

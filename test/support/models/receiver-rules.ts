@@ -518,7 +518,7 @@ export const RECEIVERS = {
 } as const satisfies Readonly<Record<string, readonly Rule[]>>;
 export type ReceiverName = keyof typeof RECEIVERS;
 
-/** What this server refuses by itself; undefined when it takes the request. */
+/** What this server refuses on its own; undefined when it takes the request. */
 export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
   const rules: readonly Rule[] = RECEIVERS[name];
   for (const { status = 400, check } of [...rules, UNIQUE]) {
@@ -531,5 +531,5 @@ export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal |
   return undefined;
 };
 
-/** Two calls of one id cannot be told apart by anybody. */
+/** Two calls of one id cannot be told apart by anyone. */
 const UNIQUE: Rule = { source: "every API matches results by id", check: chatIdsAreUnique };

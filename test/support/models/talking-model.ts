@@ -1,7 +1,7 @@
 // A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
 // says numbers one after the other, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is refused twice and then
 // answered, "Send two" gives work to two sub-agents, "Paint it" opens a red
-// window on the desktop that keeps what is typed into it, all else is answered at once. Speaks OpenAI's protocol on a real socket.
+// window on the desktop that keeps what is typed into it, all else is answered immediately. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };

@@ -15,7 +15,7 @@ export const freePort = (): number => {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
       return port;
     } catch {
-      // Somebody else has it.
+      // Someone else has it.
     }
   }
 };

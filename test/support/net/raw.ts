@@ -1,7 +1,7 @@
 // Bytes on a TCP connection, for what no well-behaved client would send.
 import { connect, type Socket } from "node:net";
 
-/** An open connection; `received` is everything that came back so far. */
+/** An open connection; `received` is everything that returned so far. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
   readonly closed: Promise<void>;

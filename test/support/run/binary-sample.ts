@@ -1,5 +1,5 @@
 // Which tests of the API `npm test` repeats against the compiled binary. What compiling changes is how the program finds what it carries and
-// how it starts itself; every other line of it is the one that the tests beside the server have run. So of each of these there are some,
+// how it starts itself; every other line of it is the one that the tests alongside the server have run. So of each of these there are some,
 // and the rest only by `npm test -- --all-binary`, which a release is run with.
 
 /** By what compiling changes. Paths below test/api; a folder stands for its files. */
@@ -54,7 +54,7 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
 export const BINARY_ALONE: readonly string[] = ["program.test.ts", "offline.test.ts"].map(
   (name) => `test/binary/${name}`,
 );
-/** Of test/binary: what knows nothing of the binary, or would show nothing more beside it, is run from source alone. */
+/** Of test/binary: what knows nothing of the binary, or would show nothing more alongside it, is run from source alone. */
 const SOURCE_ALONE: readonly string[] = ["bootstrap.test.ts", "readme.test.ts", "readme-verbs.test.ts"];
 
 /** The files of test/binary (names without the folder) that the binary is tried with. */

@@ -45,7 +45,7 @@ export const reachedTests = (root: string, files: readonly string[], changed: re
     for (const target of leadsTo(root, file, text)) usedBy.set(target, (usedBy.get(target) ?? new Set()).add(file));
   }
   const reached = new Set<string>(changed);
-  // A page or a text is used by whoever names it.
+  // A page or a text is used by anyone who names it.
   for (const path of changed.filter((file) => !/\.tsx?$/.test(file))) {
     for (const [file, text] of texts) if (text.includes(basename(path))) reached.add(file);
   }

@@ -11,7 +11,7 @@ export const noteFolder = (folder: string): void => {
   if (file) appendFileSync(file, `${JSON.stringify({ folder, place: placeIn(new Error().stack ?? "") })}\n`);
 };
 
-/** The first place of a test file in a stack, as file:line; empty when there is none. */
+/** The first place of a test file in a stack, as file:line; empty when none exists. */
 export const placeIn = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
 
 export type NotedFolder = { readonly folder: string; readonly place: string };

@@ -32,7 +32,7 @@ export const leftovers = (mark: string, folders: readonly NotedFolder[] = []): L
   });
 };
 
-/** Ends them at once. */
+/** Ends them immediately. */
 export const endLeftovers = (found: readonly Leftover[]): void => {
   for (const { pid } of found) {
     try {

@@ -1,4 +1,4 @@
-// Which failures of a run are unsteady: tests that failed among the others and passed when their file ran once more by itself. Pure; used
+// Which failures of a run are unsteady: tests that failed among the others and passed when their file ran again on its own. Pure; used
 // by test/run.ts.
 import type { TestCase } from "./junit.ts";
 
@@ -19,7 +19,7 @@ export const failedFiles = (cases: readonly TestCase[]): string[] => [
   ...new Set(cases.filter(({ outcome }) => outcome === "failed").map(({ file }) => file)),
 ];
 
-// Titles may name a seed that each run draws anew.
+// Titles may name a seed that each run draws again.
 const nameOf = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
 
 /** Both tries together: what failed first and passed then has passed, and its file is named. */

@@ -102,7 +102,7 @@ describe("segments", () => {
 });
 
 describe("datagrams and pings", () => {
-  test("[TL-22] datagrams are read as they were made; with a wrong checksum or length they are let go", () => {
+  test("[TL-22] datagrams are read as they were made; with a wrong checksum or length they are released", () => {
     fc.assert(
       fc.property(word, word, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
         const packet = encodeDatagram(ends, { sourcePort, targetPort, data });
@@ -114,7 +114,7 @@ describe("datagrams and pings", () => {
     expect(parseDatagram(parsed(newPacket(PROTOCOL.udp, ends, 7)))).toBeUndefined();
   });
 
-  test("[TL-22] an ICMPv6 echo as the system's ping sends it comes back to its sender; padding is no part of it", () => {
+  test("[TL-22] an ICMPv6 echo as the system's ping sends it returns to its sender; padding is no part of it", () => {
     const request = newPacket(PROTOCOL.icmp, ends, 16);
     request.set(hex("80 00 0000 1234 0001 6162636465666768"), 40);
     new DataView(request.buffer).setUint16(42, checksum(request));
@@ -129,7 +129,7 @@ describe("datagrams and pings", () => {
     expect(pong(parsed(request))).toBeUndefined();
   });
 
-  test("[TL-22] a TSMP ping comes back with its id", () => {
+  test("[TL-22] a TSMP ping returns with its id", () => {
     const id = hex("0102030405060708");
     const answer = parsed(pong(parsed(ping(ends, id))) as Uint8Array);
     expect(pongId(answer)).toBe("0102030405060708");

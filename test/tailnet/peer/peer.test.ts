@@ -49,7 +49,7 @@ describeInside("an agent's peer", () => {
     expect(back.digest("hex")).toBe(there.digest("hex"));
   }, 30_000);
 
-  test("[TL-28] keeps what runs when the coordinator goes away and comes back, on either side", async () => {
+  test("[TL-28] keeps what runs when the coordinator goes away and returns, on either side", async () => {
     await using world = await seededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
@@ -94,7 +94,7 @@ describeInside("access that ends", () => {
     expect((await world.client.closed).code).toBe(1008);
   });
 
-  test("[TL-28] cuts off one that has let go of the coordinator and kept its tunnel, too", async () => {
+  test("[TL-28] cuts off one that has release the coordinator and kept its tunnel, too", async () => {
     const { world, cutOff, revoke } = await access();
     await using _world = world;
     await world.client.lose();

@@ -14,7 +14,7 @@ export const clientPath = (agent_id: string): string => `/api/v2/workspaceagents
 
 type Role = Pick<NetworkPeerOptions, "role" | "addresses" | "accept" | "datagram">;
 
-/** A peer that has joined with this token; `again` connects it anew. */
+/** A peer that has joined with this token; `again` connects it again. */
 export const joined = async (server: TestServer, path: string, token: string, role: Role) => {
   const peer = new NetworkPeer({
     ...role,

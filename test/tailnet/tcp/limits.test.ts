@@ -71,7 +71,7 @@ test("[TL-26] what nobody reads is bounded over all connections, also where it c
   expect(crumbs.server.figures.held).toBeLessThan(2_000_000);
 }, 30_000);
 
-test("[TL-26] a packet that is no segment is let go", () => {
+test("[TL-26] a packet that is no segment is released", () => {
   const world = stacks();
   world.server.push(parsePacket(newPacket(PROTOCOL.tcp, { source: CLIENT, target: SERVER }, 12)) as Packet);
   expect(world.server.figures.connections).toBe(0);

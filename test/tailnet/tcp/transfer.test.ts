@@ -88,7 +88,7 @@ describe("segments", () => {
     Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEAD - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
-  test("[TL-32] between two peers of ours are large on a fast way, and as everybody's on a slow one", async () => {
+  test("[TL-32] between two peers of ours are large on a fast way, and as everyone's on a slow one", async () => {
     const world = stacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
@@ -134,7 +134,7 @@ describe("a network that", () => {
     expect(world.carried.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
   });
 
-  test("[TL-24] delays an echo beside a bulk by a few milliseconds only, fewer than the bulk alone would, and is filled all the same", async () => {
+  test("[TL-24] delays an echo alongside a bulk by a few milliseconds only, fewer than the bulk alone would, and is filled all the same", async () => {
     const world = stacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const bulk = await world.connect();
     const sink = await accepted(world);
@@ -174,7 +174,7 @@ describe("a network that", () => {
     await world.sim.until(Promise.all([sending, draining]));
   });
 
-  test("[TL-24] is filled beside a connection that began with a word and went on with bulk", async () => {
+  test("[TL-24] is filled alongside a connection that began with a word and went on with bulk", async () => {
     const world = stacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const first = await world.connect();
     const drained = readAll(await accepted(world));
@@ -189,7 +189,7 @@ describe("a network that", () => {
     await world.sim.until(Promise.all([sent, other, first.end(), drained]));
   });
 
-  test("[TL-24] is far away is filled while somebody types, too; who types on a thousand connections costs no more", async () => {
+  test("[TL-24] is far away is filled while someone types, too; who types on a thousand connections costs no more", async () => {
     const world = stacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } });
     const words: TcpConnection[] = [];
     for (let i = 0; i < 900; i += 1) words.push(await world.connect());
@@ -222,7 +222,7 @@ describe("a network that", () => {
     expect(world.sim.monotonic() - begun).toBeLessThan(60);
   });
 
-  test("[TL-33] comes back is used at once, whichever side has something to say", async () => {
+  test("[TL-33] returns is used immediately, whichever side has something to say", async () => {
     const world = stacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await accepted(world);

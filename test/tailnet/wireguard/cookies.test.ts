@@ -6,10 +6,10 @@ import { ReplayWindow, WINDOW } from "#src/tailnet/wireguard/replay.ts";
 import { Simulation } from "../simulation.ts";
 import { tunnels, typesOf } from "./tunnels.ts";
 
-test("[TL-20] a host under load answers with a cookie, and a peer that comes back with it gets its handshake", async () => {
+test("[TL-20] a host under load answers with a cookie, and a peer that returns with it gets its handshake", async () => {
   const { sim, hosts, sent, say, got, ends } = tunnels();
   for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
-  // The load goes on.
+  // The load continues.
   const load = sim.every(100, () => {
     for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   });

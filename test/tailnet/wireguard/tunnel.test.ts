@@ -17,7 +17,7 @@ describe("a handshake", () => {
     expect([ends.a.handshakes, ends.b.handshakes]).toEqual([1, 1]);
   });
 
-  test("[TL-19] works when both begin at once, and over a network that loses, doubles and reorders", async () => {
+  test("[TL-19] works when both begin immediately, and over a network that loses, doubles and reorders", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const world = tunnels({ seed, faults: { delay: 3, loss: 0.2, doubled: 0.2, reordered: 0.3 } });
       world.say("a", "hello");
@@ -38,7 +38,7 @@ describe("a handshake", () => {
     }
   });
 
-  test("[TL-19] of somebody else, an old one again, or an altered one is not answered", async () => {
+  test("[TL-19] of someone else, an old one again, or an altered one is not answered", async () => {
     const world = tunnels();
     const other = tunnels({ seed: 9 });
     world.say("a", "one");
@@ -62,7 +62,7 @@ describe("a handshake", () => {
     expect(world.ends.b.handshakes).toBe(1);
   });
 
-  test("[TL-21] is tried again every five seconds, and given up after ninety; what waited is let go", async () => {
+  test("[TL-21] is tried again every five seconds, and given up after ninety; what waited is released", async () => {
     const { sim, say, sent, got, become } = tunnels({ faults: { loss: 1 } });
     say("a", "lost");
     await sim.advance(200_000);
@@ -123,7 +123,7 @@ describe("keys", () => {
     expect(ends.a.handshakes).toBeLessThan(40);
   }, 30_000);
 
-  test("[TL-21] that the peer has forgotten are made anew after fifteen seconds without an answer", async () => {
+  test("[TL-21] that the peer has forgotten are recreated after fifteen seconds without an answer", async () => {
     const { sim, say, ends, got, become } = tunnels();
     say("a", "one");
     await sim.advance(1_000);

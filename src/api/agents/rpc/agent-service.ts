@@ -22,7 +22,7 @@ import { toId, toWord } from "./translate.ts";
 
 /** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
 const STATS_SECONDS = 300;
-/** What an agent must be told of resource monitoring, even though nothing is monitored: it cannot do without. */
+/** What an agent must be notified of resource monitoring, even though nothing is monitored: it cannot do without. */
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 /** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
 const PIECE = 1000;

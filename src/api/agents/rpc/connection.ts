@@ -70,7 +70,7 @@ export class AgentConnection extends YamuxConnection {
     const changed = (node: Node): void => {
       const isFirst = this.#said === undefined;
       this.#said = latencyOfNode(node);
-      // As with a daemon of ours, the first figures are there at once.
+      // As with a daemon of ours, the first figures are there immediately.
       if (isFirst && this.#said) void open.session.ping();
     };
     const peer = { id: agent_id, rules: agentRules(agent_id), changed };
@@ -80,7 +80,7 @@ export class AgentConnection extends YamuxConnection {
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
-    // The first figure is there at once, not with the first sign of life.
+    // The first figure is there immediately, not with the first sign of life.
     if (daemon) void open.session.ping();
     // Nothing is answered before it is on disk that the agent is here.
     this.#begin(open)

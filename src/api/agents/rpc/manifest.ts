@@ -19,7 +19,7 @@ import { toNumber } from "./translate.ts";
 
 type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption" | "config">;
 
-/** Returns the manifest of an agent that reaches the server at `server`. 404 when it is gone. */
+/** Returns the manifest of an agent that reaches the server at `server`. 404 when it no longer exists. */
 export const loadManifest = async (
   { store, accessUrl, links, encryption, config }: Deps,
   agent_id: string,

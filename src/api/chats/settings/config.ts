@@ -1,4 +1,4 @@
-// What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everybody
+// What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everyone
 // may read they alone may write (403).
 import { type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";

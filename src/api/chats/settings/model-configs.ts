@@ -1,4 +1,4 @@
-// The models chats can use: made and changed by the owner of the deployment, read by everybody as far as they can be used.
+// The models chats can use: made and changed by the owner of the deployment, read by everyone as far as they can be used.
 import { t } from "elysia";
 import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";

@@ -27,7 +27,7 @@ const tags = ["Models"];
 const path = t.Object({ ...organizationPath.properties, ...userPath.properties });
 
 export const modelOverrides = (ctx: ApiContext) => {
-  /** 404 for what the caller cannot see, 403 for somebody else's and while it is not allowed. */
+  /** 404 for what the caller cannot see, 403 for someone else's and while it is not allowed. */
   const own = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
     const { id } = await organizationAt(ctx.store, params.organization, caller);
     const target = await userAt(ctx.store, params.user, caller);

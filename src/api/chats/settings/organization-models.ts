@@ -1,4 +1,4 @@
-// Models an organization wants for what its chats do beside their own words (facts/chats 6): sub-chats, titles, making histories shorter.
+// Models an organization wants for what its chats do alongside their own words (facts/chats 6): sub-chats, titles, making histories shorter.
 // What a person wants for themselves counts before it.
 import { t } from "elysia";
 import { readOrganizationModel } from "#db/chats/settings.ts";

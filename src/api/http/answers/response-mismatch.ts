@@ -1,5 +1,5 @@
 // An answer that does not fit its own schema. What is stored already must stay readable: the answer is sent without the members that the
-// schema does not know, the mismatch is logged by operation, path and field (never with a value, which may be anybody's), counted for
+// schema does not know, the mismatch is logged by operation, path and field (never with a value, which may be anyone's), counted for
 // Prometheus, and fails the tests (test/support/server.ts) (rule HT-25).
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -16,7 +16,7 @@ export type Mismatch = { readonly method: string; readonly route: string; readon
 
 /** Fields that one line of the log names. */
 const NAMED = 8;
-/** Kept to be looked at; the count goes on. */
+/** Kept to be looked at; the count continues. */
 const KEPT = 100;
 
 export class ResponseMismatches {

@@ -18,7 +18,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /** Undefined for schemas whose values have no members. */
 const makeReader = (schema: TSchema): Reader | undefined => {
-  // A union says by itself what fits; only `something or null` is common enough to look into.
+  // A union says on its own what fits; only `something or null` is common enough to look into.
   if (Array.isArray(schema.anyOf)) return readerOfNullable(schema.anyOf as TSchema[]);
   if (schema.type === "array") return readerOfList((schema.items ?? {}) as TSchema);
   if (schema.type === "object") return readerOfObject(schema);
@@ -70,7 +70,7 @@ const readerOfObject = (schema: TSchema): Reader => {
     if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: NO_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
-      // Long names are somebody's mistake or attack; the answer does not repeat them whole.
+      // Long names are someone's mistake or attack; the answer does not repeat them whole.
       if (unknown !== undefined) return { field: below(place, unknown.slice(0, 64)), detail: notKnown(names) };
     }
     const missing = untyped.find((name) => !Object.hasOwn(value, name));

@@ -71,7 +71,7 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
   return value;
 };
 
-/** Short, of known length and not compressed: read at once, and nothing in it can be costly. */
+/** Short, of known length and not compressed: read immediately, and nothing in it can be costly. */
 const isSmall = ({ headers }: Request, limit: number): boolean => {
   const declared = headers.get("content-length");
   return declared !== null && Number(declared) <= Math.min(limit, CHEAP_BYTES - 1) && !headers.has("content-encoding");
@@ -115,9 +115,9 @@ export const bodyLimit = (declared: Declared | undefined): number =>
 /** A limit that no operation is below: what is shorter need not be looked at. */
 export const ALWAYS_FITS = 65_536;
 
-/** The body of a request as its operation has declared to read it: JSON of whoever is known, JSON of anybody, or left to the handler. */
+/** The body of a request as its operation has declared to read it: JSON of anyone who is known, JSON of anyone, or left to the handler. */
 export const readBody = async (request: Request, declared: Declared | undefined): Promise<unknown> => {
-  // Not undefined: Elysia would go on and parse JSON and forms by itself.
+  // Not undefined: Elysia would go on and parse JSON and forms on its own.
   if (declared?.reads === "stream") return NO_BODY;
   if (declared?.reads !== "public") mustBeKnown(request);
   const body = await readJson(request, bodyLimit(declared));

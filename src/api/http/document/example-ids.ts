@@ -10,7 +10,7 @@ export const ANY_TIME = "2099-01-31T09:30:00Z";
 type Document = {
   paths: Record<string, Record<string, { requestBody?: { content?: Record<string, { example?: unknown }> } }>>;
 };
-/** The answer of a GET, undefined when there is none for this caller. */
+/** The answer of a GET, undefined when none exists for this caller. */
 type Get = (path: string) => Promise<unknown>;
 
 /** What the caller has, by the member of a body that names it or whose keys are such ids; and a deadline eight hours ahead. */

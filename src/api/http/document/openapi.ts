@@ -14,7 +14,7 @@ import { DESCRIPTION, TAGS } from "./words.ts";
 
 /** The document of these routes; `routes` is mounted on an app of its own, so that nothing but the document is served from it. */
 export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> => {
-  // Read when somebody asks for the document: it brings schema libraries along that a start should not pay for.
+  // Read when someone asks for the document: it brings schema libraries along that a start should not pay for.
   const { swagger } = await import("@elysiajs/swagger");
   const app = new Elysia().use(routes).use(
     swagger({
@@ -219,7 +219,7 @@ const contentSchema = (
   types: readonly string[] = ["application/json"],
 ): JsonObject => {
   const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
-  // The name of an answer is beside its content.
+  // The name of an answer is alongside its content.
   const name = holder[NAME];
   const schema = shapeOf({
     ...(first?.schema as JsonObject | undefined),

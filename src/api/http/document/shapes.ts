@@ -110,7 +110,7 @@ export class Shapes {
     });
   }
 
-  /** The shape, or null. `nullable` says nothing without a `type` beside it. */
+  /** The shape, or null. `nullable` says nothing without a `type` alongside it. */
   #orNull(shape: JsonObject): JsonObject {
     if ("type" in shape) return { ...shape, nullable: true };
     if (shape.$ref !== undefined) return { type: this.#typeAt(shape), nullable: true, allOf: [shape] };
@@ -171,7 +171,7 @@ const singular = (name: string): string => {
 const mapEntries = (object: JsonObject, map: (value: Json, key: string) => Json): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** What a union says of itself, beside what it is a union of. */
+/** What a union says of itself, alongside what it is a union of. */
 const nullOnly = ({ nullable, type, enum: values }: JsonObject): boolean =>
   nullable === true && type === "string" && !values;
 

@@ -1,4 +1,4 @@
-// The page around Swagger UI: its frame, its colours, and a script that mends what Swagger UI leaves to be wished for: names of controls,
+// The page around Swagger UI: its frame, its colors, and a script that repairs what Swagger UI leaves to be wished for: names of controls,
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
 import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";

@@ -41,7 +41,7 @@ export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewher
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);
-    // Its part has left meanwhile: nothing would come on it any more, and the node that has the part begins it anew.
+    // Its part has left in the meantime: nothing would come on it any more, and the node that has the part begins it again.
     const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
     const isLate = isAgain && typeof place === "number" && !parts.has(place);
     // Or what it would have written was refused for that, and nothing else was begun.

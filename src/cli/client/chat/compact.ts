@@ -1,4 +1,4 @@
-// `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat goes on from that. Ctrl-C interrupts it.
+// `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat continues from that. Ctrl-C interrupts it.
 import type { CompactChat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
 
 type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
 
-/** Shows the summary as it comes, unless nobody waits for it. Throws VerbFailure when there is none. */
+/** Shows the summary as it comes, unless nobody waits for it. Throws VerbFailure when none exists. */
 export const compact = async (
   input: VerbInput,
   remote: Remote,

@@ -46,7 +46,7 @@ export const modelNamed = async (client: Client, name: string): Promise<string> 
   );
 };
 
-/** What is to be said: the words, or what comes in where there are none. Throws UsageError when nothing does. */
+/** What is to be said: the words, or what comes in where none exist. Throws UsageError when nothing does. */
 export const readPrompt = async (input: VerbInput, words: readonly string[]): Promise<string> => {
   const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isPiped) return words.join(" ");

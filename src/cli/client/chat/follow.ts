@@ -1,4 +1,4 @@
-// Following a chat's stream until its turn has ended, or for as long as somebody watches. A connection that breaks is made again where it
+// Following a chat's stream until its turn has ended, or for as long as someone watches. A connection that breaks is made again where it
 // was, and nothing is shown twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
 import { visible } from "#base/visible-text.ts";
@@ -33,7 +33,7 @@ const AGAIN_MS = 500;
 /** No right, or a client that makes no sense: these do not pass. */
 const FINAL_CODES = [1002, 1008, 1009];
 
-/** Shows what is said; answers 0 when the turn has ended well. Throws VerbFailure with the chat's error. */
+/** Shows what is said; answers 0 when the turn succeeded. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
   const path = `/api/v2/chats/${following.chat_id}` as const;
   const shown = makeSink(input, following);

@@ -18,7 +18,7 @@ export const run: RunVerb = async (input) => {
   });
   const permissions = permissionWay(value.permissions);
   const permission_mode = value.mode === undefined ? undefined : permissionMode("--mode", value.mode);
-  // Somebody sits here and answers: a person's chat, as one that is begun in the browser.
+  // Someone sits here and answers: a person's chat, as one that is begun in the browser.
   const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;

@@ -1,5 +1,5 @@
-// Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking whoever sits at the terminal. Where
-// nobody does they are only told, and somebody else may answer (rules CV-15 to CV-17). Used by follow.ts.
+// Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking anyone who sits at the terminal. Where
+// nobody does they are only told, and someone else may answer (rules CV-15 to CV-17). Used by follow.ts.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -22,7 +22,7 @@ export const permissionWay = (given: string | undefined): PermissionWay => {
   return found;
 };
 
-/** Somebody sits at the terminal who reads questions and answers them. */
+/** Someone sits at the terminal who reads questions and answers them. */
 export const isAttended = (input: VerbInput): boolean => input.isTerminal && getStreams(input).inputIsTerminal;
 
 export type PermissionDeskOptions = {

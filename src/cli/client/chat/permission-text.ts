@@ -1,4 +1,4 @@
-// Calls that wait for permission, as text for whoever decides: the whole command or the paths first, nothing that moves the cursor or
+// Calls that wait for permission, as text for anyone who decides: the whole command or the paths first, nothing that moves the cursor or
 // turns the order of letters around, and it is said where something was left out (rule CV-15).
 
 import { unmistakable } from "#base/visible-text.ts";

@@ -8,7 +8,7 @@ import { plain, several } from "../../text.ts";
 export type Sides = {
   /** What is said. */
   say(text: string): void;
-  /** What is done meanwhile. */
+  /** What is done in the meantime. */
   note(text: string): void;
   /** The person's own messages are shown, too. */
   showsUsers: boolean;

@@ -1,4 +1,4 @@
-// `slipway chat send CHAT TEXT`: goes on with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+// `slipway chat send CHAT TEXT`: continues with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
 import type { CreateMessage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";

@@ -1,4 +1,4 @@
-// What sub-chats of a chat ask a person for while it waits for them: theirs are streams of their own, so whoever follows the chat would
+// What sub-chats of a chat ask a person for while it waits for them: theirs are streams of their own, so anyone who follows the chat would
 // see nothing of it (rule CV-17). Heard from the watch of all of one's chats, and at its begin from those that wait already.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

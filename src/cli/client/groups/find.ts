@@ -11,7 +11,7 @@ import type { VerbInput } from "../../verb.ts";
 export const groupsPath = (organization: string | undefined) =>
   `/api/v2/organizations/${encodeURIComponent(organization ?? "default")}/groups` as const;
 
-/** The group of a name, letter case ignored, or an id. Throws VerbFailure when there is none. */
+/** The group of a name, letter case ignored, or an id. Throws VerbFailure when none exists. */
 export const groupNamed = async (client: Client, organization: string | undefined, name: string): Promise<Group> => {
   const groups = await client.get(groupsPath(organization));
   const wanted = name.toLowerCase();

@@ -33,7 +33,7 @@ export type JoinOptions = {
   hasLargeSegments?: boolean;
 };
 
-/** Joins; connections may be dialled at once. An agent that is still looked up may never be found: whoever looks says so. */
+/** Joins; connections may be dialled at once. An agent that is still looked up may never be found: anyone who looks says so. */
 export const join = (
   client: Client,
   agent_id: string | Promise<string>,

@@ -1,4 +1,4 @@
-// A session of our own SSH client: with somebody at a terminal it is theirs (their keys, their size), otherwise three pipes. The host key is
+// A session of our own SSH client: with someone at a terminal it is theirs (their keys, their size), otherwise three pipes. The host key is
 // not looked at: the tunnel underneath has proved who the other side is (rule CN-2).
 import { constants } from "node:os";
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
@@ -72,7 +72,7 @@ const connected = (client: Client, config: ConnectConfig): Promise<void> =>
     client.connect(config);
   });
 
-/** A channel, how it ends, and its exit code. All of it may come in one packet, so whoever listens must listen at once. */
+/** A channel, how it ends, and its exit code. All of it may come in one packet, so anyone who listens must listen at once. */
 type Opened = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
 
 const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown): Promise<Opened> =>
@@ -134,7 +134,7 @@ const joined = async ({ channel, closed, code }: Opened, streams: Streams): Prom
   })();
   feeding.catch(() => channel.end());
   const errors = (async () => {
-    // Whoever does not read what goes wrong still gets the rest.
+    // Anyone who does not read what goes wrong still gets the rest.
     for await (const chunk of channel.stderr as AsyncIterable<Buffer>)
       await streams.writeError(new Uint8Array(chunk)).catch(() => {});
   })();

@@ -43,7 +43,7 @@ export class UdpForward {
     this.#there = { remote, ends };
   }
 
-  /** One that has come back. */
+  /** One that has return. */
   take({ targetPort, data }: Datagram): void {
     const sender = this.#senders.get(targetPort);
     sender?.socket.send(data.slice(), sender.port, sender.address);

@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
     }
     const { host } = await client.get("/api/v2/applications/host");
     const link = appLink(workspace, found.agent, found.app, { server: client.url, host });
-    // Whoever writes a template chooses the address: none that reads a file of this machine, or is a program itself.
+    // Anyone who writes a template chooses the address: none that reads a file of this machine, or is a program itself.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
       throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${plain(link)}`);
     }

@@ -1,4 +1,4 @@
-// `slipway schedule start|stop|extend WORKSPACE …`: when it starts and stops by itself, and later than that for once.
+// `slipway schedule start|stop|extend WORKSPACE …`: when it starts and stops on its own, and later than that for once.
 import { rfc3339 } from "#base/clock.ts";
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";

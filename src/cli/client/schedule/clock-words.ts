@@ -1,4 +1,4 @@
-// When a workspace starts by itself, as people type it: `9:30 Mon-Fri Europe/Berlin`. Pure.
+// When a workspace starts on its own, as people type it: `9:30 Mon-Fri Europe/Berlin`. Pure.
 import { usageError } from "#base/usage-error.ts";
 
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;

@@ -1,4 +1,4 @@
-// `slipway schedule show WORKSPACE`: when it starts and stops by itself.
+// `slipway schedule show WORKSPACE`: when it starts and stops on its own.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative, span } from "../../text.ts";

@@ -24,7 +24,7 @@ export const toSecretFields = ({ env, file, description }: Given) => ({
   ...(description === undefined ? {} : { description }),
 });
 
-/** One line end at the end is the editor's. Throws UsageError when there is none, or nobody to ask. */
+/** One line end at the end is the editor's. Throws UsageError when none exists, or nobody to ask. */
 export const secretFrom = async (input: VerbInput, file: string | undefined): Promise<string> => {
   const text = file === undefined ? await typed(input) : read(input, file);
   if (text === "") throw usageError("secrets", "the value is empty");

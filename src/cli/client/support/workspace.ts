@@ -1,4 +1,4 @@
-// `slipway support bundle WORKSPACE --output-file FILE.zip`: what somebody who helps with one workspace wants to know, without secrets, in one
+// `slipway support bundle WORKSPACE --output-file FILE.zip`: what someone who helps with one workspace wants to know, without secrets, in one
 // file. A file that is there stays.
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";

@@ -9,7 +9,7 @@ import type { VerbInput } from "../../verb.ts";
 /** Where the API has a task. */
 export const taskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) => `/api/v2/tasks/${owner_id}/${id}` as const;
 
-/** `NAME` or an id is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
+/** `NAME` or an id is the caller's own, `OWNER/NAME` someone else's. Throws VerbFailure when none exists. */
 export const taskNamed = async (client: Client, name: string): Promise<Task> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;

@@ -1,4 +1,4 @@
-// `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces, once somebody has said so again.
+// `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces, once someone has said so again.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -31,7 +31,7 @@ export const listVersions = async (client: Client, { id }: Template, archived: b
   return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
 };
 
-/** The version of that name; without a name the active one. Throws VerbFailure when there is none. */
+/** The version of that name; without a name the active one. Throws VerbFailure when none exists. */
 export const versionNamed = (
   client: Client,
   { id, name, active_version_id }: Template,
@@ -65,7 +65,7 @@ export const templateNamed = async (client: Client, name: string | undefined): P
   return first;
 };
 
-/** Returns the id of a preset of the active version. Throws VerbFailure when there is none, or when a value given beside it contradicts it. */
+/** Returns the id of a preset of the active version. Throws VerbFailure when none exists, or when a value given alongside it contradicts it. */
 export const presetNamed = async (
   client: Client,
   { active_version_id, name }: Template,

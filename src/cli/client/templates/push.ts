@@ -1,5 +1,5 @@
 // `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version the one that
-// workspaces are made of (rule CV-7). A template of that name is made when there is none.
+// workspaces are made of (rule CV-7). A template of that name is made when none exists.
 import { basename, resolve } from "node:path";
 import { pause } from "#base/retry.ts";
 import type { Template } from "#schema/templates/template.ts";

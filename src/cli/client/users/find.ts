@@ -9,7 +9,7 @@ import type { VerbInput } from "../../verb.ts";
 /** Where the API has a user. */
 export const userPath = (user: string) => `/api/v2/users/${encodeURIComponent(user)}` as const;
 
-/** The user of a name, an address or an id. Throws VerbFailure when there is none that the caller may see. */
+/** The user of a name, an address or an id. Throws VerbFailure when none exists that the caller may see. */
 export const userNamed = async (client: Client, name: string): Promise<User> => {
   const found = name.includes("@") ? await userAt(client, name) : name;
   return client.get(userPath(found)).catch(async (error) => {
@@ -18,7 +18,7 @@ export const userNamed = async (client: Client, name: string): Promise<User> => 
   });
 };
 
-/** The id of whoever has an e-mail address, or the address itself, which then belongs to nobody. */
+/** The id of anyone who has an email address, or the address itself, which then belongs to nobody. */
 const userAt = async (client: Client, email: string): Promise<string> => {
   const q = new URLSearchParams({ q: email, limit: "100" });
   const { users } = await client.get(`/api/v2/users?${q}`);

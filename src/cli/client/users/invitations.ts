@@ -1,4 +1,4 @@
-// `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: what becomes of invitations until somebody accepts them.
+// `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: what becomes of invitations until someone accepts them.
 import type { Invitation } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";

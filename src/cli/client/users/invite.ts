@@ -1,4 +1,4 @@
-// `slipway users invite EMAIL...`: invites people, and prints the links that do not go by e-mail.
+// `slipway users invite EMAIL...`: invites people, and prints the links that do not go by email.
 import { readPeople } from "#base/people-list.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Invited, InviteRequest } from "#schema/users/invitation.ts";

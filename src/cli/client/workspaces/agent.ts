@@ -29,7 +29,7 @@ export const startedAgent = async (
     const build = await askForBuild(remote.client, workspace, { transition: "start", reason });
     if (build) await awaitBuild(input, remote, own, build);
   } else if (workspace.latest_build.status === "running") {
-    // What is there needs no watching: somebody waits for a prompt.
+    // What is there needs no watching: someone waits for a prompt.
     const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
     if (agent?.status === "connected" && !more) return { workspace, agent_id: agent.id };
   }

@@ -103,7 +103,7 @@ export const finishBuild = async (
   if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
   const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
   const isFailed = ended.job.status !== "canceled";
-  // What cannot be removed must not keep the workspace for ever.
+  // What cannot be removed must not keep the workspace forever.
   const next =
     build.transition === "delete" && isFailed
       ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it anyway and leaves behind what it could not remove (for template administrators).`

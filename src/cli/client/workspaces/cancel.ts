@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The build once it has been asked to end; undefined when it has ended by itself. */
+/** The build once it has been asked to end; undefined when it has ended on its own. */
 const askToCancel = async (client: Client, { id }: Build): Promise<Build | undefined> => {
   const path = `/api/v2/workspacebuilds/${id}` as const;
   // What has not begun may be taken back whatever the template says, so it is asked for as such; it may begin between two questions.

@@ -11,7 +11,7 @@ import { plain } from "../../text.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** `NAME` is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
+/** `NAME` is the caller's own, `OWNER/NAME` someone else's. Throws VerbFailure when none exists. */
 export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;

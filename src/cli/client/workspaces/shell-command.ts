@@ -1,4 +1,4 @@
-// What is run on the terminal so that more comes back than its picture: the exit code of the command, and in a pipe bytes as they are. It
+// What is run on the terminal so that more returns than its picture: the exit code of the command, and in a pipe bytes as they are. It
 // says so in marks that no program prints by accident: a control character, the terminal's id, one letter, maybe a number.
 
 export type Marks = {
@@ -42,7 +42,7 @@ const shown = (mark: string): string => mark.replaceAll(MARK, "\\036");
 /** The user's own, as the daemon has found it. */
 const SHELL = `"\${SHELL:-/bin/sh}"`;
 
-/** A command for somebody at a terminal; undefined is the login shell. */
+/** A command for someone at a terminal; undefined is the login shell. */
 export const terminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
   const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoted(command)}`;
   return `exec /bin/sh -c ${quoted(`${what}; printf '${shown(exit)}%d${shown(end)}' $?`)}`;

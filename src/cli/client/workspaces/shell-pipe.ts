@@ -1,4 +1,4 @@
-// A terminal without anybody at it: what comes in goes to the command, what it prints goes on, and its exit code is ours. What was printed
+// A terminal without anyone at it: what comes in goes to the command, what it prints continues, and its exit code is ours. What was printed
 // cannot be taken back, so a connection that breaks is the end.
 import { pause } from "#base/retry.ts";
 import type { ClientSocket } from "#src/client.ts";
@@ -41,7 +41,7 @@ export const pipeThrough = async (
     feed.taken(taken);
     if (exit === undefined) continue;
     feed.end();
-    // The terminal ends by itself, unless the command has left something there.
+    // The terminal ends on its own, unless the command has left something there.
     await Promise.race([socket.closed, pause(input.clock, FAREWELL_MS)]);
     return exit;
   }

@@ -1,5 +1,5 @@
-// A terminal with somebody at it: keys one by one, their size, their screen. `~.` at the beginning of a line leaves it running; a lost
-// connection is made again with the same terminal, whose screen comes back (rules CV-8, CV-9).
+// A terminal with someone at it: keys one by one, their size, their screen. `~.` at the beginning of a line leaves it running; a lost
+// connection is made again with the same terminal, whose screen returns (rules CV-8, CV-9).
 import { pause } from "#base/retry.ts";
 import { ApiError, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -11,11 +11,11 @@ import { EscapeKeys } from "./shell-keys.ts";
 import { closedWords, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
 
-/** A terminal without anybody is kept for five minutes. */
+/** A terminal without anyone is kept for five minutes. */
 const KEPT_MS = 5 * 60_000;
 const AGAIN_MS = 1_000;
 const NORMAL = 1000;
-/** Puts a terminal into its first state: what comes next draws the screen anew. */
+/** Puts a terminal into its first state: what comes next draws the screen again. */
 const RESET = "\u001bc";
 
 type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
@@ -80,7 +80,7 @@ class Desk {
     return terminalPath(this.#place, { ...query, command: run, height: String(height), width: String(width) });
   }
 
-  /** Passes keys on until the person leaves or the terminal is gone. */
+  /** Passes keys on until the person leaves or the terminal no longer exists. */
   async type(): Promise<void> {
     const decoder = new TextDecoder();
     this.#typing = getStreams(this.#input).input()[Symbol.asyncIterator]();
@@ -109,7 +109,7 @@ class Desk {
     return end;
   }
 
-  /** The same terminal once more; undefined when the person leaves or it is too late. Throws what cannot pass. */
+  /** The same terminal again; undefined when the person leaves or it is too late. Throws what cannot pass. */
   async again({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
     const { clock } = this.#input;
     while (clock.monotonic() < until) {

@@ -1,4 +1,4 @@
-// `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a terminal in the workspace. Where somebody sits at a terminal it is theirs:
+// `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a terminal in the workspace. Where someone sits at a terminal it is theirs:
 // every key goes there, it has their size, and it is found again when the connection was lost. In a pipe the command gets what comes in
 // and its output goes on byte by byte (rules CV-8 to CV-11).
 

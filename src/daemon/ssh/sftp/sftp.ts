@@ -1,5 +1,5 @@
 // An SFTP session on an SSH channel: requests in order, each answered before the next is read, so a client that does not read holds up
-// itself only. ssh2's own leaves the channel open at the client's end, on which `sftp -b` waits for ever. [WN-5]
+// itself only. ssh2's own leaves the channel open at the client's end, on which `sftp -b` waits forever. [WN-5]
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { ANSWER, encodePacket, Fields, PacketReader, REQUEST } from "./codec.ts";

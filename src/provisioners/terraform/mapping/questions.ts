@@ -95,7 +95,7 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   return presets;
 };
 
-/** Accounts that whoever uses the template links; old templates call it coder_git_auth. */
+/** Accounts that anyone who uses the template links; old templates call it coder_git_auth. */
 export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
   const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();

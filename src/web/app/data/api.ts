@@ -89,7 +89,7 @@ export const call = async <R extends Route>(
       if (error.body.kind === "revoked") await dropPerson().catch(() => undefined);
       toSignIn();
     }
-    // What one acts on was taken away meanwhile: the page shows what is there now.
+    // What one acts on was taken away in the meantime: the page shows what is there now.
     if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
     // What they may not see any more the server calls unknown, too.
     if (error instanceof Problem && (error.status === 403 || (method !== "GET" && error.status === 404)))
@@ -100,7 +100,7 @@ export const call = async <R extends Route>(
 
 const forbidden = new Set<() => void>();
 
-/** Calls back when the server has refused what this person asked for: they may have lost a role meanwhile. */
+/** Calls back when the server has refused what this person asked for: they may have lost a role in the meantime. */
 export const onForbidden = (act: () => void): (() => void) => {
   forbidden.add(act);
   return () => forbidden.delete(act);
@@ -112,7 +112,7 @@ export const callNow = <R extends Route>(route: R & Known<R>, ...given: Given<R>
   return call<R>(route, ...given);
 };
 
-/** Their key was ended, and it may be somebody else who comes next: nothing of theirs stays. */
+/** Their key was ended, and it may be someone else who comes next: nothing of theirs stays. */
 const dropPerson = async (): Promise<void> => {
   forgetPerson();
   const { dropPushed } = await import("./push-here.ts");

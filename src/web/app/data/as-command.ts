@@ -1,4 +1,4 @@
-// A call of the page as a line of curl. The line of our own command line is in cli-lines.ts, which is loaded when somebody asks. Pure.
+// A call of the page as a line of curl. The line of our own command line is in cli-lines.ts, which is loaded when someone asks. Pure.
 import type { Sent } from "./sent.ts";
 
 /** As one word of a shell. */

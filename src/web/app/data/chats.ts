@@ -1,4 +1,4 @@
-// One's own chats, live. The stream has no snapshot and no cursor: who comes back reads the list again.
+// One's own chats, live. The stream has no snapshot and no cursor: who returns reads the list again.
 import { signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";

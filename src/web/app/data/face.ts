@@ -1,4 +1,4 @@
-// How the deployment presents itself: its name and picture as the page came with them, and what its administrators tell everybody.
+// How the deployment presents itself: its name and picture as the page came with them, and what its administrators tell everyone.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Appearance, Banner } from "#schema/deployment/appearance.ts";
@@ -21,7 +21,7 @@ const keptBanners = (): readonly Banner[] => {
   }
 };
 
-/** What is announced, as it was read last: shown at once at the next visit, so that the page does not jump. */
+/** What is announced, as it was read last: shown immediately at the next visit, so that the page does not jump. */
 export const banners = signal<readonly Banner[]>(keptBanners());
 
 export const takeAppearance = ({
@@ -42,7 +42,7 @@ const read = async (): Promise<void> => {
   takeAppearance(await call("GET /appearance"));
 };
 
-/** Reads what is announced, and again when one comes back to the window. */
+/** Reads what is announced, and again when one returns to the window. */
 export const followAppearance = (): (() => void) => {
   const look = (): void => {
     if (!document.hidden && Date.now() - readAt > FRESH_MS) void read().catch(() => undefined);

@@ -1,4 +1,4 @@
-// What one was told, live: the newest notices and how many are unread. Read anew whenever the line is open again.
+// What one was told, live: the newest notices and how many are unread. Reread whenever the line is open again.
 import { signal } from "@preact/signals";
 import type { InboxNotification } from "#schema/notifications/notification.ts";
 import { call } from "./api.ts";

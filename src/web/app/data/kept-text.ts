@@ -1,5 +1,5 @@
 // Texts that are not sent or saved yet, kept by the browser. Each tab keeps its own, so that two on one page do not take each other's words;
-// a tab that begins without one goes on with the last of all.
+// a tab that begins without one continues with the last of all.
 
 /** Throws where the browser forbids it; nothing is kept then. */
 export const keptText = (key: string): string | undefined => {

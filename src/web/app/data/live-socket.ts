@@ -1,4 +1,4 @@
-// A WebSocket that comes back: after a cut, after sleep, and when the network is there again. It goes on from the last id that its
+// A WebSocket that returns: after a cut, after sleep, and when the network is there again. It continues from the last id that its
 // owner has seen, so that nothing is missed and nothing is shown twice.
 import { signal } from "@preact/signals";
 import { takeSocket } from "../../browser/early.ts";
@@ -42,7 +42,7 @@ const all = new Set<LiveSocket>();
 const deaf = new Set<() => void>();
 let looked = Date.now();
 
-/** Calls back when the line was found dead though nobody has closed it: what else goes over it must come back, too. */
+/** Calls back when the line was found dead though nobody has closed it: what else goes over it must return, too. */
 export const onDeadLine = (act: () => void): (() => void) => {
   deaf.add(act);
   return () => deaf.delete(act);
@@ -56,7 +56,7 @@ export const onRefused = (act: () => void): (() => void) => {
   return () => refused.delete(act);
 };
 
-/** Not every stream has pings: where one is silent for too long, or the machine slept, all of the page come back. */
+/** Not every stream has pings: where one is silent for too long, or the machine slept, all of the page return. */
 const look = (): void => {
   const now = Date.now();
   const slept = now - looked > SLEPT_MS + LOOK_MS;
@@ -71,7 +71,7 @@ const look = (): void => {
 setInterval(look, LOOK_MS);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
-  // What it has not looked at meanwhile says nothing about sleep.
+  // What it has not looked at in the meantime says nothing about sleep.
   looked = Date.now();
   look();
 });
@@ -80,7 +80,7 @@ type Options = {
   /** The path with its query, asked for at each try: this is where the last id goes in. */
   readonly address: () => string;
   readonly message: (data: string) => void;
-  /** Open again (or for the first time): who has no cursor reads anew. */
+  /** Open again (or for the first time): who has no cursor reads again. */
   readonly opened?: () => void;
   /** Closing with 1000 is the end: nothing more follows. */
   readonly ends?: boolean;
@@ -193,7 +193,7 @@ export class LiveSocket {
 
   #again(): void {
     this.#socket = undefined;
-    // Half of it at random, so that a thousand pages do not come back in the same moment.
+    // Half of it at random, so that a thousand pages do not return in the same moment.
     const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
     const wait = longest / 2 + (Math.random() * longest) / 2;
     this.#tries += 1;

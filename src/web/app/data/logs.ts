@@ -66,7 +66,7 @@ export class LogFeed {
   #changed(): void {
     if (this.#planned) return;
     this.#planned = true;
-    // A hidden page draws no pictures; what came meanwhile is shown with the first.
+    // A hidden page draws no pictures; what came in the meantime is shown with the first.
     setTimeout(() => {
       this.#planned = false;
       if (this.lines.length > LIMIT) {

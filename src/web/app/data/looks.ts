@@ -36,7 +36,7 @@ const save = (): Promise<Looks> =>
     body: { theme_preference: theme.value === "system" ? "auto" : theme.value, terminal_font: terminalFont.value },
   });
 
-/** Shown at once; throws when the server does not keep it. */
+/** Shown immediately; throws when the server does not keep it. */
 export const chooseTheme = async (wanted: Theme): Promise<void> => {
   setTheme(wanted);
   await save();

@@ -1,4 +1,4 @@
-// Two people, or two tabs, on one setting: what somebody else has saved is told before it is replaced, and who saves again means it.
+// Two people, or two tabs, on one setting: what someone else has saved is told before it is replaced, and who saves again means it.
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -16,11 +16,11 @@ type Setting<T extends Plain> = {
 };
 
 type Meanwhile<T extends Plain> = {
-  /** What somebody else has saved since the form was filled in, until one has decided. */
+  /** What someone else has saved since the form was filled in, until one has decided. */
   readonly other: ReadonlySignal<{ readonly value: T } | undefined>;
   /** False when there is something to tell first: it is in `other` then. */
   readonly mayReplace: () => Promise<boolean>;
-  /** The form goes on with what somebody else has saved. */
+  /** The form continues with what someone else has saved. */
   readonly take: () => void;
 };
 

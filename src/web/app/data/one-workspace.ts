@@ -15,11 +15,11 @@ type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } 
 export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents);
 
-/** The workspace now and after each change; an error when there is none to see. */
+/** The workspace now and after each change; an error when none exists to see. */
 export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => void } => {
   const shown = useMemo(() => signal<Shown>({}), [id]);
   const follow = useRef<() => void>(() => {});
-  // Asked once by itself: a WebSocket that is refused does not say why, and one that there is nothing for would try for ever.
+  // Asked once on its own: a WebSocket that is refused does not say why, and one that there is nothing for would try forever.
   const again = (): void => {
     call("GET /workspaces/:workspace", { path: { workspace: id } }).then(
       (workspace) => {
@@ -28,7 +28,7 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
       },
       (error) => {
         shown.value = { ...shown.value, error };
-        // Not a refusal: it comes back with the line.
+        // Not a refusal: it returns with the line.
         if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) follow.current();
       },
     );

@@ -27,7 +27,7 @@ export type Opening =
   | { readonly way: "here" | "tab" | "window"; readonly href: string }
   | { readonly way: "program"; readonly act: () => Promise<void> };
 
-/** Undefined for an app that wants a host of its own where there are none. */
+/** Undefined for an app that wants a host of its own where none exist. */
 export const findOpening = (place: Place, app: App, host: string): Opening | undefined => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {

@@ -1,5 +1,5 @@
-// What a page reads besides the live lists: kept for the time of the visit and shown at once when one comes back, while it is read
-// anew. Nothing here polls.
+// What a page reads besides the live lists: kept for the time of the visit and shown immediately when one returns, while it is read
+// again. Nothing here polls.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Problem } from "../../browser/api.ts";
@@ -45,7 +45,7 @@ const shown = new Set<Shown>();
 let isWriting = false;
 const FRESH_MS = 5_000;
 
-/** Reads anew what is shown, all that is older than this. */
+/** Reads again what is shown, all that is older than this. */
 export const readShown = (olderMs = 0): void => {
   for (const one of shown) {
     if (Date.now() - one.at < olderMs) continue;
@@ -54,7 +54,7 @@ export const readShown = (olderMs = 0): void => {
   }
 };
 
-// Who comes back from another tab or window may have changed there what stands here.
+// Who returns from another tab or window may have changed there what stands here.
 const cameBack = (): void => {
   if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(FRESH_MS);
 };
@@ -67,7 +67,7 @@ addEventListener("submit", () => {
   isWriting = false;
 });
 
-/** What was read under the key, or is being read; read anew when a page with it is opened. `undefined` as key reads nothing. */
+/** What was read under the key, or is being read; reread when a page with it is opened. `undefined` as key reads nothing. */
 export const useResource = <T>(
   key: string | undefined,
   read: () => Promise<T>,

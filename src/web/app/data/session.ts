@@ -43,12 +43,12 @@ if (came) keepFor(came.id);
 /** They must set up a second factor before anything else is theirs. */
 export const mustEnrol = signal(false);
 
-/** What was kept is theirs from now on; a page that has shown something of somebody else begins anew. */
+/** What was kept is theirs from now on; a page that has shown something of someone else starts over. */
 const takePlace = ({ id }: User): void => {
   if (keepFor(id)) location.reload();
 };
 
-/** Asks once, beside the first lists. */
+/** Asks once, alongside the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
     const [user, of, { organization_roles }] = await Promise.all([
@@ -85,7 +85,7 @@ const places = (): string =>
 const REST_MS = 5_000;
 
 /**
- * Roles and memberships that were given or taken while one looks at a page count at once: the live list tells of them, and so does a
+ * Roles and memberships that were given or taken while one looks at a page count immediately: the live list tells of them, and so does a
  * refusal. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first
  * stream that is refused.
  */
@@ -99,7 +99,7 @@ export const watchSession = (): (() => void) => {
     isHeard = false;
     asked = Date.now();
     const [before, at] = [roles(), places()];
-    // A call that finds that nobody is signed in leads there by itself.
+    // A call that finds that nobody is signed in leads there on its own.
     void readSession()
       .then(() => {
         const areOthers = roles() !== before;
@@ -137,7 +137,7 @@ export const watchSession = (): (() => void) => {
   };
 };
 
-/** Somebody else has signed in here, in another tab or while the browser kept this page asleep: this page is no longer theirs to see. */
+/** Someone else has signed in here, in another tab or while the browser kept this page asleep: this page is no longer theirs to see. */
 const lookWhose = (): void => {
   if (me.value && keptOwner() !== me.value.id) location.reload();
 };

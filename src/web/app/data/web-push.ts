@@ -51,7 +51,7 @@ export const turnPushOn = async (): Promise<void> => {
   pushed.value = "on";
 };
 
-/** Before somebody signs out: what is theirs is not shown to whoever comes after them, nor what was shown left there. */
+/** Before someone signs out: what is theirs is not shown to anyone who comes after them, nor what was shown left there. */
 export const forgetPushed = async (): Promise<void> => {
   await turnPushOff().catch(() => {});
   await dropPushed().catch(() => {});

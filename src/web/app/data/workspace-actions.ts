@@ -63,7 +63,7 @@ export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
 
 export const pin = async (target: WorkspaceSummary): Promise<void> => {
   const { favorite } = target;
-  // Favourites announce nothing: the row is changed here.
+  // Favorites announce nothing: the row is changed here.
   await (favorite
     ? call("DELETE /workspaces/:workspace/favorite", named(target))
     : call("PUT /workspaces/:workspace/favorite", named(target)));

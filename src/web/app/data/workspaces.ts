@@ -90,7 +90,7 @@ export const followWorkspaces = (): void => {
     message: take,
     opened: () => {
       if (wasOpen) tellTemplates([undefined]);
-      // Who goes on from a place is told by the server.
+      // Who continues from a place is told by the server.
       if (wasOpen && lastId === "") tellAccess();
       wasOpen = true;
     },
@@ -101,7 +101,7 @@ export const followWorkspaces = (): void => {
 const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
   a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name < b.name ? -1 : 1;
 
-/** Favourites first, then what was used last. */
+/** Favorites first, then what was used last. */
 export const workspacesByUse = computed(() =>
   [...workspaces.value.values()].sort((a, b) => Number(b.favorite) - Number(a.favorite) || byUse(a, b)),
 );

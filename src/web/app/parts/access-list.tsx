@@ -9,7 +9,7 @@ import { Field, Options, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
 import { Icon } from "./icon.tsx";
 
-/** Somebody, or a group. */
+/** Someone, or a group. */
 export type Subject = {
   readonly id: string;
   readonly kind: "user" | "group";
@@ -44,11 +44,11 @@ type Change = {
   /** As the page shows them, and as the server has them in this moment. */
   readonly shown: readonly Subject[];
   readonly read: () => Promise<readonly Subject[]>;
-  /** Shows them anew. */
+  /** Shows them again. */
   readonly again: () => Promise<void>;
 };
 
-/** Throws, and has it shown, where somebody else has given the subject another role meanwhile; who chooses again means it. */
+/** Throws, and has it shown, where someone else has given the subject another role in the meantime; who chooses again means it. */
 export const unlessChanged = async ({ subject, role, roles, shown, read, again }: Change): Promise<void> => {
   const roleIn = (all: readonly Subject[]): string =>
     all.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";

@@ -1,13 +1,13 @@
-// Colours of terminals in a line of text, as pieces with class names. Everything else a terminal would do is left out. Pure.
+// Colors of terminals in a line of text, as pieces with class names. Everything else a terminal would do is left out. Pure.
 
 export type Piece = { readonly text: string; readonly class: string };
 
 const COLOURS = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
-// Colours and weights (m), other control sequences, titles and links.
+// Colors and weights (m), other control sequences, titles and links.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
 
-/** The pieces of one line. A carriage return begins the line anew, as progress bars want it. */
+/** The pieces of one line. A carriage return begins the line again, as progress bars want it. */
 export const parsePieces = (line: string): Piece[] => {
   const shown = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same

@@ -11,7 +11,7 @@ type Look = {
   /** The one main action of a view; plain; or danger. */
   readonly look?: "primary" | "ghost" | "danger" | "danger primary" | "ghost danger";
   readonly small?: boolean;
-  /** Beside `btn`, such as `desk`. */
+  /** Alongside `btn`, such as `desk`. */
   readonly class?: string;
   /** Shown while Alt is held, and told to readers of the screen. */
   readonly keys?: string;

@@ -19,7 +19,7 @@ type DialogProps = {
 };
 
 /**
- * Where the keyboard was before `box` opened; or the page, if that is gone with what was deleted. Whoever has gone on meanwhile stays where they
+ * Where the keyboard was before `box` opened; or the page, if that is gone with what was deleted. Anyone who has gone on in the meantime stays where they
  * are: Escape closes at once, and this comes a moment later.
  */
 export const focusAgain = (before: Element | null, box: Element | null): void => {
@@ -33,7 +33,7 @@ export const focusAgain = (before: Element | null, box: Element | null): void =>
 /** Open as long as it is drawn. */
 export const Dialog = ({ title, onClose, class: more, footer, children }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
-  // A press beside it closes it; not one that began inside, such as choosing words, and not with something typed.
+  // A press alongside it closes it; not one that began inside, such as choosing words, and not with something typed.
   const isPressedBeside = useRef(false);
   const isTyped = useRef(false);
   useEffect(() => {
@@ -66,7 +66,7 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
   );
 };
 
-/** The server knows nothing at this address any more; what was typed and is unknown it names as a field. `call` reads the lists anew. */
+/** The server knows nothing at this address any more; what was typed and is unknown it names as a field. `call` reads the lists again. */
 export const isGone = (error: unknown): boolean =>
   error instanceof Problem && (error.status === 404 || error.status === 410) && !error.body.validations?.length;
 
@@ -83,7 +83,7 @@ type Question = {
   readonly isDanger?: boolean;
   /** Must be typed before the button can be pressed. */
   readonly typed?: string;
-  /** What to say in its place once what it is about is gone, through another page or program; a signal that it reads draws it anew. */
+  /** What to say in its place once what it is about no longer exists, through another page or program; a signal that it reads draws it again. */
   readonly gone?: () => string | undefined;
   /** Done while the dialog is open; it closes when this succeeds. */
   readonly act: () => Promise<unknown>;

@@ -11,11 +11,11 @@ import { LogView } from "./log-view.tsx";
 type DryRunProps = {
   readonly version_id: string;
   readonly body: CreateDryRun;
-  /** Told when it has ended well. */
+  /** Told when it succeeded. */
   readonly worked?: () => void;
 };
 
-/** Begins when it is drawn. Drawn anew with another key, it begins again. */
+/** Begins when it is drawn. Drawn again with another key, it begins again. */
 export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
   const problem = useSignal("");
   const resources = useSignal<readonly PlannedResource[] | undefined>(undefined);

@@ -13,7 +13,7 @@ type FormDialogProps = {
   /** The verb and the thing: Add user. */
   readonly submit: string;
   readonly onClose: () => void;
-  /** What is changed, by its name: once that is gone the dialog closes and says so. Without it: something new. */
+  /** What is changed, by its name: once that no longer exists the dialog closes and says so. Without it: something new. */
   readonly thing?: string | undefined;
   /** Gets the texts of the form by name; the dialog closes when it resolves. */
   readonly act: (values: Readonly<Record<string, string>>) => Promise<unknown>;

@@ -1,4 +1,4 @@
-// Linking an account elsewhere without leaving the page: a small window goes to the service, comes back, says so and closes. Where windows
+// Linking an account elsewhere without leaving the page: a small window goes to the service, returns, says so and closes. Where windows
 // are not let up it is a tab.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";

@@ -1,4 +1,4 @@
-// A log of any length: only the lines one sees are in the page. Colours, search, copy, download; it stays at its end while one is there.
+// A log of any length: only the lines one sees are in the page. Colors, search, copy, download; it stays at its end while one is there.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { LogFeed, LogLine } from "../data/logs.ts";

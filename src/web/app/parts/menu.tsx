@@ -104,7 +104,7 @@ export const Menu = (props: MenuProps) => {
       return;
     }
     place();
-    // A sheet on a phone takes no focus by itself, and whoever is in the menu already stays where they are.
+    // A sheet on a phone takes no focus on its own, and anyone who is in the menu already stays where they are.
     if (matchMedia("(width < 40rem)").matches || menu.current?.contains(document.activeElement)) return;
     menu.current?.querySelector<HTMLElement>("a, button")?.focus();
   };

@@ -19,7 +19,7 @@ export const exactTime = (at: string | number): string => {
   return format.format(new Date(at));
 };
 
-// The exact time is written when somebody points at one.
+// The exact time is written when someone points at one.
 const onPoint = ({ target }: Event): void => {
   const time = target instanceof Element ? target.closest("time") : null;
   if (time && !Number.isNaN(Date.parse(time.dateTime))) time.title = exactTime(time.dateTime);

@@ -16,7 +16,7 @@ const read = async (id: string) => {
 
 const some = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
 
-/** Beside the general words, which are true before it is known. */
+/** Alongside the general words, which are true before it is known. */
 export const WhatGoes = ({ id }: { id: string }) => {
   const { state } = useResource(`what goes ${id}`, () => read(id));
   const { data } = state.value;

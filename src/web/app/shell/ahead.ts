@@ -45,7 +45,7 @@ const forgetPress = (): void => {
 const onPress = (event: MouseEvent): void => {
   const url = leadsTo(event);
   if (!url || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  // What was asked for another link, which was not followed, is old when somebody comes there after all.
+  // What was asked for another link, which was not followed, is old when someone comes there after all.
   if (pressed !== undefined && pressed !== url.href) forgetEarly();
   clearTimeout(letGo);
   pressed = event.type === "click" ? undefined : url.href;
@@ -65,7 +65,7 @@ const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void =>
   else setTimeout(fetchIt, REST_MS);
 };
 
-/** Begins; once for the app, when somebody is signed in. */
+/** Begins; once for the app, when someone is signed in. */
 export const lookAhead = (): void => {
   for (const name of ["pointerover", "focusin"]) document.addEventListener(name, onNear, { passive: true });
   document.addEventListener("pointerdown", onPress, { passive: true });

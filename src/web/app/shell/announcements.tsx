@@ -1,4 +1,4 @@
-// What administrators tell everybody, above each page until somebody has put it away in this browser.
+// What administrators tell everyone, above each page until someone has put it away in this browser.
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Banner } from "#schema/deployment/appearance.ts";
@@ -8,7 +8,7 @@ import { inkOn } from "../parts/ink.ts";
 
 const PUT_AWAY = "banners-put-away";
 
-/** By their words: what is said anew is shown anew. */
+/** By their words: what is said again is shown again. */
 const putAway = signal<readonly string[]>(localStorage.getItem(PUT_AWAY)?.split("\n").map(decodeURIComponent) ?? []);
 
 const dismiss = (message: string): void => {

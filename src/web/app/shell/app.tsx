@@ -42,7 +42,7 @@ const NotFound = () => (
   </Frame>
 );
 
-/** These are served as pages of their own: the browser goes there by itself. */
+/** These are served as pages of their own: the browser goes there on its own. */
 const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|open-app|oauth2\/|@|assets\/|healthz|readyz)/;
 
 const SECURITY = "/account/security";
@@ -89,7 +89,7 @@ const Inside = () => {
           <ErrorBoundary onError={failed}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (
-                // One key: with one for each path, a page would be made anew when its tab changes.
+                // One key: with one for each path, a page would be recreated when its tab changes.
                 <Route key="page" path={path} component={component} />
               ))}
               <Route default component={NotFound} />

@@ -5,7 +5,7 @@ import { line, tryNow } from "../data/live-socket.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 
-/** A cut that mends itself at once is not worth a word. */
+/** A cut that repairs itself at once is not worth a word. */
 const AFTER_MS = 1_500;
 
 const clock = (at: number): string => new Date(at).toTimeString().slice(0, 8);

@@ -1,4 +1,4 @@
-// What the palette offers beside workspaces and chats: every page with its sections, and what one does to a workspace by its name.
+// What the palette offers alongside workspaces and chats: every page with its sections, and what one does to a workspace by its name.
 
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chooseTheme } from "../data/looks.ts";

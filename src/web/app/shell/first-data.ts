@@ -28,7 +28,7 @@ const [WORKSPACES, CHATS] = ["/workspaces/watch", "/chats?limit=100"];
 /** The live lists, and what is read once one of them is open. */
 export const STREAMS: readonly (readonly [socket: string, then?: string])[] = [[WORKSPACES], ["/chats/watch", CHATS]];
 
-/** What the server writes into each page for whoever is signed in (src/api/http/first-answers.ts), so that it need not be asked for. */
+/** What the server writes into each page for anyone who is signed in (src/api/http/first-answers.ts), so that it need not be asked for. */
 export const BEGINNING = { session: SESSION, workspaces: WORKSPACES, chats: CHATS };
 
 /** Pages for people who are not signed in. */
@@ -37,7 +37,7 @@ export const DOORS: FirstData = {
   "/setup": ["/users/first"],
 };
 
-/** Files that the content of a page needs beside its own, by the beginnings of their names: loaded with it. */
+/** Files that the content of a page needs alongside its own, by the beginnings of their names: loaded with it. */
 export const FIRST_FILES: FirstData = {
   "/chats/:chat": ["blocks"],
   "/docs": ["blocks"],

@@ -8,7 +8,7 @@ type FrameProps = {
   readonly title: string;
   /** Links that lead here, before the title. */
   readonly crumbs?: readonly { readonly label: string; readonly href?: string }[];
-  /** Beside the title: a count, a mark. */
+  /** Alongside the title: a count, a mark. */
   readonly beside?: ComponentChildren;
   readonly actions?: ComponentChildren;
   /** Below the bar; wrap what reads like a page in `<div class="page">`. */

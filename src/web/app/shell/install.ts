@@ -26,7 +26,7 @@ export const registerWorker = (): void => {
   else addEventListener("load", register);
 };
 
-/** Somebody has clicked on a notification of the system: the worker names the page that it is about. Gives what ends it. */
+/** Someone has clicked on a notification of the system: the worker names the page that it is about. Gives what ends it. */
 export const onNoticeClick = (route: (path: string) => void): (() => void) => {
   const hear = ({ data }: MessageEvent<{ readonly show?: string }>): void => {
     if (data.show?.startsWith("/")) route(data.show);

@@ -1,4 +1,4 @@
-// Whoever works by keys keeps their place: what they pressed may go (a row's Stop becomes Start, a bar of actions closes, a page is left),
+// Anyone who works by keys keeps their place: what they pressed may go (a row's Stop becomes Start, a bar of actions closes, a page is left),
 // and then what stands in its place has the focus, else the page. Loaded with the first key.
 
 const STOPS = "a[href], button, input, select, textarea, [tabindex='0']";
@@ -48,7 +48,7 @@ const observer = new MutationObserver(look);
 const hold = (target: EventTarget | null): void => {
   observer.disconnect();
   held = undefined;
-  // Dialogs and menus give the focus back by themselves.
+  // Dialogs and menus give the focus back on their own.
   if (!(target instanceof HTMLElement) || !target.matches(":focus-visible") || target.closest("dialog, [popover]"))
     return;
   held = { element: target, levels: listLevels(target) };
@@ -58,7 +58,7 @@ const hold = (target: EventTarget | null): void => {
 
 addEventListener("focusin", ({ target }) => hold(target));
 hold(document.activeElement);
-// A press beside everything is meant.
+// A press alongside everything is meant.
 addEventListener("pointerdown", () => {
   held = undefined;
   observer.disconnect();

@@ -1,5 +1,5 @@
 // A page that is fetched when it is opened first. Where it cannot be had (the server is away, or a new build has taken the place of the
-// one that this page was loaded from), it says so; loading everything anew is the way out of both.
+// one that this page was loaded from), it says so; loading everything again is the way out of both.
 import type { AnyComponent } from "preact";
 import lazy from "preact-iso/lazy";
 import { Button } from "../parts/button.tsx";

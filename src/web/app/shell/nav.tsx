@@ -1,4 +1,4 @@
-// The navigation: beside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
+// The navigation: alongside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
 import { useLocation } from "preact-iso/router";
 import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
@@ -18,7 +18,7 @@ import { failed } from "./toasts.tsx";
 
 const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));
 
-/** How many things need the person, beside what shows them. */
+/** How many things need the person, alongside what shows them. */
 const Count = ({ href }: { href: string }) => {
   const count = href === "/" ? needs.value.length : 0;
   if (count === 0) return null;

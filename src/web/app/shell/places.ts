@@ -74,6 +74,6 @@ export const TABS: readonly Omit<Place, "keys">[] = [
 /** Who is looking. */
 export type Viewer = { readonly hasRoles: boolean; readonly mayAdminister: boolean };
 
-/** Whether a page is offered to somebody. */
+/** Whether a page is offered to someone. */
 export const isOffered = (place: { readonly for?: Place["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
   place.for === undefined || (place.for === "roles" ? hasRoles : mayAdminister);

@@ -135,7 +135,7 @@ describeInside("an answer that is not whole", () => {
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 
-  test("[MO-11] a server that is started anew still waits as long as the provider has asked", async () => {
+  test("[MO-11] a server that is started again still waits as long as the provider has asked", async () => {
     const clock = new ManualClock();
     using directory = tempDirectory();
     await using upstream = await ModelServer.start();
@@ -163,7 +163,7 @@ describeInside("an answer that is not whole", () => {
     expect(await secondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
   });
 
-  test("[MO-38] an answer that says nothing is asked for once more; the second ends the turn in words", async () => {
+  test("[MO-38] an answer that says nothing is asked for again; the second ends the turn in words", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);

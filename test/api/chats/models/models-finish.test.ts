@@ -1,4 +1,4 @@
-// How answers end, over a real socket: half an answer is never shown as a whole one, a paused one goes on, and a prompt that is too long is
+// How answers end, over a real socket: half an answer is never shown as a whole one, a paused one continues, and a prompt that is too long is
 // recognized whatever the words.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";

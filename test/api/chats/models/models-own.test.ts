@@ -87,7 +87,7 @@ test.each(CASES)(
   },
 );
 
-test("[MO-34] whoever chooses another model goes on with it, and the own model answers again once it can", async () => {
+test("[MO-34] anyone who chooses another model continues with it, and the own model answers again once it can", async () => {
   await using story = await openPrivateChat();
   const { world, chat, follower, fallback, mine, provider } = story;
   await world.owner.patch(provider, { api_key: "" });

@@ -1,4 +1,4 @@
-// Providers that search the web by themselves: what is offered, shown, kept and sent back, over a real socket.
+// Providers that search the web on their own: what is offered, shown, kept and sent back, over a real socket.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";

@@ -1,4 +1,4 @@
-// One chat that goes from every kind of model server to every other, with calls of tools all along. Each server refuses by itself what the
+// One chat that goes from every kind of model server to every other, with calls of tools all along. Each server refuses on its own what the
 // real one documents as refused (test/support/models/receiver-rules.ts).
 import { expect, test } from "bun:test";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";

@@ -1,4 +1,4 @@
-// The pure machine beside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
+// The pure machine alongside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
 // step and what follows from it), and from then on both must show the same. Used by random-run.ts.
 
 import type { ChatState } from "#actors/chat/machine/chat-state.ts";

@@ -1,4 +1,4 @@
-// What administrators and users set for chats, and what a model is told of it.
+// What administrators and users set for chats, and what a model is notified of it.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -56,7 +56,7 @@ test("[CC-3] a first own system prompt replaces the one Slipway comes with, unle
   expect(await statusOf(member, "PUT", "system-prompt", { system_prompt: "mine" })).toBe(403);
 });
 
-test("[CC-4] a user's prompt is their own, and comes back as it was stored", async () => {
+test("[CC-4] a user's prompt is their own, and returns as it was stored", async () => {
   const kept = await member.put<{ custom_prompt: string }>(`${CONFIG}/user-prompt`, {
     custom_prompt: "\ufeff Answer\r\nin\u00ad rhymes.\u0007 ",
   });

@@ -31,7 +31,7 @@ test("[MO-60] a model that refuses its key is told in words, without the provide
   expect((await world.owner.fetch("POST", `/api/v2/chats/model-configs/${model.id}/try`)).status).toBe(409);
 });
 
-test("[MO-65] a provider is tried before it is saved: its list of models comes back, a wrong key and an address without an answer are told, and a stored key never goes to another place", async () => {
+test("[MO-65] a provider is tried before it is saved: its list of models returns, a wrong key and an address without an answer are told, and a stored key never goes to another place", async () => {
   await using world = await openModelWorld();
   const keys: string[] = [];
   const serve = () =>

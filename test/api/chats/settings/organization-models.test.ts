@@ -1,4 +1,4 @@
-// Models an organization wants beside its chats: when they are asked, and who may choose.
+// Models an organization wants alongside its chats: when they are asked, and who may choose.
 import { expect, setDefaultTimeout } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";

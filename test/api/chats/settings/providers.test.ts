@@ -201,7 +201,7 @@ describe("models", () => {
     expect((await createChat(world, "hello")).last_model_config_id).toBe(model.id);
   });
 
-  test("[MO-9] a fresh install answers with the demo model, and a chat begun with it goes on with a real one", async () => {
+  test("[MO-9] a fresh install answers with the demo model, and a chat begun with it continues with a real one", async () => {
     await using world = await openModelWorld();
     const chat = await createChat(world, "say: hi");
     using follower = await Follower.open(world.owner, chat.id);

@@ -50,7 +50,7 @@ describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
 });
 
 testInside(
-  "[SP-6] who has spent the limit is refused with its members, also edits and new chats; a new period begins anew",
+  "[SP-6] who has spent the limit is refused with its members, also edits and new chats; a new period starts over",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
@@ -61,7 +61,7 @@ testInside(
     using follower = await Follower.open(owner, id);
     await answer(world, "first", 99);
     await follower.until(({ status }) => status === "waiting");
-    // One micro is left: whoever begins below the limit may end above it.
+    // One micro is left: anyone who begins below the limit may end above it.
     await sendMessage(world, id, "two");
     await answer(world, "second", 50);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
@@ -124,7 +124,7 @@ testInside(
 );
 
 testInside(
-  "[SP-5] a user's own limit counts, else the lowest of the organizations, else everybody's; without a price nothing counts",
+  "[SP-5] a user's own limit counts, else the lowest of the organizations, else everyone's; without a price nothing counts",
   async () => {
     await using world = await openWorld();
     const { owner, admin, user_id, organization_id, models } = world;

@@ -53,7 +53,7 @@ resource "terraform_data" "hurdle" {
 
 export type LifeOptions = {
   readonly template: string;
-  /** Called in the middle of builds that end well; may kill somebody. */
+  /** Called in the middle of builds that end well; may kill someone. */
   readonly disturb?: () => Promise<void>;
 };
 

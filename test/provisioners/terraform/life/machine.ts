@@ -1,4 +1,4 @@
-// The machine that a template stands for: what its user data would start there. Only the template `minimal` starts one by itself.
+// The machine that a template stands for: what its user data would start there. Only the template `minimal` starts one on its own.
 import { mkdirSync } from "node:fs";
 import { processesWith } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
@@ -23,7 +23,7 @@ export class Machine implements AsyncDisposable {
     mkdirSync(home, { recursive: true });
   }
 
-  /** As a new machine: whatever ran before is gone. */
+  /** As a new machine: whatever ran before no longer exists. */
   async boot({ token, init_script }: Agent): Promise<void> {
     await this.off();
     Bun.spawn(["setsid", "sh", "-c", init_script], {

@@ -1,5 +1,5 @@
 // Where workspaces of Terraform templates live in tests: a server of its own, a worker where a template asks for one, a model, and the machine
-// that a template only stands for. Server and worker can be killed at any time and come back.
+// that a template only stands for. Server and worker can be killed at any time and return.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";

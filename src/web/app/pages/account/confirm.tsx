@@ -1,4 +1,4 @@
-// Asks who one is, where the server wants to know it before it goes on, and then does what was wanted.
+// Asks who one is, where the server wants to know it before it continues, and then does what was wanted.
 import { signal } from "@preact/signals";
 import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, Problem } from "../../data/api.ts";

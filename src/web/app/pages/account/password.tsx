@@ -9,7 +9,7 @@ import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { confirmed, type Proofs } from "./confirm.tsx";
 
-/** As long as somebody types, nothing is asked. */
+/** As long as someone types, nothing is asked. */
 const PAUSE_MS = 300;
 
 /** What the server has against a password; the answer to an older one never counts. */

@@ -1,4 +1,4 @@
-// How the deployment presents itself: its name, its picture, and what everybody is told above each page.
+// How the deployment presents itself: its name, its picture, and what everyone is told above each page.
 import { useSignal } from "@preact/signals";
 import type { Banner, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { call } from "../../data/api.ts";

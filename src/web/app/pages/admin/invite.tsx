@@ -1,4 +1,4 @@
-// Inviting people: addresses, what they get, and the links to pass on where none go by e-mail.
+// Inviting people: addresses, what they get, and the links to pass on where none go by email.
 import { useSignal } from "@preact/signals";
 import { readPeople } from "#base/people-list.ts";
 import type { Invited, NewInvitation } from "#schema/users/invitation.ts";
@@ -118,7 +118,7 @@ const FileInto = ({ label, name }: { label: string; name: string }) => (
   </label>
 );
 
-/** What came of it: links to pass on, addresses that were left out, and what is missing before anybody can begin. */
+/** What came of it: links to pass on, addresses that were left out, and what is missing before anyone can begin. */
 export const InviteResult = ({ result, onClose }: { result: Invited; onClose: () => void }) => {
   const { invitations, skipped, by_email, without_template } = result;
   const links = invitations.flatMap(({ invitation, link }) => (link ? [`${invitation.email}\t${link}`] : []));

@@ -80,7 +80,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
   );
 };
 
-/** A provider that is gone and one that is disabled are refused alike. */
+/** A provider that no longer exists and one that is disabled are refused alike. */
 const unlessGone =
   ({ id }: ModelProvider) =>
   async (error: unknown): Promise<never> => {

@@ -1,9 +1,9 @@
-// What an organization is called, in a form; and reading them all anew once that has changed.
+// What an organization is called, in a form; and reading them all again once that has changed.
 import { call } from "../../data/api.ts";
 import { organizations } from "../../data/session.ts";
 import { Field, NameField } from "../../parts/field.tsx";
 
-/** Reads them anew, for every part of the app. */
+/** Reads them again, for every part of the app. */
 export const readOrganizations = async (): Promise<void> => {
   organizations.value = await call("GET /organizations");
 };

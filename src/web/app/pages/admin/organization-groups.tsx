@@ -183,7 +183,7 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
 
 type MembersProps = { readonly group: Group; readonly again: () => Promise<void>; readonly onClose: () => void };
 
-/** Each change counts at once; the form adds one more. */
+/** Each change counts immediately; the form adds one more. */
 const Members = ({ group, again, onClose }: MembersProps) => {
   const change = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
     await call("PATCH /groups/:group", { path: { group: group.id }, body });

@@ -20,7 +20,7 @@ import { Retention } from "./retention.tsx";
 import { KEYS, listValues } from "./search.ts";
 
 const PAGE = 50;
-/** Entries that came while one looks; older ones are in the list when it is read anew. */
+/** Entries that came while one looks; older ones are in the list when it is reread. */
 const MAX_LIVE = 500;
 
 const toExportUrl = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
@@ -58,7 +58,7 @@ export default function AuditPage() {
       message: (text) => {
         const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
         if (!Array.isArray(message)) return;
-        // It begins here, since there was no entry to begin behind: one may have been written meanwhile.
+        // It begins here, since there was no entry to begin behind: one may have been written in the meantime.
         if (message.length === 0) void again();
         fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MAX_LIVE);
       },

@@ -11,7 +11,7 @@ const NIL = "00000000-0000-0000-0000-000000000000";
 
 type DetailProps = {
   readonly entry: AuditLog;
-  /** Somebody has pressed it. Without, it is the first of all, which stands beside the list where there is room. */
+  /** Someone has pressed it. Without, it is the first of all, which stands alongside the list where there is room. */
   readonly isChosen: boolean;
   /** The page without a chosen entry. */
   readonly back: string;

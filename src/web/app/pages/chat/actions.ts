@@ -16,7 +16,7 @@ export const sendText = async (
     path: { chat: chat.id },
     body: { content: [{ type: "text", text }], ...more },
   });
-  // It may have changed how the chat works, and a short turn is over before anybody sees it begin.
+  // It may have changed how the chat works, and a short turn is over before anyone sees it begin.
   void chat.refresh().catch(() => {});
 };
 

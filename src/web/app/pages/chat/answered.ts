@@ -2,7 +2,7 @@
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** True when somebody has written since, or the chat goes on. */
+/** True when someone has written since, or the chat continues. */
 export const isAnswered = (chat: LiveChat, { tool_call_id }: ShownPart): boolean => {
   const messages = chat.messages.value;
   const at = messages.findLastIndex(({ content }) => content.some((part) => part.tool_call_id === tool_call_id));

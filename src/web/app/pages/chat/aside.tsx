@@ -1,4 +1,4 @@
-// Beside the conversation: changes, a terminal, ports, what the chat goes by.
+// Alongside the conversation: changes, a terminal, ports, what the chat goes by.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";

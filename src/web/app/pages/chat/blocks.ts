@@ -10,7 +10,7 @@ export class Blocks {
   /** Where the last block begins. */
   #from = 0;
 
-  /** The blocks of the text; cheap when it goes on from the text before. */
+  /** The blocks of the text; cheap when it continues from the text before. */
   read(text: string): readonly Token[] {
     if (!text.startsWith(this.#text)) {
       this.#finished = [];

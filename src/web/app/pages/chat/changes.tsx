@@ -12,7 +12,7 @@ import { say } from "../../shell/toasts.tsx";
 import { gitProblem, repositories } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** Files that are open by themselves. */
+/** Files that are open on their own. */
 const OPEN = 8;
 
 export const changedFiles = (): readonly string[] => [
@@ -64,7 +64,7 @@ const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: 
   const open = useSignal(isFirst);
   const line = useSignal<DiffLine | undefined>(undefined);
   const { path, lines } = file;
-  // The diff is read anew with each change: the line is known by its numbers.
+  // The diff is reread with each change: the line is known by its numbers.
   const isPicked = (one: DiffLine): boolean =>
     line.value !== undefined &&
     line.value.after === one.after &&

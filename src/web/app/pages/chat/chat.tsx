@@ -1,4 +1,4 @@
-// One chat: the list beside it, the conversation, and what it does to its workspace.
+// One chat: the list alongside it, the conversation, and what it does to its workspace.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
@@ -48,7 +48,7 @@ const OneChat = ({ id }: { id: string }) => {
       for (const stop of stops) stop();
     };
   }, []);
-  // The list is told of titles and states first; the chat itself knows more.
+  // The list is notified of titles and states first; the chat itself knows more.
   const listed = chats.value.get(id);
   // It left the list: it was archived or deleted, here or elsewhere.
   const wasListed = useRef(false);

@@ -1,4 +1,4 @@
-// A block of code with its language, to copy; coloured when it is whole.
+// A block of code with its language, to copy; colored when it is whole.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { unmistakable } from "#base/visible-text.ts";
@@ -6,7 +6,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
 
-/** Returns the text as elements, in colours once they are known. */
+/** Returns the text as elements, in colors once they are known. */
 const useColours = (text: string, language: string, isLive: boolean) => {
   const pieces = useSignal<readonly Piece[] | undefined>(undefined);
   useEffect(() => {

@@ -75,7 +75,7 @@ export const Composer = (props: ComposerProps) => {
     const now = getDraft(draftKey).value;
     if (isEmptyDraft(now) || uploading.value > 0) return;
     const command = commandIn(now.text, commands);
-    // The browser keeps it until it was taken: a reload meanwhile loses nothing.
+    // The browser keeps it until it was taken: a reload in the meantime loses nothing.
     getDraft(draftKey).value = NO_DRAFT;
     try {
       await (command ? command() : onSend(toContent(now), interrupts));

@@ -1,4 +1,4 @@
-// Editing a message of one's own: what came after it goes, and the workspace's files come back if one wants.
+// Editing a message of one's own: what came after it goes, and the workspace's files return if one wants.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ChatMessage } from "#schema/chats/chat.ts";

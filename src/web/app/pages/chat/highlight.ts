@@ -1,4 +1,4 @@
-// Colours for code: highlight.js, each language fetched when it is first seen. A Worker cannot be made under Trusted Types without a
+// Colors for code: highlight.js, each language fetched when it is first seen. A Worker cannot be made under Trusted Types without a
 // policy of its own, which the pages have none of (rule WB-4): it is done here, when the browser has nothing else to do.
 import core from "highlight.js/lib/core";
 

@@ -1,5 +1,5 @@
 // One chat, live: its newest messages at once, older ones on demand, then the stream from the last id on. What was seen is kept while
-// other pages are open, so that one comes back to it without a wait.
+// other pages are open, so that one returns to it without a wait.
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -23,7 +23,7 @@ export class LiveChat {
   readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
   readonly results = computed(() => resultsIn(this.messages.value));
   readonly isBusy = computed(() => this.status.value !== undefined && !isAtRest(this.status.value));
-  /** Grows with each turn that has ended: what the chat has cost, and which model it goes on with, may be another. */
+  /** Grows with each turn that has ended: what the chat has cost, and which model it continues with, may be another. */
   readonly turns = computed(() => this.picture.value.turns);
   readonly hasMore = signal(false);
   /** What went wrong when it was first read. */
@@ -53,7 +53,7 @@ export class LiveChat {
     };
   }
 
-  /** Reads the chat itself anew: its model, its title, its context. An answer that a later one has overtaken is dropped. */
+  /** Reads the chat itself again: its model, its title, its context. An answer that a later one has overtaken is dropped. */
   async refresh(): Promise<void> {
     const number = ++this.#asked;
     const chat = await call("GET /chats/:chat", { path: { chat: this.id } });
@@ -62,7 +62,7 @@ export class LiveChat {
     this.chat.value = chat;
   }
 
-  /** Reads the chat itself anew, since it may be gone or no longer shared: then nothing more follows. */
+  /** Reads the chat itself again, since it may be gone or no longer shared: then nothing more follows. */
   async look(): Promise<void> {
     try {
       await this.refresh();
@@ -131,7 +131,7 @@ export class LiveChat {
         if (this.picture.value.turns > turns) void this.refresh().catch(() => {});
       },
       opened: () => {
-        // Between the break and now somebody may have edited what is shown.
+        // Between the break and now someone may have edited what is shown.
         if (!isFirst) void this.#readNewest().catch(() => {});
         isFirst = false;
       },

@@ -25,7 +25,7 @@ const load = (): void => {
   );
 };
 
-// Beside the first messages, not after them.
+// Alongside the first messages, not after them.
 load();
 
 /** A page of documentation: its headings can be linked to, and its links may lead within the app. */
@@ -40,7 +40,7 @@ const Place = createContext<Reading | undefined>(undefined);
 
 type MarkdownProps = {
   readonly text: string;
-  /** More of it comes, so that its last block is not coloured yet. */
+  /** More of it comes, so that its last block is not colored yet. */
   readonly isLive?: boolean;
   readonly reading?: Reading;
 };

@@ -66,7 +66,7 @@ export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
 /** Changes are sent one after another, so that the last press is the mode that stays. */
 let sending: Promise<unknown> = Promise.resolve();
 
-/** Shows the mode at once and stores it; what the server refuses comes back as it was. */
+/** Shows the mode at once and stores it; what the server refuses returns as it was. */
 export const pickMode = (chat: LiveChat, mode: PermissionMode): void => {
   const show = (): void => {
     patchChat(chat.id, { permission_mode: mode });

@@ -24,7 +24,7 @@ export const formatQuestion = (one: ToolCallRequest, isNew: boolean): string => 
 
 const LONGEST = 48;
 
-/** Returns the label of the button that keeps these rules; undefined when there is none to keep. */
+/** Returns the label of the button that keeps these rules; undefined when none exists to keep. */
 export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
   const [first] = rules;
   if (!first) return undefined;

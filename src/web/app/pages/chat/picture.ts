@@ -54,7 +54,7 @@ export const withMessages = (known: readonly ChatMessage[], more: readonly ChatM
 };
 
 /**
- * After a break the newest page tells what has left the history meanwhile: an edit takes everything from one message on. `page` is in
+ * After a break the newest page tells what has left the history in the meantime: an edit takes everything from one message on. `page` is in
  * ascending order; `hasMore`: there are older ones.
  */
 export const reconciled = (
@@ -68,7 +68,7 @@ export const reconciled = (
   return withMessages(hasMore ? known.filter(({ id }) => id < first) : [], page);
 };
 
-/** Nothing goes on: the next turn begins with the next message. */
+/** Nothing continues: the next turn begins with the next message. */
 export const isAtRest = (status: ChatStatus | undefined): boolean => status === "waiting" || status === "error";
 
 /** The picture after one frame of the stream. */

@@ -10,8 +10,8 @@ const drop = (chat: LiveChat, queued: number): Promise<void> =>
   call("DELETE /chats/:chat/queue/:queued", { path: { chat: chat.id, queued } });
 
 /**
- * One place up. The API adds at the end alone: what comes behind is added anew first and dropped then, so that nothing is lost when this
- * is cut off. What has left the queue meanwhile was sent, and its copy is dropped instead.
+ * One place up. The API adds at the end alone: what comes behind is added again first and dropped then, so that nothing is lost when this
+ * is cut off. What has left the queue in the meantime was sent, and its copy is dropped instead.
  */
 const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
   const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);

@@ -1,4 +1,4 @@
-// The list of chats beside a chat: what needs one first, then what works, then what is done; or by workspace. Searched in full text.
+// The list of chats alongside a chat: what needs one first, then what works, then what is done; or by workspace. Searched in full text.
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";

@@ -70,7 +70,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
   const own = useSignal<Values>(values.value);
   const problem = useSignal("");
   const nameProblem = useSignal("");
-  /** How often a dry run was asked for: each is shown anew. */
+  /** How often a dry run was asked for: each is shown again. */
   const tried = useSignal(0);
   const version = template?.active_version_id;
   const form = useMemo(() => (version ? new FormSocket(version, values.value) : undefined), [version]);
@@ -89,7 +89,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
   const pickPreset = (id: string): void => {
     preset.value = presets.state.value.data?.find((one) => one.id === id);
     const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
-    // Without a preset one goes on from what the last one has set.
+    // Without a preset one continues from what the last one has set.
     change(preset.value ? { ...own.value, ...fixed } : { ...values.value, ...own.value });
   };
   useEffect(() => {

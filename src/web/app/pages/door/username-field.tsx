@@ -1,4 +1,4 @@
-// The field in which somebody chooses their username.
+// The field in which someone chooses their username.
 import { Field } from "../../parts/field.tsx";
 
 const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";

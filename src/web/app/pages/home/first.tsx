@@ -1,4 +1,4 @@
-// Home of somebody without workspaces: a greeting, what they may use, and whom to ask where that is nothing.
+// Home of someone without workspaces: a greeting, what they may use, and whom to ask where that is nothing.
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";

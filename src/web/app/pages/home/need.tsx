@@ -1,4 +1,4 @@
-// One thing that needs the person, with what can be done about it at once.
+// One thing that needs the person, with what can be done about it immediately.
 import type { ComponentChildren } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { Need } from "../../data/needs.ts";

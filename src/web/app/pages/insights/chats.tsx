@@ -18,7 +18,7 @@ type Data = {
 };
 
 const SPENDERS = 10;
-/** A plot has four colours. */
+/** A plot has four colors. */
 const LINES = 4;
 
 type Used = Pick<

@@ -1,4 +1,4 @@
-// Tasks: prompts with a workspace each. What each does follows from the live lists of workspaces and chats, which say when to read anew.
+// Tasks: prompts with a workspace each. What each does follows from the live lists of workspaces and chats, which say when to reread.
 import { useComputed, useSignal } from "@preact/signals";
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";

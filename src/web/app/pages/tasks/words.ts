@@ -34,6 +34,6 @@ export const taskState = ({ status, workspace_status, current_state }: Task): Sh
   }
 };
 
-/** What is said of it beside the state. */
+/** What is said of it alongside the state. */
 export const taskWords = ({ current_state, display_name, name }: Task): string =>
   current_state?.message || (display_name === "" ? name : "");

@@ -10,7 +10,7 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
-/** So many files are open by themselves. */
+/** So many files are open on their own. */
 const OPEN = 10;
 
 type CompareProps = {

@@ -1,7 +1,7 @@
 // What one has changed in the files of a version and not saved yet. Kept in the browser, so that a reload loses nothing.
 import { keepText, keptText } from "../../data/kept-text.ts";
 
-/** By path: the new text, or null for a file that is gone. */
+/** By path: the new text, or null for a file that no longer exists. */
 export type Draft = Readonly<Record<string, string | null>>;
 
 const toKey = (version_id: string): string => `template-draft:${version_id}`;

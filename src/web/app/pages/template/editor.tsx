@@ -35,7 +35,7 @@ type EditorProps = {
 
 export default function Editor({ template, active: newest, again }: EditorProps) {
   const isChanged = useSignal(false);
-  // What is typed stays with the version it was typed for, though another is made the active one meanwhile.
+  // What is typed stays with the version it was typed for, though another is made the active one in the meantime.
   const held = useRef(newest);
   if (!isChanged.value) held.current = newest;
   const active = held.current;
@@ -91,7 +91,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
   const draft = useSignal<Draft>(readDraft(active.id));
   const all = useComputed(() => drafted(files, draft.value));
   const chosen = useSignal(FIRST.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
-  /** Grows when the editor must be filled anew. */
+  /** Grows when the editor must be filled again. */
   const filled = useSignal(0);
   const dialog = useSignal<"" | "add" | "rename" | "save">("");
   const begun = useSignal<TemplateVersion | undefined>(undefined);
@@ -230,7 +230,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
           begun={begun.value}
           onClose={(activated) => {
             begun.value = undefined;
-            // What became the active version is no draft any more; what did not is still to be mended.
+            // What became the active version is no draft any more; what did not is still to be repaired.
             if (activated) {
               keepDraft(active.id, {});
               isChanged.value = false;
@@ -333,7 +333,7 @@ type SaveProps = {
 const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
   const message = useSignal("");
   const changes = useSignal<readonly FileDiff[]>([]);
-  /** Another version that somebody has made active meanwhile. */
+  /** Another version that someone has made active in the meantime. */
   const other = useSignal("");
   useEffect(() => {
     void callNow("GET /templates/:template", { path: { template: template.id } })

@@ -1,4 +1,4 @@
-// The words of Terraform's files, for colours: comments, strings with what is filled into them, numbers, names of blocks.
+// The words of Terraform's files, for colors: comments, strings with what is filled into them, numbers, names of blocks.
 import type { StreamParser } from "@codemirror/language";
 
 type State = {

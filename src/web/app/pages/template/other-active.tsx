@@ -5,7 +5,7 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 
 type OtherProps = {
   readonly template: Template;
-  /** What one goes on from. */
+  /** What one continues from. */
   readonly held: TemplateVersion;
   readonly active: TemplateVersion;
   readonly children?: ComponentChildren;

@@ -60,7 +60,7 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
   };
 };
 
-/** What is another than it was when the form was filled in: somebody else may have changed the rest meanwhile. */
+/** What is another than it was when the form was filled in: someone else may have changed the rest in the meantime. */
 const findChanges = (body: PatchTemplate, template: Template): PatchTemplate =>
   Object.fromEntries(
     Object.entries(body).filter(
@@ -91,7 +91,7 @@ type SettingsProps = {
   readonly deleted: () => void;
 };
 
-/** Filled in anew when the template has changed, unless something is typed: that is told of when it is saved. */
+/** Filled in again when the template has changed, unless something is typed: that is notified of when it is saved. */
 export const Settings = ({ template, ...rest }: SettingsProps) => {
   const isTyped = useRef(false);
   const shown = useRef(template);
@@ -137,7 +137,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
   /** As the fields were filled in, and what is known to be there now. */
   const first = useRef(template);
   const base = useRef(template);
-  /** Throws once for what somebody else has changed to something else since then; who saves again means it. */
+  /** Throws once for what someone else has changed to something else since then; who saves again means it. */
   const tellOthers = async (body: PatchTemplate): Promise<void> => {
     const now = await callNow("GET /templates/:template", { path });
     const said = (value: unknown): string => JSON.stringify(value);

@@ -47,7 +47,7 @@ export default function TemplatePage() {
   const { route } = useLocation();
   const id = params.template ?? "";
   const { state, again } = useResource(`template ${id}`, () => read(id));
-  // Somebody else may change it, promote or archive a version, or delete it.
+  // Someone else may change it, promote or archive a version, or delete it.
   useEffect(() => onTemplate((changed) => (changed ?? id) === id && readShown()), [id]);
   const { data, error } = state.value;
   const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);

@@ -23,7 +23,7 @@ type VariablesProps = {
 
 export const Variables = ({ template, active: newest, again }: VariablesProps) => {
   const changed = useSignal<Readonly<Record<string, string>>>({});
-  // What is typed stays with the version it was typed for, though another is made the active one meanwhile.
+  // What is typed stays with the version it was typed for, though another is made the active one in the meantime.
   const held = useRef(newest);
   if (Object.keys(changed.value).length === 0) held.current = newest;
   const active = held.current;

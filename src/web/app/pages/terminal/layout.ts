@@ -1,5 +1,5 @@
 // Which terminals of an agent are open, and how they lie: tabs, each of columns, each of terminals one above the other. Pure, but for
-// what is kept by the browser, so that a reload and another day come back to the same terminals.
+// what is kept by the browser, so that a reload and another day return to the same terminals.
 
 /** Terminals by id: columns from left to right, in each from above. */
 export type Tab = { readonly columns: readonly (readonly string[])[] };
@@ -23,7 +23,7 @@ export const opened = ({ tabs }: Layout, id: string): Layout => ({
   pane: id,
 });
 
-/** A terminal beside the current one. */
+/** A terminal alongside the current one. */
 export const split = (layout: Layout, way: "right" | "below", id: string): Layout => {
   const columns = (layout.tabs[layout.tab]?.columns ?? []).flatMap((column) => {
     const at = column.indexOf(layout.pane);

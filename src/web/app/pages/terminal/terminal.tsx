@@ -1,4 +1,4 @@
-// The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day comes back to what still runs.
+// The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day returns to what still runs.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
@@ -166,7 +166,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
 
 const formatTitle = ({ titles }: Terminals, tab: Tab): string => titles.value[listPanes(tab)[0] ?? ""] ?? "";
 
-/** What was looked at stays drawn, so that coming back shows all it has written meanwhile. */
+/** What was looked at stays drawn, so that coming back shows all it has written in the meantime. */
 const Tabs = ({ all }: { all: Terminals }) => {
   const { tabs, tab, pane } = all.layout.value;
   const seen = useRef(new Set<string>());

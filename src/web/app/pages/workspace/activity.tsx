@@ -1,4 +1,4 @@
-// Why and when a workspace stops: what moved its deadline, what the server did by itself, and what it will do next.
+// Why and when a workspace stops: what moved its deadline, what the server did on its own, and what it will do next.
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";

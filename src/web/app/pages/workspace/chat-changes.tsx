@@ -7,7 +7,7 @@ import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { followGit, repositories } from "../chat/git.ts";
 
-/** Files that are open by themselves. */
+/** Files that are open on their own. */
 const OPEN = 3;
 
 export const ChatChanges = ({ workspace }: { workspace: string }) => {

@@ -20,7 +20,7 @@ const readDays = (text: string): number[] => {
   return [...new Set(found)].sort();
 };
 
-/** Undefined when there is none, or one that this form cannot show. */
+/** Undefined when none exists, or one that this form cannot show. */
 export const readCron = (schedule: string | undefined): Start | undefined => {
   const [, zone = "UTC", minute = "", hour = "", days = ""] =
     schedule?.match(/^(?:CRON_TZ=(\S+) )?(\d{1,2}) (\d{1,2}) \* \* (\S+)$/) ?? [];

@@ -8,7 +8,7 @@ import { Code } from "../chat/code.tsx";
 
 /** Bytes that are shown. */
 const SHOWN = 256 * 1024;
-/** Coloured only where that takes no time. */
+/** Colored only where that takes no time. */
 const COLOURED = 64 * 1024;
 
 const contentAddress = (agent: string, path: string, limit?: number): string => {

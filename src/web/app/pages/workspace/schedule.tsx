@@ -1,4 +1,4 @@
-// When a workspace stops and starts by itself.
+// When a workspace stops and starts on its own.
 import { useSignal } from "@preact/signals";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";

@@ -13,7 +13,7 @@ import { makeMenu, waysIn } from "./row-menu.ts";
 
 const SOON_MS = 30 * 60_000;
 
-/** When it stops or starts by itself, in words; what comes soon is marked. */
+/** When it stops or starts on its own, in words; what comes soon is marked. */
 export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   const at = now.value;
   if (row.deleting_at) return <span class="t-attn">Deleted {shortTime(Date.parse(row.deleting_at), at)}</span>;

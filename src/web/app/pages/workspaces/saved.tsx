@@ -1,4 +1,4 @@
-// Filters one comes back to: those that everybody wants, and one's own, kept in this browser.
+// Filters one returns to: those that everyone wants, and one's own, kept in this browser.
 import { computed, signal } from "@preact/signals";
 import { me } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
@@ -35,7 +35,7 @@ const keep = (filters: readonly Filter[]): void => {
 
 const naming = signal(false);
 
-/** How many fit each filter; counted anew only when the list or the filters change, not with every key. */
+/** How many fit each filter; counted again only when the list or the filters change, not with every key. */
 const counts = computed(() => {
   const viewer = { username: me.value?.username ?? "" };
   return new Map([...READY, ...own.value].map(({ q }) => [q, matching(workspacesByUse.value, q, viewer).length]));

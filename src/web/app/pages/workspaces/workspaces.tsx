@@ -176,8 +176,8 @@ export default function WorkspacesPage() {
 }
 
 /**
- * The text that the list is searched for. What is typed counts at once (`filter`) and is written into the address when one stops for a
- * moment, which has the whole app drawn anew; `go` writes it at once. `address` is what stands there. `isTyping`: rows come and go with
+ * The text that the list is searched for. What is typed counts immediately (`filter`) and is written into the address when one stops for a
+ * moment, which has the whole app drawn again; `go` writes it immediately. `address` is what stands there. `isTyping`: rows come and go with
  * each key, so that what one could press in them can wait.
  */
 const useSearchText = (address: string, write: (next: string) => void) => {

@@ -1,4 +1,4 @@
-// The picture of a plot: uPlot on a canvas, in the colours of the page, as wide as its box.
+// The picture of a plot: uPlot on a canvas, in the colors of the page, as wide as its box.
 import UPlot from "uplot";
 import rules from "uplot/dist/uPlot.min.css" with { type: "text" };
 import { adoptSheet } from "../adopt-sheet.ts";
@@ -21,7 +21,7 @@ type Options = {
   readonly pointed: (day: number) => void;
 };
 
-/** A colour of the page as the canvas knows it: custom properties may hold what only style sheets understand. */
+/** A color of the page as the canvas knows it: custom properties may hold what only style sheets understand. */
 const readColor = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -31,7 +31,7 @@ const readColor = (box: HTMLElement, name: string): string => {
   return color;
 };
 
-/** The same colour, nearly clear. */
+/** The same color, nearly clear. */
 const faint = (colour: string): string => colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
 
 export class Drawing {

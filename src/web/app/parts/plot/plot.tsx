@@ -7,7 +7,7 @@ import type { Drawing, PlotLine } from "./plot-drawing.ts";
 
 type PlotProps = {
   readonly title: string;
-  /** What the numbers are, beside the title. */
+  /** What the numbers are, alongside the title. */
   readonly unit?: string;
   /** Days in short words, for the axis, and in longer ones. */
   readonly days: readonly string[];
@@ -25,7 +25,7 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
   const known = useRef(days.length);
   useEffect(() => {
     let isOver = false;
-    // The same days, read anew: one still points at the same.
+    // The same days, reread: one still points at the same.
     if (days.length !== known.current) at.value = days.length - 1;
     known.current = days.length;
     void import("./plot-drawing.ts").then(({ Drawing }) => {

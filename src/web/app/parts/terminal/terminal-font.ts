@@ -1,4 +1,4 @@
-// The letters of terminals: fetched when somebody has chosen them, and known to the page from then on.
+// The letters of terminals: fetched when someone has chosen them, and known to the page from then on.
 import type { TerminalFont } from "../../data/looks.ts";
 
 declare const SLIPWAY_FONTS: Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,4 +1,4 @@
-// A terminal of a workspace in the page: xterm, and a socket that comes back to the same terminal after a cut. Loaded with the first one.
+// A terminal of a workspace in the page: xterm, and a socket that returns to the same terminal after a cut. Loaded with the first one.
 import { effect } from "@preact/signals";
 import { FitAddon } from "@xterm/addon-fit";
 import type { SearchAddon } from "@xterm/addon-search";
@@ -35,7 +35,7 @@ type Options = {
 };
 
 const FIRST_WAIT_MS = 300;
-/** Of letters on their ground, whatever colours a program asks for. */
+/** Of letters on their ground, whatever colors a program asks for. */
 const CONTRAST = 4.5;
 const MAX_WAIT_MS = 10_000;
 /** An attempt that takes longer is given up for the next. */
@@ -45,12 +45,12 @@ const LINE_MS = 10;
 const PATIENCE_MS = 15_000;
 /** What lies around the letters is as their ground: the package has it black. */
 const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
-/** The server says so when there is nothing to come back to. */
+/** The server says so when there is nothing to return to. */
 const ENDED = [1000, 1008];
 
 const value = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A colour of the tokens as the browser computes it now, in light or dark. */
+/** A color of the tokens as the browser computes it now, in light or dark. */
 const colour = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -232,7 +232,7 @@ export class TerminalSession {
       addon.onContextLoss(() => addon.dispose());
       withAdoptedStyles(() => this.terminal.loadAddon(addon));
     } catch {
-      // The DOM renderer goes on.
+      // The DOM renderer continues.
     }
   }
 

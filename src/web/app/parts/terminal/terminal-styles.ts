@@ -40,7 +40,7 @@ export const withAdoptedStyles = <T>(work: () => T): T => {
 };
 
 /**
- * Colours of 24 bits and selections are style attributes of its letters, which the policy forbids as well: the same by the object model.
+ * Colors of 24 bits and selections are style attributes of its letters, which the policy forbids as well: the same by the object model.
  */
 export const styleLettersByObject = (): void => {
   HTMLSpanElement.prototype.setAttribute = function (this: HTMLSpanElement, name: string, value: string) {

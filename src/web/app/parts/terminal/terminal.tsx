@@ -1,4 +1,4 @@
-// A terminal as a part of a page. The same `reconnect` comes back to the same terminal, also after the page was closed.
+// A terminal as a part of a page. The same `reconnect` returns to the same terminal, also after the page was closed.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -66,7 +66,7 @@ const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HT
   return true;
 };
 
-/** Whoever sees the terminal must see how to get out of it. */
+/** Anyone who sees the terminal must see how to get out of it. */
 const LEAVING = "Alt Shift Up or Down leaves the terminal.";
 
 const WORDS: Partial<Record<Shown, string>> = {

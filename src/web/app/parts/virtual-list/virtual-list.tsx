@@ -45,7 +45,7 @@ type VirtualListProps = {
 const OVERSCAN = 12;
 const NARROW = 2;
 
-/** Somebody has the focus or selected words in it: these stay with their row. */
+/** Someone has the focus or selected words in it: these stay with their row. */
 const isHeld = (box: HTMLElement | null): boolean => {
   const selection = getSelection();
   const words = selection?.isCollapsed === false ? selection.anchorNode : null;
@@ -69,7 +69,7 @@ export const VirtualList = ({
   const box = useRef<HTMLDivElement>(null);
   const drawn = useSignal(0);
   const list = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
-  // One function for all rows and drawings: a new one would have each row measured anew with every step of the wheel.
+  // One function for all rows and drawings: a new one would have each row measured again with every step of the wheel.
   const measure = useRef((element: HTMLElement | null) => list.measureElement(element as never)).current;
   const options = {
     count,
@@ -109,7 +109,7 @@ export const VirtualList = ({
   useLayoutEffect(() => {
     if (shown !== undefined && shown >= 0) list.scrollToIndex(shown, { align: "center" });
   }, [shown]);
-  // Read, so that a change of the window draws anew.
+  // Read, so that a change of the window draws again.
   void drawn.value;
   const items = list.getVirtualItems();
   const slots = useMemo(rowSlots, []);

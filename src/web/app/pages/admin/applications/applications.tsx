@@ -1,4 +1,4 @@
-// Applications that may ask people for access: made and changed here with their secrets, or registered by themselves; deleted with all
+// Applications that may ask people for access: made and changed here with their secrets, or registered on their own; deleted with all
 // they were granted.
 import { useSignal } from "@preact/signals";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
