@@ -212,16 +212,13 @@ const back = async (call: Call): Promise<number> => {
 /** Each step may have been done before: one that was killed is done again. */
 const goBack = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
   if (service) await tellService(service.unit, "stop");
-  failpoint("upgrade_stopped");
   if (config.database_url === undefined && existsSync(config.data_dir)) {
     const went = goBackToCopy(config.data_dir);
     giveToOwner(config.data_dir);
     if (went)
       input.print(`The database is the copy ${went.copy}; the one of the newer program is kept as ${went.kept}`);
   }
-  failpoint("upgrade_data_back");
   program.putBack();
-  failpoint("upgrade_program_back");
   input.print(`Slipway ${version} is ${program.path} again.`);
   if (!service) return;
   const before = await restartsOf(service.unit);
