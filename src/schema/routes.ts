@@ -11,6 +11,8 @@ import type { UploadedAgentFile } from "./agents/agent-upload.ts";
 import type { AgentConnectionInfo } from "./agents/derp-map.ts";
 import type { CreateLogSource, LogSource } from "./agents/log-source.ts";
 import type { ReinitEvent } from "./agents/reinit.ts";
+import type { Budget, PutBudget } from "./ai/budget.ts";
+import type { AvailableAgents as AvailableCodingAgents, CodingAgent, CodingAgents } from "./ai/coding-agents.ts";
 import type { AiUsage, GatewayCalls, GatewaySettings } from "./ai/gateway.ts";
 import type { AuditLog, AuditRetention } from "./audit.ts";
 import type {
@@ -164,6 +166,8 @@ import type { PortShare, UpsertPortShare } from "./workspaces/port-share.ts";
 import type { PrebuildSettings } from "./workspaces/prebuild-settings.ts";
 import type { Resource as WorkspaceResource } from "./workspaces/resource.ts";
 import type { WorkspaceActivity } from "./workspaces/schedule.ts";
+import type { CreateSnapshot, Snapshot, Snapshots } from "./workspaces/snapshot.ts";
+import type { RestoreWorkspace, Trash } from "./workspaces/trash.ts";
 import type { CreateWorkspace, Workspace, Workspaces, WorkspaceUsage } from "./workspaces/workspace.ts";
 
 /** What a call answers, what its body is (undefined: none, or it may be left away), and what its query can name. */
@@ -179,6 +183,41 @@ export type Bytes = string | Uint8Array | ReadableStream;
 /** The routes below /api/v2, by the segments of their paths; `{}` stands for any one. */
 export interface Routes {
   readonly ai: {
+    readonly agents: {
+      readonly GET: Route<CodingAgents, undefined, never>;
+      readonly available: {
+        readonly GET: Route<AvailableCodingAgents, undefined, never>;
+      };
+      readonly "{}": {
+        readonly DELETE: Route<undefined, undefined, never>;
+        readonly PUT: Route<
+          CodingAgent,
+          {
+            display_name: string;
+            icon: string;
+            enabled: boolean;
+            command: string;
+            arguments: string[];
+            variables: Record<string, string>;
+            install_script: string;
+            dialect: "anthropic" | "openai" | "google";
+            auth_method: string;
+            mode: string;
+          },
+          never
+        >;
+      };
+    };
+    readonly budgets: {
+      readonly GET: Route<Budget[], undefined, never>;
+      readonly PUT: Route<Budget, PutBudget, never>;
+      readonly "{}": {
+        readonly DELETE: Route<undefined, undefined, never>;
+        readonly raise: {
+          readonly POST: Route<undefined, { amount: number }, never>;
+        };
+      };
+    };
     readonly calls: {
       readonly GET: Route<GatewayCalls, undefined, "user_id" | "workspace_id" | "before" | "limit">;
     };
@@ -1554,6 +1593,9 @@ export interface Routes {
   };
   readonly workspaces: {
     readonly GET: Route<Workspaces, undefined, "q" | "limit" | "offset" | "after_id">;
+    readonly trash: {
+      readonly GET: Route<Trash, undefined, never>;
+    };
     readonly watch: {
       readonly GET: Route<unknown, undefined, "after_id">;
     };
@@ -1605,6 +1647,19 @@ export interface Routes {
       };
       readonly restart: {
         readonly POST: Route<WorkspaceBuild, RestartWorkspace | undefined, never>;
+      };
+      readonly restore: {
+        readonly POST: Route<WorkspaceBuild, RestoreWorkspace | undefined, never>;
+      };
+      readonly snapshots: {
+        readonly GET: Route<Snapshots, undefined, never>;
+        readonly POST: Route<Snapshot, CreateSnapshot | undefined, never>;
+        readonly "{}": {
+          readonly DELETE: Route<undefined, undefined, never>;
+          readonly restore: {
+            readonly POST: Route<WorkspaceBuild, undefined, never>;
+          };
+        };
       };
       readonly timings: {
         readonly GET: Route<WorkspaceBuildTimings, undefined, "include_deleted">;

@@ -104,7 +104,10 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
     /^BUDGET +USED +AMOUNT +RESETS\nThe monthly budget of everyone +\$0\.00 +\$20\.50 +\d{4}-\d\d-01\n.+90,000 tokens/,
   );
   expect(await must("budgets set everyone --remove")).toBe("Removed the monthly budget of everyone.\n");
-  expect(await run("budgets set everyone --remove")).toMatchObject({ code: 1, err: expect.stringContaining("no such") });
+  expect(await run("budgets set everyone --remove")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("no such"),
+  });
   for (const wrong of ["", "nobody", "everyone", "everyone ada", "user", "user ada --amount -1", "user ada --amount x"])
     expect([wrong, (await run(`budgets set ${wrong}`)).code]).toEqual([wrong, 2]);
   expect(await run("budgets set user nobody --amount 1")).toMatchObject({ code: 1 });

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { releasedName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
-import { programCommand } from "#test/support/program.ts";
 import { until } from "#test/support/until.ts";
 import { NEXT_VERSION, openUpgradeWorld, PROGRAMS } from "./upgrade-world.ts";
 

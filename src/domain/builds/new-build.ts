@@ -109,7 +109,6 @@ export type BuildDeps = {
 
 const DAY_MS = 86_400_000;
 
-
 type Deleting = Input & { readonly provisioner: string; readonly tags: NewBuild["tags"] };
 
 /** For how long the files of a workspace stay when it is deleted; nothing where they cannot stay, or are not to. */

@@ -6,7 +6,6 @@ import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { reportRepositories } from "../repository/report.ts";
 import {
   ProvisionError,
   type Provisioned,
@@ -14,6 +13,7 @@ import {
   type ProvisionRequest,
   type Report,
 } from "../provisioner.ts";
+import { reportRepositories } from "../repository/report.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { LocalHomes } from "./homes.ts";
 import { findMark, isAlive, processesAtHome, send } from "./process-table.ts";
