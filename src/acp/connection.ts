@@ -8,8 +8,6 @@ import {
   ndJsonStream,
   PROTOCOL_VERSION,
   type PromptResponse,
-  type ReadTextFileRequest,
-  RequestError,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionModeState,
@@ -35,8 +33,6 @@ export type AgentRequests = {
   /** In the order in which the agent has sent them. */
   update(session_id: string, update: SessionUpdate): void;
   permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>;
-  /** Undefined: there is no such file. */
-  readFile(request: ReadTextFileRequest): Promise<string | undefined>;
   writeFile(request: WriteTextFileRequest): Promise<void>;
 };
 
@@ -66,12 +62,6 @@ export class AcpConnection {
     const app = client({ name: "slipway" })
       .onNotification("session/update", ({ params }) => requests.update(params.sessionId, params.update))
       .onRequest("session/request_permission", ({ params }) => requests.permission(params))
-      .onRequest("fs/read_text_file", async ({ params }) => {
-        const content = await requests.readFile(params);
-        // By this code agents know that a file is new.
-        if (content === undefined) throw RequestError.resourceNotFound(params.path);
-        return { content };
-      })
       .onRequest("fs/write_text_file", async ({ params }) => {
         await requests.writeFile(params);
         return {};
@@ -82,7 +72,8 @@ export class AcpConnection {
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
-        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+        // What it only reads it reads by itself, also what is not there; what it writes goes by the rules of the chat.
+        clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: false },
         clientInfo: { name: "slipway", version },
       }),
     );

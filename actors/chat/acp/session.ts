@@ -8,13 +8,12 @@ import { VERSION } from "#base/version.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import { AcpConnection, type AgentRequests, type ContentBlock, type PermissionOption } from "#src/acp/connection.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
-import { type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import type { ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
 import type { AgentStep } from "./step.ts";
 
 /** So long an agent may take to end what it does after it was cancelled. */
 const CANCEL_MS = 10_000;
-const MAX_FILE = 10 * 1024 * 1024;
 
 /** What a session is opened with. `load`: the session to go on with, where the agent can. */
 export type OpenSession = {
@@ -102,7 +101,6 @@ export class AgentSession {
           if (!session) return answer(undefined);
           session.#ask({ call: toolCall, answer });
         }),
-      readFile: ({ path, line, limit }) => readText(agent, path, line ?? 1, limit ?? undefined),
       writeFile: async ({ path, content }) => {
         if (!session) throw new Error("The session is not open.");
         await session.#writeFile(path, content);
@@ -219,26 +217,6 @@ const openSession = async (connection: AcpConnection, cwd: string, load: string 
     }
   }
   return { ...(await connection.newSession(cwd)), replayed: undefined };
-};
-
-/** Undefined: there is no file that could be read. */
-const readText = async (
-  agent: ToolAgent,
-  path: string,
-  line: number,
-  limit: number | undefined,
-): Promise<string | undefined> => {
-  const asked = `/read-file?path=${encodeURIComponent(path)}`;
-  const read = agent.bytes(asked, MAX_FILE, new AbortController().signal);
-  const bytes = await read.catch((error: unknown) => {
-    if (error instanceof ToolError && !(error instanceof WorkspaceAway)) return undefined;
-    throw error;
-  });
-  if (!bytes) return undefined;
-  const text = new TextDecoder().decode(bytes);
-  if (line === 1 && limit === undefined) return text;
-  const lines = text.split("\n").slice(line - 1);
-  return (limit === undefined ? lines : lines.slice(0, limit)).join("\n");
 };
 
 const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {
