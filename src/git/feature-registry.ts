@@ -42,7 +42,7 @@ export class FeatureRegistry {
     }
   }
 
-  /** Follows redirects by itself: a token is for its own host only. */
+  /** Follows redirects, and sends a token to the registry only. */
   async #get(url: URL, { token, signal }: Asked): Promise<Response> {
     let at = url;
     for (let left = MAX_REDIRECTS; ; left--) {

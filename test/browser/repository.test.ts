@@ -1,6 +1,7 @@
 // The page that opens a repository, in a real browser, with a real git host.
 import { expect } from "bun:test";
-import { openGitWorld } from "#test/repositories/world.ts";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -21,6 +22,8 @@ testNeeding(
     await using world = await openWorld();
     const given = [world.server.url.href, world.admin.token ?? "", git.link("app"), closed.link("secret")];
     const told = await runStory("repository.mjs", given);
+    const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
+    for (const { id } of workspaces) await removeWorkspace(world.admin, id);
     expect(told).toMatchObject({ wrong: [], left_out: 1, name: "app" });
     expect(told.refused).toContain(`${closed.host} has no public repository secret`);
     expect(told.found).toContain(".devcontainer/a/devcontainer.json");

@@ -33,6 +33,7 @@ testNeeding(
     const clone = join(world.server.directory, "workspaces", id, "home", "my.app");
     expect(existsSync(join(clone, "docs", "a.txt"))).toBe(true);
     expect(existsSync(join(clone, ".git", "shallow"))).toBe(false);
+    await world.must(["workspaces", "delete", name, "--yes"]);
   },
 );
 

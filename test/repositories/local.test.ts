@@ -7,7 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
-import { openGitWorld } from "./world.ts";
+import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 const isReady = (workspace: Workspace): boolean => agentOf(workspace)?.lifecycle_state === "ready";
@@ -74,5 +74,6 @@ testNeeding(
     expect(read("README.md")).toBe("changed");
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
+    await removeWorkspace(admin, made.id);
   },
 );

@@ -15,7 +15,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
-import { openGitWorld } from "./world.ts";
+import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const provider = new FakeProvider();
 /** Only people with a linked account read here. */
@@ -212,5 +212,6 @@ testNeeding(
       rich_parameter_values: [{ name: "repository", value: '{"url":"x"}' }],
     });
     expect(bad.status).toBe(400);
+    await removeWorkspace(admin, id);
   },
 );

@@ -1,9 +1,11 @@
 // Repositories on a git host of this machine, and a server that opens them as processes.
 import { join } from "node:path";
+import type { Client } from "#src/client.ts";
 import { bareRepository, httpGitHost, run } from "#test/api/external-auth/git-hosts.ts";
 import { needs } from "#test/support/needs.ts";
 import { makeRepository, type TestRepository } from "#test/support/repository.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
 
 export type GitWorld = Disposable & {
   /** The link to a repository of this host. */
@@ -44,4 +46,10 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
       place[Symbol.dispose]();
     },
   };
+};
+
+/** Deletes a workspace and waits until its processes have ended: they would outlive the server. */
+export const removeWorkspace = async (client: Client, id: string): Promise<void> => {
+  await createBuild(client, id, "delete");
+  await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
 };

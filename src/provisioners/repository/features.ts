@@ -114,7 +114,7 @@ export const featuresDockerfile = (
     return [
       `ADD ${featureFile(at)} ${folder}/`,
       `RUN ${JSON.stringify(["/bin/sh", "-c", installing(feature, folder, user || "root")])}`,
-      // Docker fills ${PATH} in by itself.
+      // Docker expands ${PATH}.
       ...env.map(([name, value]) => `ENV ${name}=${JSON.stringify(value.replaceAll("\n", " "))}`),
     ];
   });

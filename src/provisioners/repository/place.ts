@@ -67,7 +67,7 @@ const appsOf = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): Manif
       url: `${protocol}://localhost:${port}`,
       subdomain: true,
     }))
-    .filter(({ slug }) => !there.some((one) => one.slug === slug));
+    .filter(({ slug }, at, all) => ![...there, ...all.slice(0, at)].some((one) => one.slug === slug));
 
 /** Volumes of a repository begin with this. */
 const VOLUME = "repository";

@@ -171,8 +171,11 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
   if (!value.startsWith("{")) return undefined;
   try {
     const plan: unknown = JSON.parse(value);
-    return Value.Check(RepositoryPlan, plan) ? plan : undefined;
+    return Value.Check(RepositoryPlan, plan) && isWebAddress(plan.url) ? plan : undefined;
   } catch {
     return undefined;
   }
 };
+
+/** Only these are cloned, and an address that cannot be read would end a build with no word for people. */
+const isWebAddress = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
