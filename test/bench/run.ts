@@ -28,6 +28,7 @@ import { get, known, start } from "./rows/rows-server.ts";
 import { terraform } from "./rows/rows-terraform.ts";
 import { tools } from "./rows/rows-tools.ts";
 import { terminal, tunnel } from "./rows/rows-tunnel.ts";
+import { undo } from "./rows/rows-undo.ts";
 import { web } from "./rows/rows-web.ts";
 import { builds, list, watchers } from "./rows/rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
@@ -63,6 +64,7 @@ const rows: Row[] = [
   audit,
   auditCost,
   backup,
+  undo,
   ...terraform,
   cluster,
   threeNodes,

@@ -1,0 +1,95 @@
+// Undo on a large repository: how long the next checkpoint of a workspace's files takes when ten of 50,000 have changed, beside git's own
+// look at the same repository, which is all that somebody at a terminal would wait for.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { type Figures, productFigure, type Row, range, ratioOf } from "../row.ts";
+import type { SideName } from "../sides.ts";
+
+const [FOLDERS, FILES_IN_EACH, CHANGED, LOOKS] = [500, 100, 10, 15];
+const CHAT = "11111111-1111-4111-8111-111111111111";
+const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+
+const git = async (root: string, ...args: string[]): Promise<void> => {
+  const who = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+  const child = Bun.spawn(["git", ...who, ...args], { cwd: root, env, stdout: "ignore", stderr: "inherit" });
+  if ((await child.exited) !== 0) throw new Error(`git ${args[0]} failed`);
+};
+
+const fileAt = (root: string, folder: number, file: number): string =>
+  join(root, `folder-${folder}`, `file-${file}.ts`);
+
+const makeLarge = async (root: string): Promise<void> => {
+  for (const folder of range(FOLDERS)) {
+    mkdirSync(join(root, `folder-${folder}`), { recursive: true });
+    for (const file of range(FILES_IN_EACH)) {
+      writeFileSync(fileAt(root, folder, file), `export const value = ${folder * FILES_IN_EACH + file};\n`.repeat(40));
+    }
+  }
+  await git(root, "init", "-q");
+  await git(root, "add", "-A");
+  await git(root, "commit", "-q", "-m", "all of it");
+};
+
+const change = (root: string, look: number): void => {
+  for (const file of range(CHANGED))
+    writeFileSync(fileAt(root, (look * CHANGED + file) % FOLDERS, 0), `changed ${look}\n`);
+};
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+const measure = async (side: SideName): Promise<Figures> => {
+  using place = tempDirectory();
+  const root = join(place.path, "work");
+  await makeLarge(root);
+  const groups = new ProcessGroups({ clock: systemClock, agent_id: "bench" });
+  const checkpoints = new Checkpoints({
+    clock: systemClock,
+    env,
+    state: join(place.path, "state"),
+    folder: () => root,
+    groups,
+  });
+  const looks: Record<string, (look: number) => Promise<unknown>> = {
+    floor: () => git(root, "status", "--porcelain"),
+    product: (look) => checkpoints.take({ chat_id: CHAT, message_id: look + 2 }),
+  };
+  const began = performance.now();
+  if (side === "product") await checkpoints.take({ chat_id: CHAT, message_id: 1 });
+  const first_ms = performance.now() - began;
+  const taken: number[] = [];
+  for (const look of range(LOOKS)) {
+    change(root, look);
+    // What a checkpoint finds out afterwards is not waited for by any tool.
+    await checkpoints.idle();
+    const start = performance.now();
+    await looks[side]?.(look);
+    taken.push(performance.now() - start);
+  }
+  await checkpoints.idle();
+  return { p50_ms: median(taken), first_ms };
+};
+
+export const undo: Row = {
+  name: "undo",
+  title: `the next checkpoint of a repository of ${FOLDERS * FILES_IN_EACH} files, ${CHANGED} changed`,
+  sides: ["floor", "product"],
+  maxRounds: 3,
+  measure: (_, side) => measure(side),
+  figures: { p50_ms: "ms", first_ms: "ms" },
+  verdicts: [
+    { what: "next p50", target: "<= 150 ms", value: productFigure("p50_ms"), bound: 150, better: "lower", unit: "ms" },
+    {
+      what: "next p50 / git status",
+      target: "<= 2",
+      value: ratioOf("p50_ms"),
+      bound: 2,
+      better: "lower",
+      unit: "ratio",
+    },
+  ],
+};
