@@ -13,7 +13,7 @@ import { startAppWorld } from "./app-world.ts";
 /** Bytes of the longest message; the setting counts in MiB. */
 const LONGEST = 8 * 1024 * 1024;
 /** Bytes that are sent to who does not read. */
-const FLOOD = 64 * 1024 * 1024;
+const FLOOD = 96 * 1024 * 1024;
 
 const world = await forFile(
   startAppWorld({
@@ -172,9 +172,10 @@ describe("a WebSocket", () => {
     const message = new Uint8Array(64 * 1024).fill(7);
     for (let sent = 0; sent < FLOOD; sent += message.byteLength) socket.send(message);
     await steadily(() => socket.bufferedAmount);
+    // Whatever is sent, no more than this is anywhere between the two: the server's own buffers and those of the system.
+    expect(FLOOD - socket.bufferedAmount).toBeLessThan(48 * 1024 * 1024);
     // The client's side is in this process, too: what waits there is not the server's.
-    expect(socket.bufferedAmount).toBeGreaterThan(FLOOD / 2);
-    expect(process.memoryUsage.rss() - before - socket.bufferedAmount).toBeLessThan(48 * 1024 * 1024);
+    expect(process.memoryUsage.rss() - before - socket.bufferedAmount).toBeLessThan(160 * 1024 * 1024);
     // Nobody else waits.
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
     reading.resume();
