@@ -70,7 +70,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const before = await page.getByLabel("Public key").textContent();
   await look("account-accounts");
   await page.getByRole("button", { name: "Regenerate key" }).click();
-  await page.getByRole("button", { name: "Regenerate key" }).click();
+  await dialog.getByRole("button", { name: "Regenerate key" }).click();
   await page.getByText("SSH key regenerated").waitFor();
   result.keys = [before, await page.getByLabel("Public key").textContent()];
 

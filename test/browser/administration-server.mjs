@@ -109,7 +109,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-spending");
 
   await page.goto(at("/admin/hooks"));
-  await page.getByText("None is set up.").waitFor();
+  await page.getByText("No consumer is configured.").waitFor();
   await look("admin-hooks");
 
   await page.goto(at("/admin/health"));

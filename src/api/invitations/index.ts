@@ -29,7 +29,8 @@ export const invitations = (ctx: ApiContext) =>
         tags,
         operationId: "listInvitations",
         summary: "List pending invitations",
-        description: "Those the caller may revoke. Expired ones stay for 30 days, so that they can be sent again.",
+        description:
+          "Invitations that the caller can revoke. Expired ones are kept for 30 days so that they can be resent.",
         scope: "user:read",
       }),
     })
@@ -48,7 +49,7 @@ export const invitations = (ctx: ApiContext) =>
           operationId: "createInvitations",
           summary: "Invite people",
           description:
-            "Each gets a link that works once, for 7 days: by e-mail where an SMTP server is set up, else in the answer. For owners and user-admins, and for those who look after the members of the organization. Nobody gives more than they may give.",
+            "Each person gets a link that works once, for 7 days: by email if an SMTP server is configured, otherwise in the response. For owners, user-admins and organization member administrators. Callers can only assign roles that they can grant.",
           example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
           scope: ["user:create", "organization_member:create"],
         }),

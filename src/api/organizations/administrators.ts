@@ -25,9 +25,8 @@ export const administrators = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Organizations"],
           operationId: "listOrganizationAdministrators",
-          summary: "List people to ask",
-          description:
-            "Ten at most of those who look after the organization's templates, so that members know whom to ask.",
+          summary: "List template administrators",
+          description: "At most ten of the organization's template administrators, so that members know who to ask.",
           scope: "organization_member:read",
         }),
       },
