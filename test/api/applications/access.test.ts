@@ -141,7 +141,7 @@ describe("an app or a port", () => {
     await other.daemon[Symbol.asyncDispose]();
     expect(await look()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
     await cast.clients.owner.put(`${cast.path}/dormant`, { dormant: true });
-    expect(await look()).toMatchObject({ status: 503, message: "The workspace sleeps." });
+    expect(await look()).toMatchObject({ status: 503, message: "The workspace is dormant." });
     const stranger = await look("member");
     expect(stranger).toMatchObject({ status: 404, message: "Nothing to open here." });
   });

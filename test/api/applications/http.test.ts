@@ -52,7 +52,7 @@ describe("an app", () => {
     const answer = await world.at(port, "/x");
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
       508,
-      "The app leads back to itself.",
+      "Redirect loop.",
     ]);
     expect(world.server.context?.streams.size).toBe(before);
     // What a client says of it does not lengthen the way.

@@ -66,7 +66,7 @@ describe("signing in to an app", () => {
     expect(all.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
     const again = await world.at("mine", path, { headers: page });
     expect([again.status, again.headers.get("location")]).toEqual([400, null]);
-    expect(await again.text()).toContain("This link was used");
+    expect(await again.text()).toContain("Link already used");
     const wrong = await world.at("mine", "/", { headers: { cookie: `service_session_token=${world.token}` } });
     expect(wrong.status).toBe(401);
   });

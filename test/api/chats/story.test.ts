@@ -78,7 +78,7 @@ test("[CH-23] queued messages are told, can be taken out and promoted", async ()
     "POST",
     `/api/v2/chats/${id}/queue/${queued[2]?.queued_message?.id}/promote`,
   );
-  expect([response.status, await response.json()]).toEqual([202, { message: "The queued message goes next." }]);
+  expect([response.status, await response.json()]).toEqual([202, { message: "The queued message is next." }]);
   const next = await world.models.next();
   expect(next.prompt).toBe("four");
   await follower.until(({ queue, status }) => queue.length === 1 && status === "running");
