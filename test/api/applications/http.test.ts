@@ -221,7 +221,7 @@ describe("an administrator", () => {
     });
     const answer = await strict.get(strict.path("open"), { token: strict.token });
     expect(answer.status).toBe(403);
-    expect(((await answer.json()) as { detail: string }).detail).toContain("hosts of their own");
+    expect(((await answer.json()) as { detail: string }).detail).toContain("their own host names");
     expect((await strict.at("open", "/", { token: strict.token })).status).toBe(200);
   });
 });
