@@ -111,12 +111,12 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   await createBuild(admin, id, "start");
   await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
   engine.refuse = (call) => (call.endsWith("/stop") ? { status: 500, message: "device or resource busy" } : undefined);
-  await createBuild(admin, id, "delete");
+  await createBuild(admin, id, "delete", { permanent: true });
   const failed = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "failed");
   expect(failed.latest_build.job.error).toBe("The Docker Engine could not stop the container: device or resource busy");
 
   engine.refuse = () => undefined;
-  await createBuild(admin, id, "delete");
+  await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
 }, 120_000);
@@ -148,7 +148,7 @@ test("[PV-9] a worker brings containers to life at its own engine, and removes t
     "boxes",
   ]);
   expect([engine.containers.size, engine.volumes.size]).toEqual([1, 1]);
-  await createBuild(admin, id, "delete");
+  await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, (workspace) => workspace.latest_build.status === "deleted");
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
 }, 60_000);

@@ -101,7 +101,9 @@ export class DockerProvisioner implements Provisioner {
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.keeps_files) {
       report.log("info", work.stage, "The workspace's volumes stay in the trash.");
-      return { state: null, kept_bytes: await this.homes.measure(request.workspace.id, signal) };
+      // Only for people: an engine that cannot tell keeps the files all the same.
+      const kept_bytes = await this.homes.measure(request.workspace.id, signal).catch(() => undefined);
+      return { state: null, ...(kept_bytes === undefined ? {} : { kept_bytes }) };
     }
     if (request.restore) await this.#restore(work, request.restore);
     if (request.transition !== "start") return { state: null };
