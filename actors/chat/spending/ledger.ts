@@ -73,7 +73,7 @@ export class ModelLedger {
     likely: () => Likely,
     options: { readonly always: boolean },
   ): Promise<OpenCall | Reached> {
-    const { store, clock } = this.#deps;
+    const { clock } = this.#deps;
     for (let look = 0; look < MAX_LOOKS; look++) {
       const limits = await limitsOn(this.#deps, call);
       if (limits.length === 0 && !options.always) return { reserved: undefined, limits };

@@ -237,8 +237,6 @@ export class AiGateway {
       return record(target, { outcome: reached, usage, bytes, first_byte_ms, provider_request_id });
     };
     const reader = response.body?.getReader();
-    // A broken connection is met where it is read.
-    reader?.closed.catch(() => {});
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {

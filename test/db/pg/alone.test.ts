@@ -30,7 +30,6 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "agent_log_sources"', OF_ONE],
   ['delete from "agent_metadata"', OF_ONE],
   ['delete from "agent_scripts"', OF_ONE],
-  ["insert into model_spend", OF_ONE],
   ['update "chats" set "pin_order"', "all chats of a user are of one part"],
   ['update "connection_logs"', "what a start closes is of agents that are gone, which do not come back"],
   [
