@@ -1,18 +1,9 @@
 // Puts the data directory back to where this program can use it, after a newer one has changed the database: the copy that the upgrade has made
 // takes the place of the database, which is kept beside it. May be killed at any step and done again.
 import { Database } from "bun:sqlite";
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { flush } from "#base/system/flush.ts";
 import { inspectDatabase } from "./inspect.ts";
 import { lockDirectory } from "./lock.ts";
 import { versionProblem } from "./migration.ts";
@@ -107,14 +98,5 @@ const keepAs = (directory: string, file: string): string => {
     if (existsSync(kept)) continue;
     linkSync(file, kept);
     return kept;
-  }
-};
-
-const flush = (path: string): void => {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 };

@@ -6,12 +6,12 @@ import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent
 
 /** Asks the daemon. Rejects with words when the workspace cannot be reached. */
 export type AskDaemon = <T>(call: {
-  readonly method: "GET" | "POST";
   readonly path: string;
-  readonly json?: unknown;
-  readonly body?: Uint8Array;
+  readonly method: "GET" | "POST";
   readonly signal?: AbortSignal;
   readonly patient?: boolean;
+  readonly json?: unknown;
+  readonly body?: Uint8Array;
 }) => Promise<T>;
 
 const WAIT_MS = 25_000;

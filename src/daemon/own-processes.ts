@@ -7,22 +7,23 @@ const MARK = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
 /** Deeper than any tree of processes that people start. */
 const MAX_DEPTH = 64;
 
-// Processes come and go while we look.
-const quietly = <T>(look: () => T, otherwise: T): T => {
+/** What `look` finds; `otherwise` where it throws: processes come and go while they are looked at. */
+export const quietly = <T>(look: () => T, otherwise: T): T => {
   try {
     return look();
   } catch {
     return otherwise;
   }
 };
-const read = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
+/** Returns the text of a file of /proc, empty where it cannot be read. */
+export const readProc = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
 
 /** Returns the agent whose daemon has started the process; undefined for one of no agent, and of another user. */
-export const findAgent = (pid: number): string | undefined => MARK.exec(read(`/proc/${pid}/environ`))?.[1];
+export const findAgent = (pid: number): string | undefined => MARK.exec(readProc(`/proc/${pid}/environ`))?.[1];
 
 /** The fields of /proc/PID/stat behind the name, which is in brackets and may hold anything: the first is the state. */
 const statOf = (pid: number): string[] => {
-  const stat = read(`/proc/${pid}/stat`);
+  const stat = readProc(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 };
 
@@ -56,7 +57,7 @@ export const readOwnUse = (agent_id: string): OwnUse | undefined => {
     const fields = statOf(pid);
     cpu_ms.set(pid, (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS);
     // Files that are mapped are shared with the rest of the machine.
-    const [, resident = 0, shared = 0] = read(`/proc/${pid}/statm`).split(" ").map(Number);
+    const [, resident = 0, shared = 0] = readProc(`/proc/${pid}/statm`).split(" ").map(Number);
     memory_bytes += (resident - shared) * PAGE_BYTES;
   }
   return cpu_ms.size > 0 ? { cpu_ms, memory_bytes } : undefined;

@@ -1,8 +1,8 @@
 // What listens in the workspace: TCP ports of this user's programs, with the names of the programs and whether the workspace has started them
 // (facts/platform 5.7, rules PT-1 to PT-3). Reads /proc; where there is none the list is empty.
-import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { readdirSync, readlinkSync, statSync } from "node:fs";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
-import { findAgent, isBelow } from "./own-processes.ts";
+import { findAgent, isBelow, quietly, readProc } from "./own-processes.ts";
 
 export type PortsOptions = {
   /** Ports that are never shown: those of the agent's own apps, and the server's when it is on this machine. */
@@ -36,7 +36,7 @@ export class ListeningPorts {
     const { uid, agent_id } = this.#options;
     const sockets = new Map<string, number>();
     for (const table of ["tcp", "tcp6"]) {
-      for (const listener of listenersIn(read(`/proc/net/${table}`))) {
+      for (const listener of listenersIn(readProc(`/proc/net/${table}`))) {
         if (listener.uid === uid && this.#isShown(listener.port)) sockets.set(listener.inode, listener.port);
       }
     }
@@ -47,7 +47,7 @@ export class ListeningPorts {
       // Programs of other agents are never shown.
       if (known.get(inode)?.is_own || (agent !== undefined && agent !== agent_id)) continue;
       const is_own = agent === agent_id || isBelow(pid, process.pid);
-      known.set(inode, { name: read(`/proc/${pid}/comm`).trim(), is_own });
+      known.set(inode, { name: readProc(`/proc/${pid}/comm`).trim(), is_own });
     }
     this.#holders = known;
     const ports = new Map<number, Holder>();
@@ -90,15 +90,6 @@ function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid
   }
 }
 
-// Processes come and go while we look.
-const quietly = <T>(look: () => T, otherwise: T): T => {
-  try {
-    return look();
-  } catch {
-    return otherwise;
-  }
-};
-const read = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
 const names = (folder: string): string[] => quietly(() => readdirSync(folder), []);
 const target = (link: string): string => quietly(() => readlinkSync(link), "");
 const readOwner = (path: string): number => quietly(() => statSync(path).uid, -1);

@@ -2,13 +2,10 @@
 import {
   accessSync,
   chmodSync,
-  closeSync,
   constants,
   copyFileSync,
   existsSync,
-  fsyncSync,
   linkSync,
-  openSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -16,6 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
+import { flush } from "#base/system/flush.ts";
 import { readSystem } from "#src/provisioners/docker/program.ts";
 import { UpgradeError } from "./error.ts";
 
@@ -110,14 +108,5 @@ export const versionOf = async (program: string): Promise<string | undefined> =>
     return (await child.exited) === 0 ? (JSON.parse(text) as { slipway?: string }).slipway : undefined;
   } catch {
     return undefined;
-  }
-};
-
-const flush = (path: string): void => {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 };
