@@ -181,6 +181,7 @@ test("[SN-13] a snapshot is refused during a build, a build while a snapshot is 
   expect((await other.fetch("GET", at(id))).status).toBe(404);
   expect((await other.fetch("POST", `${at(id)}/${made.id}/restore`)).status).toBe(404);
   const elsewhere = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id, "elsewhere");
+  await awaitBuild(admin, elsewhere.id);
   expect((await admin.fetch("DELETE", `${at(elsewhere.id)}/${made.id}`)).status).toBe(404);
   expect((await admin.fetch("POST", `${at(elsewhere.id)}/${made.id}/restore`)).status).toBe(404);
   await restore(admin, id, made.id);
