@@ -17,6 +17,7 @@ export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; 
 export type Orphaned = { readonly reason: string; readonly isGone: boolean };
 
 const LOOK_MS = 2_000;
+const MISSING = "none";
 
 /** Resolves with why to end, or with undefined when the signal fires. */
 export const orphaned = async (
@@ -26,7 +27,8 @@ export const orphaned = async (
   const known = new Map(paths.map((path) => [path, readIdentity(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
-    const gone = paths.find((path) => readIdentity(path) !== known.get(path));
+    // Gone before the first look is gone, too: nothing would change any more.
+    const gone = paths.find((path) => known.get(path) === MISSING || readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
@@ -39,6 +41,6 @@ export const orphaned = async (
 /** A folder that was recreated under the same name is another one; a file of a token may be replaced. */
 const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat) return "none";
+  if (!stat) return MISSING;
   return stat.isDirectory() ? `folder ${stat.ino}` : "file";
 };

@@ -121,3 +121,13 @@ test("[LP-14] each connection begins the time again; without a time it waits for
   stopping.abort();
   expect(await patient).toBeUndefined();
 });
+
+test("[LP-14] a daemon that begins when its folder is gone already ends, too", async () => {
+  using place = tempDirectory();
+  const deps = { clock: new ManualClock(), signal: new AbortController().signal, isConnected: () => true };
+  const folder = join(place.path, "none");
+  expect(await orphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
+    reason: `${folder} is gone`,
+    isGone: true,
+  });
+});
