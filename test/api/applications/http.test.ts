@@ -50,10 +50,7 @@ describe("an app", () => {
     await world.owner.post(`${world.cast.path}/port-share`, shared);
     const before = world.server.context?.streams.size;
     const answer = await world.at(port, "/x");
-    expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
-      508,
-      "Redirect loop.",
-    ]);
+    expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([508, "Redirect loop."]);
     expect(world.server.context?.streams.size).toBe(before);
     // What a client says of it does not lengthen the way.
     expect((await world.at(port, "/x", { headers: { "slipway-hops": "-1" } })).status).toBe(508);
