@@ -128,7 +128,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // Its name, a pin, a copy, the archive, and what is found by words said in it.
   const menu = async (item) => {
     await page.getByRole("button", { name: /^More for/ }).click();
-    await page.getByRole("button", { name: item, exact: true }).click();
+    await page.getByRole("region", { name: "Conversation" }).getByRole("button", { name: item, exact: true }).click();
   };
   await menu("Rename");
   await page.getByLabel("Title").fill("The shelf");

@@ -34,7 +34,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.keyboard.type("# And after.\n");
   result.kept = await page.getByText("# Typed here.").count();
   await look("template-other-active");
-  await page.getByRole("button", { name: "Apply my changes one" }).click();
+  await page.getByRole("button", { name: "Apply my changes to one" }).click();
   await page.getByText("1 file changed since one").waitFor();
   await page.getByText("# And after.").waitFor();
   // Nothing typed: the newest is shown.
