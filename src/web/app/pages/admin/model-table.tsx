@@ -34,7 +34,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
       <header>
         <h2 id="models">Models</h2>
       </header>
-      <section class="body scroll" tabIndex={0} aria-label="Models">
+      <section class="body scroll" tabIndex={0} aria-label="Model list">
         <table class="table">
           <thead>
             <tr>

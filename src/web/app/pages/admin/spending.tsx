@@ -161,7 +161,7 @@ const Spent = ({ data: { costs } }: { data: Read }) => (
     {costs.users.length === 0 ? (
       <p class="body mut">No model calls yet.</p>
     ) : (
-      <section class="body scroll" tabIndex={0} aria-label="Spending">
+      <section class="body scroll" tabIndex={0} aria-label="Spending by user">
         <table class="table">
           <thead>
             <tr>

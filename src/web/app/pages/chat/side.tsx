@@ -97,7 +97,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
           />
         </div>
       )}
-      <nav class="chats" aria-label="Chats" tabIndex={0}>
+      <nav class="chats" aria-label="Chat list" tabIndex={0}>
         {all === undefined || (!isFound && !chatsLoaded.value) ? (
           <div class="pad">
             <Skeleton />
