@@ -32,13 +32,16 @@ export const SNAPSHOT_FAILPOINTS = [
   "snapshot_discarded",
 ] as const;
 
-/** Of `slipway upgrade`, until the newer program runs. */
-const UPGRADE_FAILPOINTS = [
+/** Of `slipway upgrade`, forward and back; its kill tests read this list. */
+export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
   "upgrade_backed_up",
   "upgrade_kept",
   "upgrade_replaced",
   "upgrade_restarted",
+  "upgrade_stopped",
+  "upgrade_data_back",
+  "upgrade_program_back",
 ] as const;
 
 /** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */

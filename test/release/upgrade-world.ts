@@ -26,14 +26,14 @@ export const PROGRAMS = {
   same: script(programCommand()),
 } as const;
 
-const systemctl = (folder: string, program: string, command: string): string => `#!/bin/sh
+const systemctl = (folder: string, program: string, command: string, environment: string): string => `#!/bin/sh
 running() { [ -s ${folder}/pid ] && kill -0 "$(cat ${folder}/pid)" 2>/dev/null; }
-start() { setsid ${command} >>${folder}/log 2>&1 </dev/null & echo $! >${folder}/pid; }
+start() { setsid env ${environment} ${command} >>${folder}/log 2>&1 </dev/null & echo $! >${folder}/pid; }
 stop() { if running; then kill "$(cat ${folder}/pid)"; while running; do sleep 0.05; done; fi; }
 case $1 in
 show)
   if running; then state=active; else state=failed; fi
-  printf 'LoadState=loaded\\nActiveState=%s\\nMainPID=%s\\nNRestarts=0\\nExecStart={ path=%s ; argv[]=x ; }\\n' $state "$(cat ${folder}/pid)" ${program}
+  printf 'LoadState=loaded\\nActiveState=%s\\nMainPID=%s\\nNRestarts=0\\nExecStart={ path=%s ; argv[]=%s ; ignore_errors=no ; }\\nEnvironment=%s\\n' $state "$(cat ${folder}/pid)" ${program} '${command}' '${environment}'
   ;;
 start) start ;;
 stop) stop ;;
@@ -85,8 +85,8 @@ export const openUpgradeWorld = async () => {
     SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
   };
   const command = `${program} serve --data-dir=${data} --address=127.0.0.1:${port}`;
-  const variables = Object.entries(service).map(([name, value]) => `${name}='${value}'`);
-  writeFileSync(join(bin, "systemctl"), systemctl(folder, program, `env ${variables.join(" ")} ${command}`), {
+  const variables = Object.entries(service).map(([name, value]) => `"${name}=${value}"`);
+  writeFileSync(join(bin, "systemctl"), systemctl(folder, program, command, variables.join(" ")), {
     mode: 0o755,
   });
   const tell = (what: string): void =>

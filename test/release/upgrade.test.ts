@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { UPGRADE_FAILPOINTS } from "#base/failpoint.ts";
 import { releasedName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
+import { programCommand } from "#test/support/program.ts";
 import { until } from "#test/support/until.ts";
 import { NEXT_VERSION, openUpgradeWorld, PROGRAMS } from "./upgrade-world.ts";
 
@@ -88,9 +90,11 @@ describe("what is refused", () => {
     await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
-  test("[UP-2] a file without its signature, and one for another system", async () => {
+  test("[UP-2] a file without its signature, one for another system, and a service whose data is not found", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
     await refused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
+    const elsewhere = ["--release-key", world.publicKey, "--data-dir", join(world.folder, "nowhere")];
+    await refused("there is no database in", ["--file", join(out, FILE), ...elsewhere]);
     rmSync(join(out, `${FILE}.minisig`));
     await refused("there is no signature", ["--file", join(out, FILE)]);
     await refused("there is no file", ["--file", join(out, "nothing.gz")]);
@@ -158,8 +162,10 @@ const FORWARD = [
   "upgrade_replaced",
   "upgrade_restarted",
 ] as const;
+const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
 
 test("[UP-5] killed at each step forward: the program is whole, the server has its data, and the same command finishes it", async () => {
+  expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
   await using one = await started();
   await one.release({ program: PROGRAMS.good });
   for (const point of FORWARD) {
@@ -171,3 +177,16 @@ test("[UP-5] killed at each step forward: the program is whole, the server has i
   await until(async () => (await one.signIn().catch(() => "")).includes(NEXT_VERSION), { what: "the new server" });
   expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is installed already.\n` });
 }, 180_000);
+
+test("[UP-5] killed at each step back: --back finishes it", async () => {
+  await using one = await started();
+  await one.release({ program: PROGRAMS.bad });
+  for (const point of BACKWARD) {
+    expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
+    expect(await one.upgrade(["--back"], {}, programCommand())).toEqual({
+      code: 0,
+      text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`),
+    });
+    expect(await one.signIn()).toContain(VERSION);
+  }
+}, 240_000);

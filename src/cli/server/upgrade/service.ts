@@ -3,7 +3,15 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { toVariableName } from "#base/config/setting.ts";
 import { UpgradeError } from "./error.ts";
 
-const PROPERTIES = ["LoadState", "ActiveState", "MainPID", "NRestarts", "ExecStart"] as const;
+const PROPERTIES = [
+  "LoadState",
+  "ActiveState",
+  "MainPID",
+  "NRestarts",
+  "ExecStart",
+  "Environment",
+  "EnvironmentFiles",
+] as const;
 /** Variables of the running server that matter here. It has erased secrets from what the system shows, so all of them together need not be valid. */
 const READ: ReadonlySet<string> = new Set(
   [
@@ -20,7 +28,7 @@ const MAX_STARTS = 3;
 export type Service = {
   readonly unit: string;
   readonly isRunning: boolean;
-  /** The arguments and variables of the running process, which name its settings. */
+  /** The arguments and variables of the running process, else of the unit, which name its settings. */
   readonly settings: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | undefined;
 };
 
@@ -32,7 +40,7 @@ export const findService = async (unit: string, program: string): Promise<Servic
   if (path === undefined || !existsSync(path) || realpathSync(path) !== program) return undefined;
   const pid = Number(state.MainPID);
   const isRunning = state.ActiveState === "active" && pid > 0;
-  return { unit, isRunning, settings: isRunning ? settingsOf(pid) : undefined };
+  return { unit, isRunning, settings: isRunning ? settingsOf(pid) : settingsOfUnit(state) };
 };
 
 /** Does something with the unit. Throws UpgradeError when systemd refuses. */
@@ -68,13 +76,40 @@ const stateOf = async (unit: string): Promise<State | undefined> => {
 const settingsOf = (pid: number): Service["settings"] => {
   try {
     const parts = (name: string): string[] => readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0").filter(Boolean);
-    const command = parts("cmdline");
-    const env = parts("environ").flatMap((one) => {
-      const [name = "", ...value] = one.split("=");
-      return READ.has(name) ? [[name, value.join("=")] as const] : [];
-    });
-    return { argv: command.slice(command.indexOf("serve") + 1), env: Object.fromEntries(env) };
+    return { argv: argumentsOf(parts("cmdline")), env: readVariables(parts("environ")) };
   } catch {
     return undefined;
   }
 };
+
+/** What the unit says, for a service that does not run: `argv[]=/usr/bin/slipway serve --data-dir=... ;`, variables, and files of variables. */
+const settingsOfUnit = ({ ExecStart, Environment, EnvironmentFiles }: State): Service["settings"] => {
+  const [, command = ""] = /argv\[\]=(.*?) ;/.exec(ExecStart) ?? [];
+  const files = [...EnvironmentFiles.matchAll(/(\/\S+) \(/g)]
+    .map(([, path = ""]) => path)
+    .filter((path) => existsSync(path));
+  const lines = files.flatMap((path) => readFileSync(path, "utf8").split("\n"));
+  const words = [...Environment.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+  return { argv: argumentsOf(command.split(" ")), env: readVariables([...words, ...lines]) };
+};
+
+const argumentsOf = (command: readonly string[]): string[] => command.slice(command.indexOf("serve") + 1);
+
+const readVariables = (entries: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    entries.flatMap((entry) => {
+      const at = entry.indexOf("=");
+      const name = entry.slice(0, at).trim();
+      return READ.has(name)
+        ? [
+            [
+              name,
+              entry
+                .slice(at + 1)
+                .trim()
+                .replace(/^(["'])(.*)\1$/, "$2"),
+            ] as const,
+          ]
+        : [];
+    }),
+  );

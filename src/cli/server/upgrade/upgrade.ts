@@ -108,11 +108,7 @@ const upgrade = async (call: Call): Promise<number> => {
       "the data is in PostgreSQL, which this command cannot back up or put back; back it up, then add --no-backup",
     );
   }
-  if (call.service?.isRunning && !hasData(call.config) && !has["no-backup"]) {
-    throw new UpgradeError(
-      `there is no database in ${call.config.data_dir}: give the settings of the server, or --no-backup when its data is elsewhere`,
-    );
-  }
+  mustFindData(call);
   program.clean();
   try {
     input.print(`Fetching Slipway ${offer.version} from ${offer.from}`);
@@ -135,6 +131,14 @@ const findOffer = async ({ input, program, config, file }: Call): Promise<Offer>
   if (file !== undefined) return offerOfFile(file, program.system, keys);
   if (config.release_url !== undefined) return offerOfAddress(config.release_url, program.system, keys, input.signal);
   throw new UpgradeError("set release_url to the address of releases, or name a downloaded program with --file");
+};
+
+/** A service has data; without it nothing would be backed up, or put back. Throws UpgradeError. */
+const mustFindData = ({ service, config, has }: Call): void => {
+  if (service === undefined || hasData(config) || has["no-backup"]) return;
+  throw new UpgradeError(
+    `there is no database in ${config.data_dir}: give the settings of the server, or --no-backup when its data is elsewhere`,
+  );
 };
 
 const hasData = ({ database_url, data_dir }: Config): boolean =>
@@ -195,6 +199,7 @@ const back = async (call: Call): Promise<number> => {
   const former = await versionOf(program.former);
   if (former === undefined) throw new UpgradeError(`there is no program of before: ${program.former}`);
   if (former === VERSION) {
+    mustFindData(call);
     await goBack(call, former);
     return EXIT.ok;
   }
@@ -212,13 +217,16 @@ const back = async (call: Call): Promise<number> => {
 /** Each step may have been done before: one that was killed is done again. */
 const goBack = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
   if (service) await tellService(service.unit, "stop");
+  failpoint("upgrade_stopped");
   if (config.database_url === undefined && existsSync(config.data_dir)) {
     const went = goBackToCopy(config.data_dir);
     giveToOwner(config.data_dir);
     if (went)
       input.print(`The database is the copy ${went.copy}; the one of the newer program is kept as ${went.kept}`);
   }
+  failpoint("upgrade_data_back");
   program.putBack();
+  failpoint("upgrade_program_back");
   input.print(`Slipway ${version} is ${program.path} again.`);
   if (!service) return;
   const before = await restartsOf(service.unit);
