@@ -96,7 +96,7 @@ export const needs = {
   postgres: postgres(),
   terraform: terraform(),
   counterpart: counterpart(),
-  minisign: program("minisign"),
+  minisign: program("minisign", "minisign"),
   nfpm: nfpm(),
 } as const;
 
