@@ -98,7 +98,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText("Permissions saved").waitFor();
 
   await page.goto(at("/admin/budgets"));
-  await page.getByLabel("US dollars for each person").fill("25");
+  await page.getByLabel("US dollars per user").fill("25");
   await press("Save limit");
   await page.getByText("Limit saved").waitFor();
   await press("Add limit");

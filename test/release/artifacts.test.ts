@@ -143,11 +143,11 @@ testNeeding(
       const decoder = new TextDecoder();
       for await (const chunk of server.stdout) {
         text += decoder.decode(chunk, { stream: true });
-        if (text.includes("Data is kept in")) break;
+        if (text.includes("Data directory:")) break;
       }
       const [, url = ""] = / is listening on (\S+)/.exec(text) ?? [];
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
-      expect(text).toContain(`Data is kept in ${join(folder, "data")}`);
+      expect(text).toContain(`Data directory: ${join(folder, "data")}`);
       // npx itself passes no signal on: the server ends as soon as it has gone.
       server.kill("SIGTERM");
       await server.exited;

@@ -108,7 +108,7 @@ test("[FA-12] anyone who is at the machine resets second factors while no server
   const words = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
   const database = onPostgres ? ["--database-url", await databaseOf(directory.path)] : [];
   const { code, printed, errors } = await runHere([...words, ...database]);
-  expect([code, printed, errors]).toEqual([0, "admin signs in with the password alone.\n", ""]);
+  expect([code, printed, errors]).toEqual([0, "admin can now sign in with only the password.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);
   expect(await owner.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ totp: null, recovery_codes_left: 0 });

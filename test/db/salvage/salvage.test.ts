@@ -142,7 +142,7 @@ test("[OP-20] the verb names the tables with losses, and refuses a folder that h
   const { code, printed } = await runHere(["salvage", into, "--data-dir", from]);
   expect(code).toBe(0);
   expect(printed).toMatch(/Copied \d+ rows of \d+ tables into/);
-  expect(printed).toMatch(/Tables with losses:\n.*UNREADABLE RANGES.*\n(.*\n)*settings /);
+  expect(printed).toMatch(/Tables that lost rows:\n.*UNREADABLE RANGES.*\n(.*\n)*settings /);
   const again = await runHere(["salvage", into, "--data-dir", from]);
   expect([again.code, again.errors]).toEqual([1, expect.stringContaining("is not empty")]);
   const nothing = await salvaged(place.path).catch((error: unknown) => error);
