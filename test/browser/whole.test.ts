@@ -19,7 +19,7 @@ const setupLink = async (output: ReadableStream<Uint8Array>): Promise<string> =>
   for await (const bytes of output) {
     text += decoder.decode(bytes, { stream: true });
     const [link] = /http\S+\/setup\?token=\S+/.exec(text) ?? [];
-    if (link && text.includes("Data is kept in")) return link;
+    if (link && text.includes("Data directory:")) return link;
   }
   throw new Error(`the server ended before it listened: ${text}`);
 };
