@@ -50,10 +50,10 @@ const usableCopy = (directory: string): string | undefined => {
   return names
     .sort((a, b) => (time(a) < time(b) ? 1 : -1))
     .map((name) => join(folder, name))
-    .find((path) => versionProblem(MIGRATIONS, schemaOf(path)) === undefined);
+    .find((path) => versionProblem(MIGRATIONS, readSchema(path)) === undefined);
 };
 
-const schemaOf = (path: string): number => {
+const readSchema = (path: string): number => {
   const db = new Database(path, { readonly: true });
   try {
     return (db.query("select coalesce(max(version), 0) as v from migrations").get() as { v: number }).v;

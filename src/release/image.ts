@@ -67,7 +67,11 @@ export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> 
     const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: parts };
     const blob = await addJson(layout, MEDIA.manifest, manifest);
     manifests.push({ ...platformed(blob, architecture) });
-    loadable.push({ Config: pathOf(config), RepoTags: tagsOf(made, loadable.length), Layers: layers.map(pathOf) });
+    loadable.push({
+      Config: blobPath(config),
+      RepoTags: imageTags(made, loadable.length),
+      Layers: layers.map(blobPath),
+    });
   }
   if (manifests.length === 0) throw new UnavailableError("no Linux program was built");
   const index = await addJson(layout, MEDIA.index, { schemaVersion: 2, mediaType: MEDIA.index, manifests });
@@ -88,7 +92,7 @@ const platformed = (blob: Blob, architecture: Machine) => ({
   platform: { architecture, os: "linux" },
 });
 
-const tagsOf = ({ version }: Made, before: number): string[] => (before === 0 ? [`slipway:${version}`] : []);
+const imageTags = ({ version }: Made, before: number): string[] => (before === 0 ? [`slipway:${version}`] : []);
 
 /** Debian's packages, unpacked by mmdebstrap: their scripts do not run, so the processor may be another one. */
 const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine): Promise<string> => {
@@ -193,6 +197,6 @@ const addBlob = async (layout: string, part: string, mediaType: string): Promise
   return { mediaType, digest: `sha256:${sha256}`, size };
 };
 
-const pathOf = ({ digest }: Blob): string => `blobs/${digest.replace(":", "/")}`;
+const blobPath = ({ digest }: Blob): string => `blobs/${digest.replace(":", "/")}`;
 
 const writeJson = (path: string, content: object): void => writeFileSync(path, JSON.stringify(content));

@@ -27,11 +27,11 @@ export const makeNpmPackages = async (made: Made): Promise<string[]> => {
   return files;
 };
 
-const suffixOf = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
+const platformSuffix = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
 
 const packSystem = (made: Made, system: System): Promise<string> => {
   const platform = PLATFORMS[system];
-  const suffix = suffixOf(platform);
+  const suffix = platformSuffix(platform);
   const { os, cpu, libc } = platform;
   return pack(made, `slipway-${suffix}`, (folder) => {
     mkdirSync(join(folder, "bin"));
@@ -58,7 +58,7 @@ const packLauncher = (made: Made, systems: readonly System[]): Promise<string> =
       bin: { slipway: "slipway.mjs" },
       engines: { node: ">=20" },
       optionalDependencies: Object.fromEntries(
-        systems.map((system) => [`@slipway/${suffixOf(PLATFORMS[system])}`, made.version]),
+        systems.map((system) => [`@slipway/${platformSuffix(PLATFORMS[system])}`, made.version]),
       ),
     };
   });

@@ -187,14 +187,14 @@ const commitTime = async (): Promise<number> =>
 const isPart = (name: string): name is Part => (PARTS as readonly string[]).includes(name);
 const isSystem = (name: string): name is System => name in TARGETS;
 
-const partsOf = (text: string): Part[] => {
+const parseParts = (text: string): Part[] => {
   const names = text.split(",");
   const wrong = names.find((name) => !isPart(name));
   if (wrong !== undefined) throw new Error(`--only: "${wrong}" is none of ${PARTS.join(", ")}`);
   return names.filter(isPart);
 };
 
-const systemsOf = (names: readonly string[]): System[] => {
+const parseSystems = (names: readonly string[]): System[] => {
   const wrong = names.find((name) => !isSystem(name));
   if (wrong !== undefined) throw new Error(`--target: "${wrong}" is none of ${Object.keys(TARGETS).join(", ")}`);
   return names.filter(isSystem);
@@ -222,8 +222,8 @@ const main = async (
       out: { type: "string", default: join(ROOT, "dist/release") },
     },
   });
-  const only = values.only === undefined ? undefined : partsOf(values.only);
-  const targets = values.target === undefined ? undefined : systemsOf(values.target);
+  const only = values.only === undefined ? undefined : parseParts(values.only);
+  const targets = values.target === undefined ? undefined : parseSystems(values.target);
   const file = values.key ?? join(env.XDG_CONFIG_HOME ?? join(homedir(), ".config"), "slipway/release.key");
   const opened = values.unsigned ? undefined : openSigningKey(file, env.SLIPWAY_RELEASE_KEY_PASSWORD);
   if (opened?.isNew)

@@ -67,7 +67,7 @@ export class ProgramFile {
       throw new UpgradeError(`the program is for ${system}, this machine is ${this.system}`);
     }
     chmodSync(this.next, 0o755);
-    const said = await versionOf(this.next);
+    const said = await readVersion(this.next);
     if (said !== version) {
       throw new UpgradeError(
         `the new program ${said === undefined ? "does not run on this machine" : `says it is ${said}`}`,
@@ -101,7 +101,7 @@ export class ProgramFile {
 }
 
 /** The version that a program says it has; undefined when it does not run. */
-export const versionOf = async (program: string): Promise<string | undefined> => {
+export const readVersion = async (program: string): Promise<string | undefined> => {
   try {
     const child = Bun.spawn([program, "version", "--json"], { stdio: ["ignore", "pipe", "ignore"] });
     const text = await child.stdout.text();

@@ -34,13 +34,13 @@ export type Service = {
 
 /** Returns the unit that starts this program; undefined where there is none. */
 export const findService = async (unit: string, program: string): Promise<Service | undefined> => {
-  const state = await stateOf(unit);
+  const state = await readState(unit);
   if (state === undefined || state.LoadState !== "loaded") return undefined;
   const [, path] = /path=(\S+)/.exec(state.ExecStart) ?? [];
   if (path === undefined || !existsSync(path) || realpathSync(path) !== program) return undefined;
   const pid = Number(state.MainPID);
   const isRunning = state.ActiveState === "active" && pid > 0;
-  return { unit, isRunning, settings: isRunning ? settingsOf(pid) : settingsOfUnit(state) };
+  return { unit, isRunning, settings: isRunning ? readProcessSettings(pid) : readUnitSettings(state) };
 };
 
 /** Does something with the unit. Throws UpgradeError when systemd refuses. */
@@ -52,14 +52,14 @@ export const tellService = async (unit: string, what: "restart" | "start" | "sto
 
 /** Whether systemd has given the unit up, or keeps starting it in vain. `before`: how often it had been started. */
 export const hasGivenUp = async (unit: string, before: number): Promise<boolean> => {
-  const state = await stateOf(unit);
+  const state = await readState(unit);
   return state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - before >= MAX_STARTS);
 };
 
 /** How often systemd has started the unit again by itself. */
-export const restartsOf = async (unit: string): Promise<number> => Number((await stateOf(unit))?.NRestarts ?? 0);
+export const countRestarts = async (unit: string): Promise<number> => Number((await readState(unit))?.NRestarts ?? 0);
 
-const stateOf = async (unit: string): Promise<State | undefined> => {
+const readState = async (unit: string): Promise<State | undefined> => {
   if (Bun.which("systemctl") === null) return undefined;
   const child = Bun.spawn(["systemctl", "show", unit, `--property=${PROPERTIES.join(",")}`], {
     stdio: ["ignore", "pipe", "ignore"],
@@ -73,27 +73,27 @@ const stateOf = async (unit: string): Promise<State | undefined> => {
   ]) as State;
 };
 
-const settingsOf = (pid: number): Service["settings"] => {
+const readProcessSettings = (pid: number): Service["settings"] => {
   try {
     const parts = (name: string): string[] => readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0").filter(Boolean);
-    return { argv: argumentsOf(parts("cmdline")), env: readVariables(parts("environ")) };
+    return { argv: readArguments(parts("cmdline")), env: readVariables(parts("environ")) };
   } catch {
     return undefined;
   }
 };
 
 /** What the unit says, for a service that does not run: `argv[]=/usr/bin/slipway serve --data-dir=... ;`, variables, and files of variables. */
-const settingsOfUnit = ({ ExecStart, Environment, EnvironmentFiles }: State): Service["settings"] => {
+const readUnitSettings = ({ ExecStart, Environment, EnvironmentFiles }: State): Service["settings"] => {
   const [, command = ""] = /argv\[\]=(.*?) ;/.exec(ExecStart) ?? [];
   const files = [...EnvironmentFiles.matchAll(/(\/\S+) \(/g)]
     .map(([, path = ""]) => path)
     .filter((path) => existsSync(path));
   const lines = files.flatMap((path) => readFileSync(path, "utf8").split("\n"));
   const words = [...Environment.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
-  return { argv: argumentsOf(command.split(" ")), env: readVariables([...words, ...lines]) };
+  return { argv: readArguments(command.split(" ")), env: readVariables([...words, ...lines]) };
 };
 
-const argumentsOf = (command: readonly string[]): string[] => command.slice(command.indexOf("serve") + 1);
+const readArguments = (command: readonly string[]): string[] => command.slice(command.indexOf("serve") + 1);
 
 const readVariables = (entries: readonly string[]): Record<string, string> =>
   Object.fromEntries(

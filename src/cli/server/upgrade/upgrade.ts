@@ -21,8 +21,8 @@ import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../../verb.ts";
 import { giveToOwner } from "../ownership.ts";
 import { comesUp } from "./comes-up.ts";
 import { UpgradeError } from "./error.ts";
-import { ProgramFile, versionOf } from "./program-file.ts";
-import { findService, restartsOf, type Service, tellService } from "./service.ts";
+import { ProgramFile, readVersion } from "./program-file.ts";
+import { countRestarts, findService, type Service, tellService } from "./service.ts";
 import { type Offer, offerOfAddress, offerOfFile, trustedKeys } from "./source.ts";
 
 const SWITCHES = ["check", "back", "allow-downgrade", "no-backup"] as const;
@@ -84,7 +84,7 @@ const readCall = async (input: VerbInput): Promise<Call> => {
 const upgrade = async (call: Call): Promise<number> => {
   const { input, has, program } = call;
   const offer = await findOffer(call);
-  const installed = (await versionOf(program.path)) ?? VERSION;
+  const installed = (await readVersion(program.path)) ?? VERSION;
   const order = Bun.semver.order(offer.version, installed);
   if (has.check) {
     input.print(
@@ -173,7 +173,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
     }
     return EXIT.ok;
   }
-  const before = await restartsOf(service.unit);
+  const before = await countRestarts(service.unit);
   let failure: string | undefined;
   try {
     await tellService(service.unit, "restart");
@@ -196,7 +196,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
 /** `--back`: done by the program of before, which knows what data it can use. */
 const back = async (call: Call): Promise<number> => {
   const { input, program, settings, service } = call;
-  const former = await versionOf(program.former);
+  const former = await readVersion(program.former);
   if (former === undefined) throw new UpgradeError(`there is no program of before: ${program.former}`);
   if (former === VERSION) {
     mustFindData(call);
@@ -229,7 +229,7 @@ const goBack = async ({ input, program, service, config }: Call, version: string
   failpoint("upgrade_program_back");
   input.print(`Slipway ${version} is ${program.path} again.`);
   if (!service) return;
-  const before = await restartsOf(service.unit);
+  const before = await countRestarts(service.unit);
   await tellService(service.unit, "start");
   const failure = await comesUp({ input, config, version, unit: service.unit, before });
   if (failure !== undefined) throw new UpgradeError(`Slipway ${version} does not come up either: ${failure}`);
