@@ -63,6 +63,7 @@ say "back at $(dpkg-query -W -f '${Version}' slipway) $(login)"
 stop
 
 apt-get -qq remove --yes slipway >/dev/null 2>&1
+hash -r
 say "removed $(command -v slipway || echo gone) data $(ls /var/lib/slipway/slipway.db)"
 apt-get -qq purge --yes slipway 2>/dev/null | grep kept
 say "purged $([ -e /etc/slipway/env ] || echo settings gone) data $(ls /var/lib/slipway/slipway.db)"

@@ -272,7 +272,7 @@ test("[WK-26] a worker of its own is told to end the workspace only once its age
   const { id, agent } = await startWith(world, manifestOf(kind, [stopScript("sleep 0.2; echo bye; exit 4")]));
   const { status, timings } = await end(admin, id);
   expect(status).toBe("stopped");
-  expect(await linesOf(admin, agent)).toEqual(["bye"]);
+  expect(await linesOf(admin, agent)).toEqual(["bye", "The script failed with exit code 4."]);
   expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutdown_error");
   expect(timings.agent_script_timings).toMatchObject([{ exit_code: 4, status: "exit_failure" }]);
 }, 60_000);
