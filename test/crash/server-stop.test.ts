@@ -38,7 +38,7 @@ test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends th
   await place.start();
   writeFileSync(join(place.directory, "workspaces", id, "home", "go"), "");
   await until(async () => (await read<Workspace>(admin, `/api/v2/workspaces/${id}`)).latest_build.status === "stopped");
-  expect(await lines()).toEqual(["begun", "ended"]);
+  expect(await lines()).toEqual(["begun", "ended", "The script failed with exit code 5."]);
   expect(await now()).toMatchObject({ lifecycle_state: "shutdown_error", scripts: [{ exit_code: 5 }] });
   await place.stop();
 }, 120_000);

@@ -32,7 +32,7 @@ beforeAll(async () => {
   let printed = "";
   for await (const piece of child.stdout.pipeThrough(new TextDecoderStream() as never)) {
     printed += piece;
-    if (printed.includes("Data is kept")) break;
+    if (printed.includes("Data directory:")) break;
   }
   url = new URL(/ is listening on (\S+)/.exec(printed)?.[1] ?? "");
   metrics = new URL(/^Metrics: (\S+)$/m.exec(printed)?.[1] ?? "");
