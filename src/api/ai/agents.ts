@@ -17,7 +17,7 @@ import { routes } from "../http/routes.ts";
 
 const user = true;
 const tags = ["Coding agents"];
-const params = t.Object({ coding_agent: codingAgentName() });
+const params = t.Object({ coding_agent: codingAgentName("The name of a coding agent.") });
 
 export const agents = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })

@@ -60,6 +60,11 @@ export class WorkspaceFolder {
     else closeToOthers([this.path]);
   }
 
+  /** Removes what the daemon read its token from: no secret stays in the trash. */
+  forgetToken(): void {
+    rmSync(this.tokenFile, { force: true });
+  }
+
   /** Only the daemon's user can read it. Removed first: what stands there may be another user's. */
   keepToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
     rmSync(this.tokenFile, { force: true });

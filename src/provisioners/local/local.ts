@@ -100,6 +100,7 @@ export class LocalProvisioner implements Provisioner {
     }
     if (request.keeps_files) {
       report.log("info", toStage(transition), "The workspace's files stay in the trash.");
+      folder.forgetToken();
       return { state: null, kept_bytes: await this.homes.measure(workspace.id) };
     }
     if (transition === "delete") await step("delete", "Removing the workspace's folder.", () => folder.remove());

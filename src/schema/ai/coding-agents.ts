@@ -41,7 +41,8 @@ const fields = {
 };
 
 export const CODING_AGENT_NAME = "^[a-z0-9]+(-[a-z0-9]+)*$";
-export const codingAgentName = () => t.String({ pattern: CODING_AGENT_NAME, maxLength: 64 });
+export const codingAgentName = (description?: string) =>
+  t.String({ pattern: CODING_AGENT_NAME, maxLength: 64, ...(description === undefined ? {} : { description }) });
 
 export const CodingAgentInput = strictObject(fields);
 export type CodingAgentInput = Static<typeof CodingAgentInput>;

@@ -3,6 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { strictObject } from "../strict.ts";
+import { lineText } from "../text.ts";
 
 export const TrashedWorkspace = namedObject("TrashedWorkspace", {
   id: uuid(),
@@ -26,7 +27,7 @@ export const RestoreWorkspace = named(
   "RestoreWorkspace",
   strictObject({
     name: t.Optional(
-      t.String({ description: "Default: its own name, with a number if that is taken.", maxLength: 32 }),
+      lineText({ description: "Default: its own name, with a number if that is taken.", maxLength: 32 }),
     ),
   }),
 );
