@@ -3,13 +3,13 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
-import { lineText } from "../text.ts";
+import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
 const fields = {
   display_name: lineText({ minLength: 1, maxLength: 64, description: "What people see in the picker." }),
-  icon: t.String({ maxLength: 2_048, description: "URL or path of a picture; empty: the picker's own." }),
+  icon: iconText({ maxLength: 2_048, description: "URL or path of a picture; empty: the picker's own." }),
   enabled: t.Boolean({ description: "Whether people can begin chats with it. Existing chats keep it." }),
   command: lineText({
     minLength: 1,

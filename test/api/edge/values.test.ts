@@ -133,9 +133,11 @@ describe("names and pictures", () => {
     const { properties = {}, required = [] } = body as Schema;
     const needed = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
     // Keys that follow a pattern are another rule's matter.
-    const records = Object.entries(needed).flatMap(([name, one]) =>
-      "patternProperties" in (one as object) ? [name] : [],
-    );
+    const isRecord = (one: unknown): boolean => {
+      const { type, properties } = one as { type?: string; properties?: object };
+      return type === "object" && properties === undefined;
+    };
+    const records = Object.entries(needed).flatMap(([name, one]) => (isRecord(one) ? [name] : []));
     const empty = Object.fromEntries(records.map((name) => [name, {}]));
     return { ...(example({ ...body, properties: needed }) as object), ...empty, ...more };
   };
