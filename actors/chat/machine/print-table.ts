@@ -245,7 +245,7 @@ const formatEffects = (before: Execution, { state, inserted, deleted_from, effec
   }
   if (roles.includes("assistant")) words.push("assistant message");
   if (roles.includes("tool")) words.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
-  if (inserted.some((row) => row.replayed === 0)) words.push("the model begins anew");
+  if (inserted.some((row) => row.replayed === 0)) words.push("the model starts over");
   else if (roles.includes("user")) words.push(gone.length === 1 ? "queued message into the history" : "user message");
   if (gone.length === 1 && !roles.includes("user")) words.push("queued message gone");
   if (before.last_error && !state.last_error) words.push("error cleared");
