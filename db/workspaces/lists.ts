@@ -48,9 +48,11 @@ const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
 };
 
+const IS_AFTER = "w.id > ?";
+
 /** By what never changes, so that workspaces which start and stop in the meantime are on one page each. */
 const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part => {
-  const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: "w.id > ?", params: [after] }];
+  const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: IS_AFTER, params: [after] }];
   return {
     sql: `select id, 0 from (select w.id from workspaces w ${chooseIndex(filter)}
       where ${parts.map((part) => part.sql).join(" and ")} order by w.id limit ?)`,

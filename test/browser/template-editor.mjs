@@ -91,7 +91,9 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.doubles = await page.getByRole("button", { name: "Use Local" }).count();
   await page.getByRole("button", { name: "Use Blank", exact: true }).click();
   await page.waitForURL("**/new?template=blank");
-  result.made = await page.getByRole("radio", { name: /Blank/ }).isChecked();
+  const made = page.getByRole("radio", { name: /Blank/ });
+  await made.waitFor({ state: "attached" });
+  result.made = await made.isChecked();
   await look("template-started");
   await page.goto(at("/templates"));
   await page.getByRole("link", { name: "Create workspace of Blank", exact: true }).waitFor();

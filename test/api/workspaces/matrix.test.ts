@@ -47,6 +47,8 @@ const build =
   (suffix: string, method = "GET", body?: unknown) =>
   (one: Cast) =>
     [method, `/api/v2/workspacebuilds/${one.workspace.latest_build.id}${suffix}`, body] as const;
+/** Of no snapshot. */
+const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const agentOf = ({ workspace }: Cast): string => workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
 
 const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
@@ -115,6 +117,14 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "POST workspaces/{w}/restart", call: at("/restart", "POST", { rich_parameter_values: [{ name: "x", value: "y" }] }), statuses: "401 400 400 403 404 400 400 404 400 401" },
   // Its agent is no external one: 404 for all who may know it.
   { rule: "WC-7", name: "GET workspaces/{w}/external-agent/{a}/credentials", call: at("/external-agent/main/credentials"), statuses: "401 404 404 404 404 403 403 404 404 401" },
+  { rule: "SN-1", name: "GET workspaces/{w}/snapshots", call: at("/snapshots"), statuses: READ },
+  // Its provisioner can make none: 400 for all who may.
+  { rule: "SN-1", name: "POST workspaces/{w}/snapshots", call: at("/snapshots", "POST", {}), statuses: "401 400 400 403 404 400 400 404 400 401" },
+  { rule: "SN-1", name: "POST workspaces/{w}/snapshots/{s}/restore", call: at(`/snapshots/${NOBODYS_ID}/restore`, "POST"), statuses: "401 404 404 403 404 404 404 404 404 401" },
+  { rule: "SN-1", name: "DELETE workspaces/{w}/snapshots/{s}", call: at(`/snapshots/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 404 404 404 404 401" },
+  { rule: "WC-7", name: "GET workspaces/trash", call: to(`${W}/trash`), statuses: "401 200 200 200 200 200 200 200 200 401" },
+  // It is not in the trash.
+  { rule: "WC-7", name: "POST workspaces/{w}/restore", call: at("/restore", "POST", {}), statuses: "401 409 409 403 404 409 409 404 409 401" },
   // The last two would change who may do what, or what there is.
   { rule: "WC-7", name: "POST workspaces/{w}/builds (delete, orphan)", call: at("/builds", "POST", { transition: "delete", orphan: true, state: "x" }),
     statuses: "401 400 400 400 404 400 400 404 400 401" },
