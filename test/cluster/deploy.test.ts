@@ -249,7 +249,8 @@ test("[CL-18] every setting that the manual and deploy/ name exists", () => {
   ];
   const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);
-  // What Kubernetes would give the pods of a service, and is kept from them.
-  expect([...new Set(named)].filter((name) => !known.has(name) && name !== "SLIPWAY_PORT")).toEqual([]);
+  // What Kubernetes would give the pods of a service, and is kept from them; and what install.sh and agents' install scripts read.
+  const others = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR"]);
+  expect([...new Set(named)].filter((name) => !known.has(name) && !others.has(name))).toEqual([]);
   expect(known.has("SLIPWAY_DATABASE_URI_FILE")).toBe(false);
 });

@@ -19,7 +19,7 @@ testNeeding(
     };
     const names = async () => JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];
     try {
-      expect((await offline("users", "list")).errors).toContain("nothing has been stored in this database yet");
+      expect((await offline("users", "list")).errors).toContain("this database is empty");
       const made = await offline("setup", "ada", "--email", "ada@example.com");
       expect([made.code, made.errors]).toEqual([0, ""]);
       expect((await offline("users", "create", "ben", "--email", "ben@example.com")).code).toBe(0);
