@@ -57,7 +57,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.unlinked = await row("Git of web").locator(".state").textContent();
 
   await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);
-  result.saidNo = await page.getByRole("alert").filter({ hasText: "You said no" }).textContent();
+  result.saidNo = await page.getByRole("alert").filter({ hasText: "You declined" }).textContent();
   await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
   result.foreign = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
   result.leftInAddress = new URL(page.url()).search;
