@@ -21,7 +21,10 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
     const pages = Math.ceil(fstatSync(fd).size / PAGE);
     const first = readPage(fd, 1);
     const hasHeader = first.toString("latin1", 0, 16) === MAGIC && first.readUInt16BE(16) === PAGE;
-    const hasTree = first[HEADER_BYTES] === INTERIOR || (first[HEADER_BYTES] === LEAF && first.readUInt16BE(103) > 0);
+    const hasTree =
+      first[HEADER_BYTES] === INTERIOR
+        ? findChildren(first).every((page) => page <= pages && findSchemaRows(readPage(fd, page)) !== undefined)
+        : first[HEADER_BYTES] === LEAF && first.readUInt16BE(103) > 0;
     if (hasHeader && hasTree) {
       // SQLite reads nothing of a file that is shorter than its header says.
       ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
@@ -42,6 +45,17 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
   } finally {
     closeSync(fd);
   }
+};
+
+/** The pages below the first one where it is an inner page. One damaged among them keeps SQLite from reading the list of tables at all. */
+const findChildren = (first: Buffer): number[] => {
+  const cells = Math.min(first.readUInt16BE(HEADER_BYTES + 3), (PAGE - HEADER_BYTES - 12) / 2);
+  const children = [first.readUInt32BE(HEADER_BYTES + 8)];
+  for (let i = 0; i < cells; i++) {
+    const at = first.readUInt16BE(HEADER_BYTES + 12 + 2 * i);
+    children.push(at + 4 <= PAGE ? first.readUInt32BE(at) : Number.POSITIVE_INFINITY);
+  }
+  return children;
 };
 
 type SchemaLeaf = { readonly page: number; readonly first: number; readonly last: number };
