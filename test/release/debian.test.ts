@@ -66,7 +66,7 @@ testNeeding(
       );
       const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
       // Packagers draw their progress with carriage returns.
-      const lines = output.split("\n").map((line) => line.split("\r").at(-1)?.trim());
+      const lines = output.split("\n").map((line) => line.trimEnd().split("\r").at(-1));
       expect({ code, lines, errors }).toEqual({
         code: 0,
         lines: [
