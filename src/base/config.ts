@@ -15,24 +15,9 @@ import { type Problem, UsageError } from "./usage-error.ts";
 export type { Config, DaemonConfig, Input };
 export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 
-// Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
-const TEST_VARIABLES = [
-  "SLIPWAY_FAILPOINT",
-  "SLIPWAY_TEST_BINARY",
-  "SLIPWAY_TEST_COUNTERPART",
-  "SLIPWAY_TEST_CUT_SECONDS",
-  "SLIPWAY_TEST_DATABASE",
-  "SLIPWAY_TEST_DOCKER_HOST",
-  "SLIPWAY_TEST_EVEN",
-  "SLIPWAY_TEST_NODES",
-  "SLIPWAY_TEST_PACKETS",
-  "SLIPWAY_TEST_POSTGRES",
-  "SLIPWAY_TEST_PROGRAM",
-  "SLIPWAY_TEST_PREVIOUS_PROGRAM",
-  "SLIPWAY_TEST_RENEW_PICTURES",
-  "SLIPWAY_TEST_SEED",
-  "SLIPWAY_TEST_TERRAFORM",
-];
+/** Switches of the tests are no settings, whatever their names (see base/failpoint.ts and test/support). */
+const findTestVariables = (env: Input["env"]): string[] =>
+  Object.keys(env).filter((name) => name.startsWith("SLIPWAY_TEST_") || name === "SLIPWAY_FAILPOINT");
 
 const CLIENT_VARIABLES = listVariables(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
 const WORKER_VARIABLES = listVariables(WORKER_SETTINGS, WORKER_ENV_PREFIX);
@@ -53,7 +38,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       table: SERVER_SETTINGS,
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
-      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
+      otherVariables: [...findTestVariables(input.env), ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
       together: (config) => [
         ...firstUserIsWhole(config),
         ...tlsIsWhole(config),
