@@ -4,8 +4,8 @@ const EXCEPTIONS: { operation: string; when: string; status: number; why: string
   {
     operation: "PUT /api/v2/ai/agents/{coding_agent}",
     when: "unknown coding_agent",
-    status: 400,
-    why: "a new name adds an agent, so the body is read",
+    status: 200,
+    why: "A new name adds an agent.",
   },
   {
     operation: "GET /api/v2/workspaceagents/{workspaceagent}/startup-logs",

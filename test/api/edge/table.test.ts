@@ -212,9 +212,10 @@ describe("ids in the path", () => {
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
         if (schema.enum) continue;
+        const expected = exception(operation.name, `unknown ${name}`) ?? 404;
+        if (expected < 400) continue;
         const path = { ...goodPath(operation), [name]: NOWHERE };
         const { status, body } = await refused(operation, { token: rightToken(operation), path });
-        const expected = exception(operation.name, `unknown ${name}`) ?? 404;
         expect([name, status]).toEqual([name, expected]);
         if (status === 404) {
           expect(body).toEqual({ message: "Resource not found or you do not have access to this resource." });
