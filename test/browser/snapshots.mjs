@@ -20,6 +20,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await row.getByRole("button", { name: "Restore" }).click();
   result.asks = await dialog.textContent();
   await confirm("Restore files");
+  // Until then the row behind the dialog still shows what was before.
+  await dialog.waitFor({ state: "hidden" });
   await page.getByRole("main").getByText("Running").first().waitFor();
   await row.getByText("Ready").waitFor();
   await row.getByRole("button", { name: "Delete Before the upgrade" }).click();
@@ -30,7 +32,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     data: { transition: "delete" },
     headers: { "Service-Session-Token": token },
   });
-  await page.getByText("dev was deleted").or(page.getByText("This workspace was deleted")).waitFor();
+  await page.getByText("dev was deleted").or(page.getByText("This workspace was deleted")).first().waitFor();
   await page.goto(at("/workspaces"));
   await page.getByRole("link", { name: "Trash" }).click();
   await page.getByRole("listitem").filter({ hasText: "admin/dev" }).waitFor();
