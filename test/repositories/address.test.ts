@@ -75,6 +75,8 @@ test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (lin
 });
 
 const NO_LINKS = [
+  "ssh://-oProxyCommand=x/acme/app",
+  "git@-o.example.com:acme/app",
   "",
   "app",
   "acme/app",

@@ -45,7 +45,7 @@ export type Declared = {
   readonly headers?: { readonly [name: string]: Json };
   /** Content types of a body that is not JSON. */
   readonly accepts?: readonly string[];
-  /** Content types of an answer that is not JSON. */
+  /** Content types of the answer, where it is not JSON alone. */
   readonly answers?: readonly string[];
   /** A WebSocket that lives by the store and by what is heard on every node (HEARD_EVERYWHERE): a node that only reads serves it, too. */
   readonly anywhere?: true;

@@ -32,6 +32,7 @@ export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more
     operationId,
     summary,
     description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent.${more}`,
+    answers: ["application/json", "text/plain"],
     sends: JobLog,
     scope,
     placement,

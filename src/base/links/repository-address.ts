@@ -18,7 +18,8 @@ export type RepositoryAddress = {
 /** Characters of a link that are read. */
 export const MAX_ADDRESS = 2_048;
 
-const SCP = /^(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+):(?!\/\/|\d+\/)([^\s]+)$/;
+const HOST = /^[\w[]/;
+const SCP = /^(?:[\w.-]+@)?(\w[\w-]*(?:\.[\w-]+)+):(?!\/\/|\d+\/)([^\s]+)$/;
 const PART = /^[\w.~][\w.~-]*$/;
 const SHA = /^[0-9a-f]{40}$|^[0-9a-f]{64}$/;
 const DIGITS = /^[1-9]\d{0,9}$/;
@@ -32,7 +33,8 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   if (!URL.canParse(trimmed)) return undefined;
   const url = new URL(trimmed);
   const parts = partsOf(url.pathname);
-  if (parts === undefined || url.hostname === "") return undefined;
+  // A host that begins with a dash would be an option of a program.
+  if (parts === undefined || !HOST.test(url.hostname)) return undefined;
   // The port of ssh says nothing of the web.
   if (url.protocol === "ssh:" || url.protocol === "git:") return repository(`https://${url.hostname}`, parts, {});
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;

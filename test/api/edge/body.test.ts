@@ -156,6 +156,21 @@ describe("JSON that means harm", () => {
     expect((await post('{"email":"\\\\u0000","password":"x"}')).status).toBe(401);
   });
 
+  test.each([
+    ["PATCH", "templates/TEMPLATE/acl", '{"user_perms":{"none":{"toString":false}}}'],
+    ["PATCH", "templates/TEMPLATE/acl", '{"user_perms":{"none":{"t\\u006fString":[]}}}'],
+    ["PUT", "ai/agents/mine", '{"variables":{"A":{"toString":1}},"arguments":[{"toString":{}}]}'],
+  ])(
+    "[HT-42] an object with a member toString in place of a text is refused in words: %s %s %s",
+    async (method, path, text) => {
+      const [template] = await admin.get<{ id: string }[]>("/api/v2/templates");
+      const response = await admin.fetch(method, `/api/v2/${path.replace("TEMPLATE", template?.id ?? "")}`, text, {
+        headers: { "content-type": "application/json" },
+      });
+      expect([response.status, await response.json()]).toMatchObject([400, { message: "Validation failed." }]);
+    },
+  );
+
   test("[HT-6] the server's own prototypes stay as they are", async () => {
     await post('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
     const me = await admin.get<Record<string, unknown>>("/api/v2/users/me");

@@ -4,6 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { mustBeKnown } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { Declared } from "../operation.ts";
+import { keepAsText } from "./as-text.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
 import { refuseNul } from "./nul.ts";
 
@@ -91,6 +92,7 @@ const parsedWithCare = async (request: Request, limit: number): Promise<unknown>
 /** Bytes that are no UTF-8 are refused: Bun's own reading would put other characters in their place. */
 const parsed = (request: Request, bytes: ArrayBuffer | Uint8Array): unknown => {
   const { text, value } = parsedJson(bytes);
+  keepAsText(text, value);
   if (!isOfAgent(request)) refuseNul(text, value);
   return value;
 };

@@ -90,7 +90,8 @@ const sorted = (object: JsonObject): JsonObject =>
 
 /** The body of every error. */
 const ERROR = "Error";
-const ERRONEOUS: JsonObject = { "application/json": { schema: { $ref: `#/components/schemas/${ERROR}` } } };
+const JSON_TYPE = "application/json";
+const ERRONEOUS: JsonObject = { [JSON_TYPE]: { schema: { $ref: `#/components/schemas/${ERROR}` } } };
 
 const tidyAnswers = (
   operation: JsonObject,
@@ -154,7 +155,6 @@ const capital = (word: string): string => word.charAt(0).toUpperCase() + word.sl
 const takesNothing = ({ content }: JsonObject): boolean =>
   Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
-/** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
 /** Written down once for each status, where nothing else is to be said of it; an answer with a name has more members than others. */
 const errorResponse = (
   status: string,
@@ -176,6 +176,7 @@ const errors = (): JsonObject =>
       .map(([status, description]) => [`Error${status}`, { description, content: ERRONEOUS }]),
   );
 
+/** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
 const tidyResponses = (
   declared: JsonObject,
   answers: readonly string[] | undefined,
@@ -188,8 +189,10 @@ const tidyResponses = (
     const description = answer.description ?? WORDS[Number(status)] ?? "The answer.";
     const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
     if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
-    else if (status.startsWith("2") && answers) tidy[status] = { description, content: opaque(answers) };
-    else tidy[status] = hasBody ? { description, content: contentSchema(answer, shapeOf) } : { description };
+    else if (status.startsWith("2") && answers) {
+      const json = hasBody && answers.includes(JSON_TYPE) ? contentSchema(answer, shapeOf) : {};
+      tidy[status] = { description, content: { ...opaque(answers.filter((type) => type !== JSON_TYPE)), ...json } };
+    } else tidy[status] = hasBody ? { description, content: contentSchema(answer, shapeOf) } : { description };
   }
   return tidy;
 };
@@ -197,7 +200,7 @@ const tidyResponses = (
 /** Something that works, for pages that fill their fields with it. No path of a deletion is filled in: nobody shall delete what an example names. */
 const addExamples = (operation: JsonObject, method: string, { example }: Declared): void => {
   const content = (operation.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
-  const media = content?.["application/json"] as JsonObject | undefined;
+  const media = content?.[JSON_TYPE] as JsonObject | undefined;
   if (example && media) media.example = example as JsonObject;
   if (method === "delete") return;
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
@@ -216,7 +219,7 @@ const take = (from: JsonObject, key: string): Json | undefined => {
 const contentSchema = (
   holder: JsonObject,
   shapeOf: (schema: Json) => Json,
-  types: readonly string[] = ["application/json"],
+  types: readonly string[] = [JSON_TYPE],
 ): JsonObject => {
   const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
   // The name of an answer is alongside its content.
