@@ -1,5 +1,5 @@
 // `bun run test:postgres [PATH...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; what came of each
-// file is noted in README.md alongside this file. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
+// file is noted in test/results/api-on-postgres.md. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { needs } from "../support/needs.ts";
 import { NO_REASON, readJunit, skipReason, type TestCase } from "../support/run/junit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const README = fileURLToPath(new URL("README.md", import.meta.url));
+const RESULTS = fileURLToPath(new URL("../results/api-on-postgres.md", import.meta.url));
 /** Files of one process: they share the database that all of theirs are copies of. */
 const TOGETHER = 6;
 const TIMEOUT_MS = 10 * 60_000;
@@ -63,7 +63,7 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
 
 /** Rows of files that are no more are left out. */
 async function note(results: readonly Result[]): Promise<void> {
-  const text = readFileSync(README, "utf8");
+  const text = readFileSync(RESULTS, "utf8");
   const from = text.indexOf("\n", text.indexOf(TABLE.begins)) + 1;
   const to = text.indexOf(TABLE.ends);
   const rest = text.slice(from, to);
@@ -75,7 +75,7 @@ async function note(results: readonly Result[]): Promise<void> {
   const table = [...rows].filter(([file]) => known.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
   const head = ["| file | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
   const lines = [...head, ...table.map(([, row]) => row)];
-  await Bun.write(README, `${text.slice(0, from)}${lines.join("\n")}\n${text.slice(to)}`);
+  await Bun.write(RESULTS, `${text.slice(0, from)}${lines.join("\n")}\n${text.slice(to)}`);
 }
 
 function rowOf(file: string, cases: readonly TestCase[]): string {

@@ -1,4 +1,4 @@
-// The table of results in README.md: the last result of each check, with those of earlier runs kept.
+// The table of test/results/torture.md: the last result of each check, with those of earlier runs kept.
 
 export type Result = {
   name: string;
@@ -24,18 +24,18 @@ export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date 
 
 const nameOf = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
 
-/** The README with these results in place of older ones of the same checks. Throws when the markers no longer exist. */
+/** The page with these results in place of older ones of the same checks. Throws when the markers no longer exist. */
 export const withRows = (
-  readme: string,
+  page: string,
   order: readonly string[],
   results: readonly Result[],
   machine: string,
 ): string => {
-  const from = readme.indexOf(START);
-  const to = readme.indexOf(END);
-  if (from < 0 || to < from) throw new Error("test/crash/README.md has lost the markers of its results");
+  const from = page.indexOf(START);
+  const to = page.indexOf(END);
+  if (from < 0 || to < from) throw new Error("test/results/torture.md has lost the markers of its results");
   const rows = new Map<string, string>();
-  for (const line of readme.slice(from, to).split("\n")) if (order.includes(nameOf(line))) rows.set(nameOf(line), line);
+  for (const line of page.slice(from, to).split("\n")) if (order.includes(nameOf(line))) rows.set(nameOf(line), line);
   for (const result of results) rows.set(result.name, row(result));
   const lines = [
     `Machine: ${machine}.`,
@@ -44,5 +44,5 @@ export const withRows = (
     "|---|---|---|---|---|---|---|",
     ...order.flatMap((name) => rows.get(name) ?? []),
   ];
-  return `${readme.slice(0, from)}${START}\n\n${lines.join("\n")}\n\n${readme.slice(to)}`;
+  return `${page.slice(0, from)}${START}\n\n${lines.join("\n")}\n\n${page.slice(to)}`;
 };

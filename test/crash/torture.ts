@@ -1,5 +1,5 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads] [--active every]; ends with 1 when a
+// last result of each check in test/results/torture.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads] [--active every]; ends with 1 when a
 // check failed.
 // With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -147,7 +147,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...apiSequences,
 ];
 
-const README = join(import.meta.dir, "README.md");
+const RESULTS = join(import.meta.dir, "../results/torture.md");
 
 const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
@@ -217,9 +217,9 @@ for (const one of wanted) {
   say(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
   // After each, so that a run that is broken off has left what it found.
   writeFileSync(
-    README,
+    RESULTS,
     withRows(
-      readFileSync(README, "utf8"),
+      readFileSync(RESULTS, "utf8"),
       PLAN.flatMap(({ name }) => [name, onThere(name), withReads(name), withEvery(name)]),
       results,
       describeMachine(),

@@ -1,5 +1,5 @@
 // `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a throw-away server of this process as its administrator and as a member, half of
-// the cases each, prints what was found, and keeps the last result in test/README.md. Ends with 1 when something was found.
+// the cases each, prints what was found, and keeps the last result in test/results/fuzz.md. Ends with 1 when something was found.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -7,7 +7,7 @@ import { startTestServer } from "#test/support/server.ts";
 import { fuzzOperations } from "./api-fuzz.ts";
 import { fetchDocument, operationsOf } from "./operations.ts";
 
-const README = join(import.meta.dir, "../README.md");
+const RESULTS = join(import.meta.dir, "../results/fuzz.md");
 const [BEGIN, END] = ["<!-- result: written by `bun run fuzz:api` -->", "<!-- end of result -->"];
 
 const { values } = parseArgs({
@@ -41,9 +41,9 @@ for (const who of ["administrator", "member"] as const) {
 }
 
 const today = new Date().toISOString().slice(0, 10);
-const text = readFileSync(README, "utf8");
+const text = readFileSync(RESULTS, "utf8");
 const [start, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-if (start < 0 || end < start) throw new Error(`${README} has no place for the result`);
+if (start < 0 || end < start) throw new Error(`${RESULTS} has no place for the result`);
 const block = `${BEGIN}\nLast run, ${today}, Bun ${Bun.version}:\n\n${results.join("\n")}\n`;
-writeFileSync(README, `${text.slice(0, start)}${block}${text.slice(end)}`);
+writeFileSync(RESULTS, `${text.slice(0, start)}${block}${text.slice(end)}`);
 process.exit(isClean ? 0 : 1);
