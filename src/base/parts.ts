@@ -1,5 +1,5 @@
 // Which part of a deployment something belongs to. Nodes of a cluster share out parts, never single things, and what is written of a part is
-// written by one node (docs/cluster-nodes.md). Pure.
+// written by one node (docs/spec/cluster-nodes.md). Pure.
 
 /** How many parts there are. Rows hold numbers of parts, so this never changes. */
 export const PARTS = 256;

@@ -1,5 +1,5 @@
 // The links of a node to the others: one connection for what it asks of each, opened when first needed, and one for what each asks of it
-// (docs/cluster-nodes.md). Calls are plain data, several at once, in the order in which they are made. Streams of bytes have each one of their own.
+// (docs/spec/cluster-nodes.md). Calls are plain data, several at once, in the order in which they are made. Streams of bytes have each one of their own.
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
 import type { Duplex } from "#src/wire/duplex.ts";

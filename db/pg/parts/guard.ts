@@ -1,5 +1,5 @@
 // Who has which parts of the deployment, in the database: each group of commits asks it, and it changes hands in transactions that wait for
-// groups that have asked (docs/cluster-nodes.md, stage 5).
+// groups that have asked (docs/spec/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 

@@ -1,5 +1,5 @@
 // A node of a cluster whose nodes are all active: it has some of the parts, takes those of nodes that have died, and hands its own over where another
-// has fewer (docs/cluster-nodes.md).
+// has fewer (docs/spec/cluster-nodes.md).
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";

@@ -1,4 +1,4 @@
-// How parts change hands among nodes that are active at the same time (docs/cluster-nodes.md, stage 5): each of these is a transaction.
+// How parts change hands among nodes that are active at the same time (docs/spec/cluster-nodes.md, stage 5): each of these is a transaction.
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 import { type Renewal, SHOW, shareLease } from "../lease.ts";

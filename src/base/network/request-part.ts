@@ -1,5 +1,5 @@
 // The part of the request for which a piece of work is done, where several nodes are active: what it writes is refused once another node has the
-// part (docs/cluster-nodes.md). It goes along on its own from the request through its handler, and ends with that: neither actors nor what a handler
+// part (docs/spec/cluster-nodes.md). It goes along on its own from the request through its handler, and ends with that: neither actors nor what a handler
 // has begun and does not wait for have it. One server has none.
 import { AsyncLocalStorage } from "node:async_hooks";
 

@@ -1,5 +1,5 @@
 // What a cluster needs, on paper: from rates of work and from what each kind of it was measured to cost, how busy nodes and database are. Pure.
-// What it leaves out stands in docs/cluster-nodes.md.
+// What it leaves out stands in docs/spec/cluster-nodes.md.
 
 /** What agents and people do, in the order in which it is shown. */
 export const KINDS = ["connect", "heartbeat", "stats", "metadata", "lines", "turn", "list"] as const;

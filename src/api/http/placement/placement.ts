@@ -1,4 +1,4 @@
-// Which part of a cluster a request belongs to, by its head alone: the node that has the part does it (docs/cluster-nodes.md). An id keeps its
+// Which part of a cluster a request belongs to, by its head alone: the node that has the part does it (docs/spec/cluster-nodes.md). An id keeps its
 // part for good, so what is known costs no query. Nothing is decided here: anyone who does it looks for itself, and refuses.
 import type { Clock } from "#base/clock.ts";
 import { isUuid, sha256 } from "#base/ids.ts";
