@@ -38,9 +38,9 @@ const Uuid = (description: string) => t.String({ format: "uuid", description });
 const Time = (description: string) => t.String({ format: "date-time", description });
 
 export const AuditChange = namedObject("AuditChange", {
-  old: t.Any({ description: "The zero value for what was made, and for secrets." }),
-  new: t.Any({ description: "The zero value for what was deleted, and for secrets." }),
-  secret: t.Boolean({ description: "It has changed, and nobody is told from what to what." }),
+  old: t.Any({ description: "The zero value for created resources and for secrets." }),
+  new: t.Any({ description: "The zero value for deleted resources and for secrets." }),
+  secret: t.Boolean({ description: "The value changed; old and new are not recorded." }),
 });
 
 /** Where it happened. */
@@ -65,13 +65,13 @@ export const AuditLog = namedObject("AuditLog", {
   resource_link: t.String({
     description: "Where it can be seen; empty when there is no such page or it is deleted.",
   }),
-  is_deleted: t.Boolean({ description: "Whether it is gone by now." }),
+  is_deleted: t.Boolean({ description: "Whether the resource has since been deleted." }),
   diff: t.Record(t.String(), AuditChange, { description: "By field; empty for tries that failed." }),
   additional_fields: t.Record(t.String(), t.Any(), {
     description: "Of builds: workspace, owner, number and reason.",
   }),
   description: t.String({ description: "A sentence with `{user}` and `{target}` to be filled in." }),
-  status_code: t.Integer({ description: "Of the answer; 200 or 500 for what the server did by itself." }),
+  status_code: t.Integer({ description: "Status of the response; 200 or 500 for actions of the server itself." }),
   request_id: Uuid("Of the request; zero where there was none."),
   ip: t.Union([t.String(), t.Null()], { description: "Null where there was no request." }),
   user_agent: t.String(),

@@ -17,7 +17,7 @@ export const CONNECTION_STATUSES = ["ongoing", "completed"] as const;
 
 const Uuid = (description: string) => t.String({ format: "uuid", description });
 const Time = (description: string) => t.String({ format: "date-time", description });
-const MaybeUser = t.Union([User, t.Null()], { description: "Null where nobody is known." });
+const MaybeUser = t.Union([User, t.Null()], { description: "Null if the person is unknown." });
 
 export const ConnectionWebInfo = namedObject("ConnectionWebInfo", {
   user: MaybeUser,
@@ -37,13 +37,13 @@ export const ConnectionLog = namedObject("ConnectionLog", {
   id: Uuid("The entry."),
   connect_time: Time("When it began."),
   disconnect_time: t.Union([Time("When it ended."), t.Null()], { description: "Null while it is open." }),
-  disconnect_reason: t.String({ description: "Why it ended; empty while it is open, and when nobody said." }),
+  disconnect_reason: t.String({ description: "Why it ended; empty while it is open or if no reason was given." }),
   type: oneOf(CONNECTION_TYPES, "How."),
   organization: LoggedOrganization,
   workspace_id: Uuid("The workspace."),
-  workspace_name: t.String({ description: "As it was called then." }),
-  workspace_deleted: t.Boolean({ description: "Whether it is gone by now." }),
-  workspace_owner_id: Uuid("Whose workspace it is."),
+  workspace_name: t.String({ description: "Its name at that time." }),
+  workspace_deleted: t.Boolean({ description: "Whether the workspace has since been deleted." }),
+  workspace_owner_id: Uuid("Owner of the workspace."),
   workspace_owner_username: t.String(),
   agent_id: Uuid("The agent."),
   agent_name: t.String(),
@@ -66,6 +66,6 @@ export const ConnectionLogs = namedObject("ConnectionLogs", {
 
 /** How long entries are kept, in days; 0 is forever. */
 export const ConnectionRetention = namedObject("ConnectionRetention", {
-  days: t.Integer({ minimum: 0, maximum: 36_500, description: "90 where nobody has said." }),
+  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Default 90." }),
 });
 export type ConnectionRetention = Static<typeof ConnectionRetention>;

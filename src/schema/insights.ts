@@ -102,7 +102,7 @@ const buildFigures = {
   failed: t.Integer(),
   canceled: t.Integer(),
   p50_ms: t.Union([t.Integer(), t.Null()], {
-    description: "Of those that worked, from their job's start to its end; null when none did.",
+    description: "Of successful builds, from the start to the end of the job; null if there are none.",
   }),
   p95_ms: t.Union([t.Integer(), t.Null()]),
 };
@@ -120,7 +120,7 @@ export const BuildInsights = namedObject("BuildInsights", {
         display_name: t.String(),
         ...buildFigures,
       }),
-      { description: "Those that any build was of, by name." },
+      { description: "Templates with at least one build, by name." },
     ),
   }),
 });
@@ -129,8 +129,8 @@ export type BuildInsights = Static<typeof BuildInsights>;
 const spendFigures = {
   total_cost_micros: t.Integer({ description: "Millionths of a US dollar, of the calls with a price." }),
   request_count: t.Integer({ description: "Model calls that reported what they used." }),
-  unpriced_request_count: t.Integer({ description: "Those of them whose model had no price; they are in no sum." }),
-  input_tokens: t.Integer({ description: "Without those that came from or went into a cache." }),
+  unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
+  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),

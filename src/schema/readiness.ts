@@ -7,7 +7,7 @@ import { oneOf } from "./one-of.ts";
 const Node = oneOf(["active", "spare"], "The node of a cluster that works, or one that passes everything on to it.");
 const Lease = oneOf(
   ["held", "lapsed", "elsewhere", "free"],
-  "Whose lease it is: this node's, this node's though it could not renew it, another node's, or nobody's.",
+  "Who holds the lease: this node, this node although it could not renew it, another node, or none.",
 );
 const Database = oneOf(["answers", "silent"], "Whether the database has answered this node.");
 const Standby = oneOf(

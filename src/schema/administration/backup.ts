@@ -32,9 +32,9 @@ export type BackupWork = Static<typeof BackupWork>;
 
 export const Backups = namedObject("Backups", {
   folder: t.String(),
-  interval_ms: orNull(t.Integer(), "How often the server makes one by itself; null: never."),
-  keep: t.Integer({ description: "How many of those made by itself stay." }),
-  work: t.Union([BackupWork, t.Null()], { description: "What is under way now." }),
+  interval_ms: orNull(t.Integer(), "How often the server creates one automatically; null: never."),
+  keep: t.Integer({ description: "How many automatic backups are kept." }),
+  work: t.Union([BackupWork, t.Null()], { description: "The backup or restore in progress." }),
   failure: t.String({ description: "Why the last work that was asked for has failed; empty when it has not." }),
   backups: t.Array(Backup, { description: "The newest first." }),
 });

@@ -8,7 +8,7 @@ export const ExternalAccounts = namedObject("ExternalAccounts", {
     t.Object({
       ...ExternalAuthProvider.properties,
       host: t.String({ description: "Where people sign in; empty for providers with device codes alone." }),
-      callback_url: t.String({ description: "What the provider must be told to send people back to." }),
+      callback_url: t.String({ description: "The redirect URL to enter at the provider." }),
       link_count: t.Integer(),
     }),
   ),

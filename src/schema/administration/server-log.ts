@@ -4,7 +4,7 @@ import { LogLevel } from "../log-level.ts";
 import { namedObject } from "../named.ts";
 
 export const ServerLogLine = namedObject("ServerLogLine", {
-  id: t.Integer({ description: "Grows by one with each line; begins anew with the process." }),
+  id: t.Integer({ description: "Increases by one with each line; restarts with the process." }),
   time: t.String({ format: "date-time" }),
   level: LogLevel,
   area: t.String({ description: "The part of the server." }),
@@ -13,7 +13,7 @@ export const ServerLogLine = namedObject("ServerLogLine", {
 export type ServerLogLine = Static<typeof ServerLogLine>;
 
 export const ServerLog = namedObject("ServerLog", {
-  level: t.String({ description: "What is written at all: the setting log_level." }),
+  level: t.String({ description: "The lowest level that is logged: the setting log_level." }),
   lines: t.Array(ServerLogLine, { description: "The oldest first." }),
 });
 export type ServerLog = Static<typeof ServerLog>;

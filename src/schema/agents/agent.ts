@@ -49,7 +49,7 @@ export const AgentScript = namedObject("AgentScript", {
   log_path: t.String(),
   display_name: t.String(),
   script: t.String(),
-  cron: t.String({ description: "When it runs by itself; empty when it does not." }),
+  cron: t.String({ description: "Cron schedule on which it runs; empty when it has none." }),
   run_on_start: t.Boolean(),
   run_on_stop: t.Boolean(),
   start_blocks_login: t.Boolean({ description: "People wait for it before they can sign in." }),

@@ -13,7 +13,7 @@ export const DESKTOP_FIELDS = {
   action: oneOf(DESKTOP_ACTIONS, "What to do."),
   x: place("Pixels from the left of the last screenshot: where to click, move, scroll, or begin to drag."),
   y: place("Pixels from its top."),
-  to_x: place("For drag: where to let go."),
+  to_x: place("For drag: where to release."),
   to_y: place("For drag."),
   text: t.Optional(t.String({ maxLength: 10_000, description: "For type: the text; a line end presses Return." })),
   keys: t.Optional(

@@ -10,7 +10,7 @@ const GitRepository = namedObject("GitRepository", {
     description: "Where `origin` points to, without credentials; empty when there is none.",
   }),
   unified_diff: t.String({ description: "The work tree against the last commit, new files included." }),
-  removed: t.Boolean({ description: "The repository is gone; only `repo_root` means something then." }),
+  removed: t.Boolean({ description: "The repository was removed; only `repo_root` is set then." }),
 });
 export type GitRepository = Static<typeof GitRepository>;
 

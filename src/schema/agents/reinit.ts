@@ -7,7 +7,7 @@ export const ReinitEvent = namedObject("ReinitEvent", {
   workspace_id: t.String({ format: "uuid" }),
   owner_id: t.String({
     format: "uuid",
-    description: "Whose it is now. The owner the agent knows already: ignore it.",
+    description: "The workspace's current owner. Ignore it if the agent already has this owner.",
   }),
 });
 export type ReinitEvent = Static<typeof ReinitEvent>;

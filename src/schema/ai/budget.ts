@@ -46,19 +46,22 @@ export type PutBudget = Static<typeof PutBudget>;
 
 export const RaiseBudget = named(
   "RaiseBudget",
-  strictObject({ amount: amount(1, "What is added for the current period.") }),
+  strictObject({ amount: amount(1, "The amount to add for the current period.") }),
 );
 
 export const Budget = namedObject("Budget", {
   id: t.String(),
   scope: scope(),
   scope_id: t.String({ description: "Empty for `everyone`." }),
-  name: t.String({ description: "The name of what it limits; empty for `everyone` and for what was deleted." }),
+  name: t.String({
+    description:
+      "The name of the person, group, organization, template or chat; empty for `everyone` and after it was deleted.",
+  }),
   period: period(),
   unit: unit(),
   amount: t.Integer(),
-  extra: t.Integer({ description: "What was added for the current period." }),
-  spent: t.Integer({ description: "What was used in the current period." }),
+  extra: t.Integer({ description: "The amount added for the current period." }),
+  spent: t.Integer({ description: "The amount used in the current period." }),
   reserved: t.Integer({ description: "What calls that are under way may use." }),
   period_start: time(),
   resets_at: time(),
@@ -78,6 +81,6 @@ export const BudgetPause = namedObject("ChatBudgetPause", {
   spent: t.Integer(),
   suggested: t.Integer({ description: "An amount by which to raise it." }),
   resets_at: time("The turn continues then, at the latest."),
-  deciders: t.Array(Decider, { description: "Who may raise it; 10 at most." }),
+  deciders: t.Array(Decider, { description: "People who can raise it; at most 10." }),
 });
 export type BudgetPause = Static<typeof BudgetPause>;

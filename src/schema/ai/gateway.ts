@@ -71,7 +71,7 @@ const counts = {
   request_count: t.Integer(),
   unpriced_request_count: t.Integer({ description: "Calls of models without a price. They cost 0 in the sum." }),
   total_cost_micros: t.Integer({ description: "Millionths of a US dollar." }),
-  input_tokens: t.Integer({ description: "Without those that came from or went into a cache." }),
+  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),

@@ -19,9 +19,9 @@ export const ChatConfig = {
     description:
       "Time to live of workspaces that chats make, in milliseconds: one minute to 30 days; 0: as their template says.",
   }),
-  plan_mode_instructions: prompt("What every chat in plan mode is told."),
-  custom_prompt: prompt("What all chats of this user are told."),
-  system_prompt: prompt("What every chat of this deployment is told."),
+  plan_mode_instructions: prompt("Instructions for every chat in plan mode."),
+  custom_prompt: prompt("Instructions for all chats of this user."),
+  system_prompt: prompt("Instructions for every chat of this deployment."),
   include_default_system_prompt: t.Boolean({ description: "The prompt Slipway comes with stands before it." }),
   default_system_prompt: t.String({ description: "The prompt Slipway comes with." }),
   allow_users: t.Boolean({ description: "Users may switch this on for themselves." }),

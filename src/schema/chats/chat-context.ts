@@ -20,10 +20,10 @@ export const ContextResource = namedObject("ChatContextResource", {
 export type ContextResource = Static<typeof ContextResource>;
 
 export const ChatContext = namedObject("ChatContext", {
-  dirty: t.Boolean({ description: "The workspace tells something else than what the chat has pinned." }),
+  dirty: t.Boolean({ description: "The workspace's context differs from the one the chat has pinned." }),
   dirty_since: t.Optional(t.String({ format: "date-time" })),
-  error: t.String({ description: "What was wrong with the scan as a whole; empty when nothing was." }),
-  resources: t.Array(ContextResource, { description: "Told only when one chat is read." }),
+  error: t.String({ description: "Why the scan failed as a whole; empty when it succeeded." }),
+  resources: t.Array(ContextResource, { description: "Set only when a single chat is read." }),
 });
 export type ChatContext = Static<typeof ChatContext>;
 

@@ -5,12 +5,12 @@ import { namedObject } from "../named.ts";
 
 const counts = {
   request_count: t.Integer({ description: "Model calls that reported what they used." }),
-  unpriced_request_count: t.Integer({ description: "Those of them whose model had no price; they are in no sum." }),
+  unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
 };
 const sums = {
   total_cost_micros: t.Integer({ description: "Millionths of a US dollar, of the calls with a price." }),
   ...counts,
-  input_tokens: t.Integer({ description: "Without those that came from or went into a cache." }),
+  input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
   cache_read_tokens: t.Integer(),
   cache_creation_tokens: t.Integer(),
@@ -36,7 +36,7 @@ export const ChatCost = namedObject("ChatCost", {
       cost_micros: t.Union([t.Integer(), t.Null()], { description: "null: no call of the turn had a price." }),
       ...counts,
     }),
-    { description: "This chat's own newest 100 turns, the newest first: the calls whose answers are messages." },
+    { description: "The chat's latest 100 turns, newest first; excludes sub-chats." },
   ),
 });
 export type ChatCost = Static<typeof ChatCost>;

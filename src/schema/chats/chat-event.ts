@@ -50,7 +50,7 @@ export const ChatEvent = named(
           t.Unsafe<readonly string[]>(
             t.Array(t.String(), {
               description:
-                "What is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more.",
+                "Current problems of the turn, such as an MCP server it waits for. Absent: unchanged; empty: none.",
             }),
           ),
         ),

@@ -37,7 +37,7 @@ export const MessagePart = t.Object({
   file_id: text(),
   tool_call_id: text(),
   tool_name: text(),
-  mcp_server_config_id: text("The organization's MCP server whose tool it is."),
+  mcp_server_config_id: text("The organization's MCP server that provides the tool."),
   args: json("What the tool was called with."),
   parsed_commands: t.Optional(
     t.Array(t.Array(t.String()), {
@@ -52,7 +52,7 @@ export const MessagePart = t.Object({
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
   context_file_path: text("The instruction file that the chat goes by."),
-  context_file_agent_id: text("The agent in whose workspace it stands."),
+  context_file_agent_id: text("The agent of the workspace that contains it."),
   context_file_truncated: t.Optional(
     t.Boolean({ description: "The file is longer than 64 KiB: only its beginning counts." }),
   ),

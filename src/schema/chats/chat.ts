@@ -50,7 +50,9 @@ const chatSchema = <C extends TSchema>(children: C) =>
     archived: t.Boolean(),
     has_unread: t.Boolean({ description: "There are assistant messages the owner has not seen." }),
     shared: t.Boolean(),
-    queued_for_capacity: t.Boolean({ description: "Waits for a slot; told only when one chat is read." }),
+    queued_for_capacity: t.Boolean({
+      description: "Whether the chat waits for a slot; set only when a single chat is read.",
+    }),
     client_type,
     plan_mode: absent(PlanMode),
     status: ChatStatus,

@@ -8,7 +8,7 @@ export const HookDispatch = namedObject("HookDispatch", {
   event: t.String({ description: "Of the seven events." }),
   chat_id: t.String({
     format: "uuid",
-    description: "The chat it is about, which may never have been made or be gone.",
+    description: "The chat; it may never have been created, or been deleted since.",
   }),
   owner_id: t.String({ format: "uuid", description: "Whose chat." }),
   tool_name: t.Optional(t.String({ description: "Of the events of tools." })),
@@ -37,7 +37,7 @@ export const HookConsumer = namedObject("HookConsumer", {
   url: t.String({ description: "Without credentials and query; empty when there is none." }),
   timeout_ms: t.Integer(),
   has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
-  keeps_contents: t.Boolean({ description: "The ledger keeps what was sent and answered." }),
+  keeps_contents: t.Boolean({ description: "The ledger keeps the request and the response." }),
   ledger_days: t.Integer({ description: "How long dispatches are kept." }),
 });
 export type HookConsumer = Static<typeof HookConsumer>;

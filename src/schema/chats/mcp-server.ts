@@ -42,7 +42,9 @@ const editable = {
   tool_deny_list: names(),
   availability: t.String({ maxLength: 64, description: "force_on, default_on or default_off (default)." }),
   enabled: t.Boolean(),
-  model_intent: t.Boolean({ description: "The model says why it calls a tool; the server is not told." }),
+  model_intent: t.Boolean({
+    description: "The model states why it calls a tool; the server does not receive the reason.",
+  }),
   allow_in_plan_mode: t.Boolean({ description: "Chats that plan may use it, too." }),
 };
 
@@ -81,7 +83,7 @@ export const TriedMcpServer = namedObject("TriedMcpServer", {
     t.Object({
       name: t.String(),
       description: t.String(),
-      offered: t.Boolean({ description: "The lists of what is allowed and denied let chats use it." }),
+      offered: t.Boolean({ description: "The allow and deny lists permit chats to use it." }),
     }),
   ),
   took_ms: t.Integer({ description: "Until it had named its tools." }),

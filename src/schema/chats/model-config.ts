@@ -30,7 +30,7 @@ export const CallConfig = named(
     reasoning: absent(
       strictObject({
         default: effort("When a chat does not say how hard to think."),
-        max: effort("Whoever asks for more gets this."),
+        max: effort("Requests for more are capped to this."),
       }),
     ),
     cost: absent(ModelCost),
@@ -45,7 +45,7 @@ export const CallConfig = named(
     provider_options: absent(
       t.Record(t.String(), t.Unknown(), {
         description:
-          "Options of this provider alone, handed on as they are. Read here: web_search_enabled (the provider searches the web by itself), allowed_domains, blocked_domains, use_responses_api (OpenAI; true when absent).",
+          "Provider-specific options, passed through unchanged. Slipway reads web_search_enabled (the provider searches the web), allowed_domains, blocked_domains, use_responses_api (OpenAI; true when absent).",
       }),
     ),
   }),

@@ -29,7 +29,7 @@ export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: lim
 export const UsageLimits = namedObject("UsageLimits", {
   spend_limit_micros: everybodys(),
   period: period(),
-  updated_at: t.Union([time(), t.Null()], { description: "null: nobody has set it yet." }),
+  updated_at: t.Union([time(), t.Null()], { description: "null: not set yet." }),
   unpriced_model_count: t.Integer({ description: "Enabled models without a price: what they cost is in no sum." }),
   overrides: t.Array(
     t.Object({

@@ -8,7 +8,9 @@ export const AuthObject = namedObject(
     resource_type: t.String({ maxLength: 64, description: "Such as `workspace` or `template`." }),
     owner_id: t.Optional(t.String({ maxLength: 64, description: "A user's id or `me`." })),
     organization_id: t.Optional(t.String({ maxLength: 64, description: "An organization's id." })),
-    resource_id: t.Optional(t.String({ maxLength: 64, description: "The thing's own id; it then says whose it is." })),
+    resource_id: t.Optional(
+      t.String({ maxLength: 64, description: "ID of the resource; its owner is then looked up." }),
+    ),
     any_org: t.Optional(t.Boolean({ description: "Whether the caller may in any organization." })),
   },
   { description: "What it is about." },
@@ -26,5 +28,5 @@ export const AuthChecks = namedObject("AuthChecks", {
 });
 
 export const AuthAnswers = t.Record(t.String(), t.Boolean(), {
-  description: "By the same names. What nobody knows is false.",
+  description: "Uses the same names. Unknown resources are false.",
 });

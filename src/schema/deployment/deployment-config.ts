@@ -11,7 +11,7 @@ export const DeploymentOption = namedObject("DeploymentOption", {
   yaml: t.String({ description: "The key in the settings file; empty where it cannot stand there." }),
   default: t.String(),
   value: t.Union([t.String(), t.Null()], { description: "Null when it is not set, `(hidden)` for secrets." }),
-  value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: nobody has said."),
+  value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: the default."),
   value_origin: t.String({ description: "The flag, the variable, or the place in the file." }),
   hidden: t.Boolean({ description: "It is a secret." }),
   group: t.Object({ name: t.String() }),

@@ -16,7 +16,7 @@ const section = {
 };
 
 export const HealthFinding = namedObject("HealthFinding", {
-  name: t.String({ description: "What was looked at." }),
+  name: t.String({ description: "What was checked." }),
   severity,
   detail: t.String({ description: "What was found." }),
   dismissed: t.Boolean(),

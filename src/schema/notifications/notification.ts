@@ -17,7 +17,7 @@ export const InboxNotification = namedObject("InboxNotification", {
 });
 export type InboxNotification = Static<typeof InboxNotification>;
 
-const unread_count = t.Integer({ description: "All that are unread, whatever is asked for." });
+const unread_count = t.Integer({ description: "All unread notifications, regardless of filters." });
 
 export const Inbox = namedObject("Inbox", { notifications: t.Array(InboxNotification), unread_count });
 export type Inbox = Static<typeof Inbox>;

@@ -22,9 +22,9 @@ export const OAuth2App = namedObject("OAuth2ProviderApp", {
   redirect_uris: t.Array(t.String(), { description: "Where people may be sent back to." }),
   scopes: t.Array(t.String(), { description: "The most that it may ask for; empty: anything." }),
   token_endpoint_auth_method: oneOf(AUTH_METHODS, "How it proves who it is; `none`: by PKCE alone."),
-  self_registered: t.Boolean({ description: "It has registered itself: nobody has looked at its name." }),
+  self_registered: t.Boolean({ description: "The application registered itself; its name is unverified." }),
   created_at: time(),
-  updated_at: time("Also when somebody last granted it something."),
+  updated_at: time("Includes the time of the last grant."),
   endpoints: t.Object({ authorization: t.String(), token: t.String() }, { description: "Where it asks." }),
 });
 export type OAuth2App = Static<typeof OAuth2App>;
@@ -32,7 +32,7 @@ export type OAuth2App = Static<typeof OAuth2App>;
 const name = trimmedText({ minLength: 1, maxLength: 64 });
 const address = t.String({
   maxLength: 1024,
-  description: "https, http on this machine (`http://127.0.0.1`, any port), or a scheme of one's own.",
+  description: "https, http on this machine (`http://127.0.0.1`, any port), or a custom scheme.",
 });
 const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "More of them." });
 const scopes = t.Array(t.String({ maxLength: 64 }), {

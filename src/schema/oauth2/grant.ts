@@ -32,7 +32,7 @@ export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
     id: uuid(),
     name: t.String(),
     icon: t.String(),
-    self_registered: t.Boolean({ description: "Nobody has looked at its name." }),
+    self_registered: t.Boolean({ description: "Its name is unverified." }),
   }),
   scopes: t.Array(t.String(), { description: "What it asks for; `all` is everything." }),
   sends_to: t.String({ description: "Where the answer goes, for people to read: a host, or a program's scheme." }),

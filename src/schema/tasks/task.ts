@@ -88,7 +88,8 @@ export const CreateTask = namedObject("CreateTaskRequest", {
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
   name: t.Optional(
     lineText({
-      description: "The rule of workspaces, whose name it is, too; made of the prompt when absent or empty.",
+      description:
+        "Follows the rule for workspace names, since the workspace gets the same name. Generated from the prompt if absent or empty.",
     }),
   ),
   display_name: t.Optional(

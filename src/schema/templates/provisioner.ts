@@ -42,7 +42,7 @@ const CurrentJob = namedObject("ProvisionerCurrentJob", {
   status: t.Literal("running"),
   type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
   workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
-  workspace_name: t.String({ description: "Empty for what is no build." }),
+  workspace_name: t.String({ description: "Empty for jobs that are not builds." }),
   template_name: t.String({ description: "Empty for a template that is not there yet." }),
   started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
 });
@@ -66,6 +66,6 @@ export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;
 
 export const ProvisionerKeyDaemons = namedObject("ProvisionerKeyDaemons", {
   key: ProvisionerKey,
-  daemons: t.Array(ProvisionerDaemon, { description: "Those that have signed in with it." }),
+  daemons: t.Array(ProvisionerDaemon, { description: "Workers that have signed in with this key." }),
 });
 export type ProvisionerKeyDaemons = Static<typeof ProvisionerKeyDaemons>;

@@ -103,7 +103,7 @@ export const Preset = namedObject("TemplatePreset", {
   desired_prebuild_instances: t.Union([t.Integer(), t.Null()]),
   parameters: t.Array(t.Object({ name: t.String(), value: t.String() })),
   prebuild_problem: t.Optional(
-    t.String({ description: "Why fewer are ready than wanted; for those who look after templates." }),
+    t.String({ description: "Why fewer are ready than configured; only for template administrators." }),
   ),
 });
 export type Preset = Static<typeof Preset>;
@@ -145,7 +145,7 @@ export const TemplateExample = namedObject("TemplateExample", {
   description: t.String(),
   icon: t.String(),
   provisioner: t.String({ description: "What brings its workspaces to life." }),
-  kind: t.String({ description: "The same for those that differ only in their provisioner." }),
+  kind: t.String({ description: "The same for versions that differ only in their provisioner." }),
   markdown: t.String({ description: "Its README." }),
 });
 export type TemplateExample = Static<typeof TemplateExample>;

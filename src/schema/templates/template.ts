@@ -117,7 +117,7 @@ const settings = {
 
 export const CreateTemplate = namedObject("CreateTemplate", {
   name,
-  template_version_id: uuid("A version without template whose import has succeeded."),
+  template_version_id: uuid("A version without a template and with a successful import."),
   ...settings,
   dormant_ttl_ms: t.Optional(ms("Becomes time_til_dormant_ms.")),
   delete_ttl_ms: t.Optional(ms("Becomes time_til_dormant_autodelete_ms.")),
@@ -131,7 +131,7 @@ export const PatchTemplate = namedObject("PatchTemplate", {
   time_til_dormant_ms: t.Optional(ms("0 is never.")),
   time_til_dormant_autodelete_ms: t.Optional(ms("0 is never.")),
   update_workspace_last_used_at: t.Optional(
-    t.Boolean({ description: "Its workspaces count as used now, so that none becomes dormant at once." }),
+    t.Boolean({ description: "Marks its workspaces as used now, so that none becomes dormant immediately." }),
   ),
   update_workspace_dormant_at: t.Optional(
     t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
@@ -139,7 +139,8 @@ export const PatchTemplate = namedObject("PatchTemplate", {
   deprecation_message: t.Optional(
     linesText({
       maxLength: 4096,
-      description: "Not empty: no new workspaces, and people are told why. Empty takes it back.",
+      description:
+        "If not empty, no new workspaces can be created, and the text is shown as the reason. An empty text reverts this.",
     }),
   ),
 });

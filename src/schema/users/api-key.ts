@@ -13,7 +13,7 @@ const TokenName = t.String({
 export const ApiKey = namedObject("ApiKey", {
   id: t.String({ description: "The ten characters before the hyphen of the key." }),
   user_id: t.String({ format: "uuid" }),
-  username: t.String({ description: "Whose key this is." }),
+  username: t.String({ description: "Owner of the key." }),
   token_name: t.String({ description: "Empty for sign-ins." }),
   login_type: t.String({
     description: "token; password or oidc for a sign-in; oauth2_provider_app for what an application was granted.",
@@ -79,7 +79,7 @@ export const Session = namedObject("Session", {
     os: t.String({ description: "Empty when not known." }),
     kind: t.Union([t.Literal("browser"), t.Literal("program"), t.Literal("unknown")]),
   }),
-  user_agent: t.String({ description: "As it was sent; empty when not known." }),
+  user_agent: t.String({ description: "As sent by the client; empty if unknown." }),
   ip_address: t.String({ description: "Where it was last used, as far as that was noted; empty when not known." }),
   created_at: t.String({ format: "date-time" }),
   last_used: t.String({

@@ -13,7 +13,7 @@ export type ApplicationHost = Static<typeof ApplicationHost>;
 
 export const TerminalTicketRequest = namedObject("TerminalTicketRequest", {
   url: t.String({ maxLength: 8192, description: "Where the terminal will be opened: the address of its WebSocket." }),
-  agentID: uuid("The agent whose terminal it is."),
+  agentID: uuid("The agent that serves the terminal."),
 });
 
 export const TerminalTicket = namedObject("TerminalTicket", {

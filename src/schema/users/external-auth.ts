@@ -50,7 +50,7 @@ export const ExternalAuth = namedObject("ExternalAuth", {
   display_name: t.String(),
   supports_revocation: t.Boolean(),
   user: t.Union([t.Object({ login: t.String(), name: t.String(), profile_url: t.String() }), t.Null()], {
-    description: "The account at the provider, where it tells.",
+    description: "The account at the provider, if the provider reports it.",
   }),
 });
 export type ExternalAuth = Static<typeof ExternalAuth>;
@@ -61,7 +61,7 @@ export const ExternalAuthStart = namedObject("ExternalAuthStart", {
 
 export const ExternalAuthCallback = namedObject("ExternalAuthCallback", {
   code: t.String({ minLength: 1, maxLength: 4096, description: "As the provider gave it." }),
-  state: t.String({ minLength: 1, maxLength: 4096, description: "As it was sent along." }),
+  state: t.String({ minLength: 1, maxLength: 4096, description: "As sent in the request." }),
 });
 
 export const ExternalAuthDevice = namedObject("ExternalAuthDevice", {

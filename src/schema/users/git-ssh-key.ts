@@ -15,7 +15,7 @@ export type AgentGitSshKey = Static<typeof AgentGitSshKey>;
 export const GitSshKey = namedObject("GitSshKey", {
   user_id: t.String({ format: "uuid" }),
   created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time", description: "When the pair was last made anew." }),
+  updated_at: t.String({ format: "date-time", description: "When the key pair was last regenerated." }),
   public_key,
 });
 export type GitSshKey = Static<typeof GitSshKey>;

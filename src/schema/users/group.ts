@@ -23,7 +23,7 @@ export const Group = named(
     organization_name: t.String(),
     organization_display_name: t.String(),
     members: t.Array(GroupMember, {
-      description: "By username, at most 1,000. Those who may not read all members see only themselves.",
+      description: "By username, at most 1,000. Callers who cannot read all members see only themselves.",
     }),
     total_member_count: t.Integer(),
     avatar_url: t.String({ description: "A URL, or empty." }),

@@ -20,7 +20,7 @@ const Name = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$",
-  description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
+  description: "1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
 });
 const DisplayName = lineText({ maxLength: 64, description: "Empty: the name." });
 const Description = linesText({ maxLength: 1000 });

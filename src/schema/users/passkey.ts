@@ -57,7 +57,7 @@ export const StartPasskeyLogin = named(
   "StartPasskeyLogin",
   t.Object({
     second_factor: t.Optional(
-      t.String({ maxLength: 8192, description: "The challenge of a sign-in whose password was right." }),
+      t.String({ maxLength: 8192, description: "The challenge from a sign-in with the correct password." }),
     ),
   }),
 );

@@ -23,7 +23,7 @@ export const UpdateQuietHoursRequest = namedObject("UpdateQuietHoursRequest", {
 
 export const UserPreferences = namedObject("UserPreferences", {
   task_notification_alert_dismissed: t.Boolean({
-    description: "Not to be told again that notifications of chats, and so of tasks, are off.",
+    description: "Hides the notice that notifications of chats and tasks are off.",
   }),
 });
 export type UserPreferences = Static<typeof UserPreferences>;

@@ -11,7 +11,7 @@ export const UserSkill = namedObject("UserSkill", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
   description: t.String(),
-  content: t.Optional(t.String({ description: "Told only when one skill is read." })),
+  content: t.Optional(t.String({ description: "Set only when a single skill is read." })),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });

@@ -15,14 +15,14 @@ export const Username = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: USERNAME,
-  description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
+  description: "1 to 32 letters, digits and single hyphens. Unique, ignoring case.",
 });
 export const Email = t.String({
   minLength: 3,
   maxLength: MAX_EMAIL_LENGTH,
   pattern: EMAIL_PATTERN,
   error: EMAIL_MISTAKE,
-  description: "Unique, whatever the letter case.",
+  description: "Unique, ignoring case.",
 });
 export const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
 

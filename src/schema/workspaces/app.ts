@@ -44,7 +44,7 @@ export const PatchAppStatus = namedObject("PatchAppStatus", {
   ),
   uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
   icon: t.Optional(
-    t.String({ maxLength: 1024, description: "A URL or a path of this server; what is neither is left out." }),
+    t.String({ maxLength: 1024, description: "A URL or a path on this server; other values are omitted." }),
   ),
   needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
 });

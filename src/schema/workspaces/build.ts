@@ -88,7 +88,7 @@ export const Build = namedObject("WorkspaceBuild", {
   job: ProvisionerJob,
   reason: BuildReason,
   resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
-  deadline: optionalTime("When the workspace is stopped by itself; absent when it is not."),
+  deadline: optionalTime("When autostop stops the workspace; absent if it does not."),
   max_deadline: optionalTime("The latest the deadline can be moved to; absent when there is no limit."),
   status: WorkspaceStatus,
   daily_cost: t.Integer(),
@@ -114,7 +114,7 @@ export const CreateBuild = namedObject("CreateBuild", {
   reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
   log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
   dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
-  state: t.Optional(t.String({ description: "What the provisioner is told of the last build, base64; for repairs." })),
+  state: t.Optional(t.String({ description: "Base64 of the provisioner's state to start from; for repairs." })),
   permanent: t.Optional(
     t.Boolean({
       description: "With delete: remove its files now, also from the trash, instead of keeping them there.",

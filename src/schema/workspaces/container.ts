@@ -16,7 +16,7 @@ export const Container = namedObject("Container", {
   status: t.String({ description: "The engine's own words, such as `Up 2 hours`." }),
   labels: t.Record(t.String(), t.String()),
   volumes: t.Record(t.String(), t.String(), {
-    description: "What is mounted, by volume name or path: where it is found.",
+    description: "Mounts: volume name or host path to the path in the container.",
   }),
   ports: t.Array(
     t.Object({

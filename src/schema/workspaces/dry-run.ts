@@ -15,7 +15,7 @@ export const CreateDryRun = namedObject("CreateDryRun", {
     t.Array(ParameterValue, { maxItems: 256, description: "Those left out take their default." }),
   ),
   template_version_preset_id: t.Optional(
-    t.String({ format: "uuid", description: "A preset of the version, whose values apply." }),
+    t.String({ format: "uuid", description: "A preset of the version; its values apply." }),
   ),
 });
 export type CreateDryRun = Static<typeof CreateDryRun>;

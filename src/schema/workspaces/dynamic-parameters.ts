@@ -43,13 +43,13 @@ export const DynamicParameter = namedObject("DynamicParameter", {
   order: t.Integer(),
   ephemeral: t.Boolean(),
   value: Text,
-  diagnostics: t.Array(Diagnostic, { description: "What is wrong with its value." }),
+  diagnostics: t.Array(Diagnostic, { description: "Problems with the value." }),
 });
 export type DynamicParameter = Static<typeof DynamicParameter>;
 
 export const DynamicParameters = namedObject("DynamicParameters", {
-  id: t.Integer({ description: "That of the request; -1 for the first answer, which nobody asked for." }),
-  diagnostics: t.Array(Diagnostic, { description: "What is wrong with the request as a whole." }),
+  id: t.Integer({ description: "ID of the request; -1 for the first message, which is sent without a request." }),
+  diagnostics: t.Array(Diagnostic, { description: "Problems with the request as a whole." }),
   parameters: t.Array(DynamicParameter, { description: "Those asked for these values, in order." }),
 });
 export type DynamicParameters = Static<typeof DynamicParameters>;
@@ -58,7 +58,7 @@ export const DynamicParametersRequest = namedObject("DynamicParametersRequest", 
   id: t.Optional(t.Integer({ description: "Chosen by the caller; the answer has the same." })),
   inputs: t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 65_536 }), {
     maxProperties: 256,
-    description: "Values by parameter name; what is left out takes its default.",
+    description: "Values by parameter name; omitted parameters use their defaults.",
   }),
   owner_id: t.Optional(
     t.String({ maxLength: 64, description: "For whom the workspace would be; changes nothing here." }),

@@ -4,6 +4,6 @@ import { namedObject } from "../named.ts";
 
 export const ExternalAgentCredentials = namedObject("ExternalAgentCredentials", {
   command: t.String({ description: "To be run on the machine: fetches the program from this server and starts it." }),
-  agent_token: t.String({ description: "What the agent signs in with. Whoever has it is the agent." }),
+  agent_token: t.String({ description: "The token the agent signs in with. Anyone who has it can act as the agent." }),
 });
 export type ExternalAgentCredentials = Static<typeof ExternalAgentCredentials>;

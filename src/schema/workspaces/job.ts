@@ -35,7 +35,7 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
   created_at: time(),
   started_at: optionalTime("When a worker took it."),
   completed_at: optionalTime("When it ended, well or not."),
-  canceled_at: optionalTime("When somebody asked to cancel it."),
+  canceled_at: optionalTime("When its cancellation was requested."),
   error: t.Optional(t.String({ description: "Why it failed." })),
   error_code: t.Optional(
     t.String({ description: "A special cause, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA." }),
@@ -87,7 +87,7 @@ export const JobLog = namedObject("ProvisionerJobLog", {
 export type JobLog = Static<typeof JobLog>;
 
 export const MatchedProvisioners = namedObject("MatchedProvisioners", {
-  count: t.Integer({ description: "Workers whose tags match." }),
+  count: t.Integer({ description: "Workers with matching tags." }),
   available: t.Integer({ description: "Those of them that have been heard of lately." }),
   most_recently_seen: optionalTime("When one of them was last heard of."),
 });

@@ -21,10 +21,7 @@ const port = t.Integer({ minimum: 9, maximum: 65_535 });
 const protocol = named("PortProtocol", oneOf(["http", "https"], "What the port speaks."));
 export const PortShareLevel = named(
   "PortShareLevel",
-  oneOf(
-    SHARE_LEVELS,
-    "Who may open it: the owner, members of the organization, everybody who is signed in, everybody.",
-  ),
+  oneOf(SHARE_LEVELS, "Who can open it: the owner, members of the organization, everyone signed in, or everyone."),
 );
 
 export const PortShare = namedObject("PortShare", {

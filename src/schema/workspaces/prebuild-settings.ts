@@ -4,7 +4,7 @@ import { namedObject } from "../named.ts";
 
 export const PrebuildSettings = namedObject("PrebuildSettings", {
   reconciliation_paused: t.Boolean({
-    description: "No workspace is made or removed to be kept ready. What is ready can be claimed all the same.",
+    description: "Stops creating and removing prebuilt workspaces. Existing ones can still be claimed.",
   }),
 });
 export type PrebuildSettings = Static<typeof PrebuildSettings>;

@@ -71,7 +71,7 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
       }),
       t.Null(),
     ],
-    { description: "What the server will do by itself next; null when nothing." },
+    { description: "The next scheduled action; null if there is none." },
   ),
   deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
   max_deadline: optionalTime("No activity and no extension moves the deadline past this."),

@@ -39,7 +39,7 @@ const method = named(
 export const Snapshot = namedObject("Snapshot", {
   id: uuid(),
   workspace_id: uuid(),
-  name: t.String({ description: "Empty when nobody has given it one." }),
+  name: t.String({ description: "Empty if it has no name." }),
   reason: named("SnapshotReason", oneOf(SNAPSHOT_REASONS, "`stop`: made by the template's policy.")),
   status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),
   method: t.Optional(method),

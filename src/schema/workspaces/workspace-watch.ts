@@ -37,14 +37,14 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   transition: WorkspaceTransition,
   reason: BuildReason,
   error: t.Optional(t.String({ description: "Why the latest build failed." })),
-  deadline: optionalTime("When it is stopped by itself; absent when it is not."),
+  deadline: optionalTime("When autostop stops it; absent if it does not."),
   max_deadline: optionalTime("The latest the deadline can be moved to."),
-  next_start_at: optionalTime("When it starts by itself next."),
+  next_start_at: optionalTime("The next autostart."),
   last_used_at: time(),
   dormant_at: optionalTime("Since when it is dormant."),
   deleting_at: optionalTime("When a dormant workspace is deleted."),
   favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
-  shared: t.Boolean({ description: "It is shared with somebody." }),
+  shared: t.Boolean({ description: "Whether it is shared." }),
   healthy: t.Boolean(),
   agents: t.Array(AgentSummary, { description: "Of what runs now." }),
 });
@@ -59,7 +59,9 @@ export const WorkspacesEvent = named(
   t.Union([
     namedObject("WorkspacesSnapshotEvent", {
       type: t.Literal("snapshot"),
-      workspaces: rows("All there are, in several messages; what was known before and does not come again is gone."),
+      workspaces: rows(
+        "All workspaces, in several messages; workspaces known before that are not included no longer exist.",
+      ),
       more: t.Boolean({ description: "Another message of the snapshot follows." }),
       id,
     }),
@@ -67,7 +69,7 @@ export const WorkspacesEvent = named(
       type: t.Literal("changes"),
       changed: rows("As they are now."),
       removed: t.Unsafe<readonly string[]>(
-        t.Array(uuid(), { description: "Ids of what was deleted or may not be seen any more." }),
+        t.Array(uuid(), { description: "IDs of workspaces that were deleted or are no longer visible." }),
       ),
       id,
     }),
@@ -81,8 +83,7 @@ export const WorkspacesEvent = named(
       "WorkspacesAccessEvent",
       { type: t.Literal("access") },
       {
-        description:
-          "The roles or memberships of whoever follows are others now; what they may see follows as a snapshot.",
+        description: "The subscriber's roles or memberships changed; a snapshot of what they can see follows.",
       },
     ),
   ]),
