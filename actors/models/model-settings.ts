@@ -150,16 +150,17 @@ export class ModelSettings {
     });
   }
 
-  /** The first model becomes the default. 409 for one the provider has already, 412 when the provider is not there or disabled. */
+  /** 409 for one the provider has already, 412 when the provider is not there or disabled. */
   addModel(given: NewModel): Promise<ModelConfigRow> {
     return this.#next(async () => {
       await this.#provider(given.provider_id, unusable, true);
-      const { models } = await this.list();
       const now = this.#deps.clock.now();
-      const is_default = given.is_default || !models.some((one) => one.is_default);
-      const row = { ...given, id: uuid(), is_default, created_at: now, updated_at: now, deleted: false };
+      const row = { ...given, id: uuid(), created_at: now, updated_at: now, deleted: false };
       const entry = auditModel(row, "create", { after: row }, now);
-      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), entry], MODEL_TAKEN);
+      await this.#write(
+        [...(row.is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), entry],
+        MODEL_TAKEN,
+      );
       return row;
     });
   }

@@ -28,7 +28,7 @@ const turnOf = async (name: string, kind: "anthropic" | "openai" | "google" | "o
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const file = join(home, "proof.txt");
   await using upstream = new AgentUpstream(file, "made by the agent");
-  await addModel({ owner, upstream } as never, kind, {}, `My ${kind}`, base);
+  await addModel({ owner, upstream } as never, kind, { is_default: false }, `My ${kind}`, base);
   const dialect = kind === "openai-compat" ? "openai" : kind;
   await owner.put<unknown>("/api/v2/ai/settings", {
     enabled: true,

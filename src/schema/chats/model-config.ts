@@ -60,7 +60,10 @@ const fields = {
   model: lineText({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
   display_name: lineText({ maxLength: 128 }),
   enabled: t.Boolean(),
-  is_default: t.Boolean({ description: "Chats that name no model use it; there is one. The first model becomes it." }),
+  is_default: t.Boolean({
+    description:
+      "Chats that name no model use it; there is at most one. Only a model that responds becomes the default.",
+  }),
   context_limit: t.Integer({ description: "Tokens a history may have; more than 0." }),
   compression_threshold: t.Union([t.Integer(), t.Null()], {
     description: "Percent of the context at which a history is made shorter, 0 to 100; null: by the context's size.",

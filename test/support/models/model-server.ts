@@ -17,6 +17,7 @@ export class ModelCall {
   readonly gone: Promise<void>;
   readonly #socket: Socket;
   #begun = false;
+  #closes = false;
   #blocks = 0;
 
   constructor(socket: Socket, gone: Promise<void>, head: string, body: string) {
@@ -56,6 +57,13 @@ export class ModelCall {
     this.#socket.write("0\r\n\r\n");
   }
 
+  /** Says hello and closes the connection. */
+  greet(): void {
+    this.#closes = true;
+    this.say({ text: "Hello." }, { finish: "stop" }).end();
+    this.#socket.end();
+  }
+
   /** The connection is torn, before or in the middle of the answer. */
   tear(): void {
     this.#socket.resetAndDestroy();
@@ -64,7 +72,9 @@ export class ModelCall {
   #begin(): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.#socket.write(headOf(200, { "content-type": "text/event-stream", "transfer-encoding": "chunked" }));
+    const last = this.#closes ? { connection: "close" } : undefined;
+    const head = { "content-type": "text/event-stream", "transfer-encoding": "chunked" };
+    this.#socket.write(headOf(200, Object.assign(head, last)));
     this.raw(opening(this.protocol));
   }
 }
@@ -74,11 +84,15 @@ const headOf = (status: number, headers: Record<string, string>): string =>
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("")}\r\n`;
 
+const HELLO = "Say hello in one short sentence.";
+
 export class ModelServer implements AsyncDisposable {
   /** Every call there has been. */
   readonly calls: ModelCall[] = [];
   /** Those that the server has refused on its own. */
   readonly refused: ModelCall[] = [];
+  /** Who becomes the default model is asked to say hello first; a test that answers that, too, turns this off. */
+  isPolite = true;
   /** Connections there have been, whether they asked anything or not. */
   connections = 0;
   readonly #server = createServer((socket) => this.#serve(socket));
@@ -135,6 +149,12 @@ export class ModelServer implements AsyncDisposable {
       call.refusal = refusal;
       this.refused.push(call);
       call.answer(refusal.status, refusal.body);
+      return;
+    }
+    if (this.isPolite && JSON.stringify(call.body).includes(HELLO)) {
+      // A connection of its own, which tests do not count.
+      this.connections -= 1;
+      call.greet();
       return;
     }
     this.calls.push(call);

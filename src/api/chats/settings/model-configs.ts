@@ -4,8 +4,8 @@ import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-sett
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
+import { becomesDefault, checkNewDefault } from "#domain/chats/default-model.ts";
 import { checkNumbers, parseKind, parseName } from "#domain/chats/model-input.ts";
-import { tryModel } from "#domain/chats/try-model.ts";
 import { allowedEfforts, CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { findPrice } from "#src/llm/prices.ts";
 import * as setting from "../../audit/setting-targets.ts";
@@ -53,14 +53,6 @@ const providerFor = async (
 
 const deleted = { 204: NoContent, ...fails(400, 401, 403, 404) };
 
-/** A model that does not answer never becomes the default: 412 with the reason. 404, 409 for one that is disabled. */
-const checkAnswers = async (ctx: ApiContext, id: string, user_id: string, signal: AbortSignal): Promise<void> => {
-  const { models } = await ctx.modelSettings.list();
-  if (models.find((one) => one.id === id)?.is_default) return;
-  const { works, problem = "" } = await tryModel(ctx, id, user_id, signal);
-  if (!works) throw new AppError("precondition_failed", `The model does not answer. ${problem}`.trim());
-};
-
 export const modelConfigs = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -88,21 +80,23 @@ export const modelConfigs = (ctx: ApiContext) =>
     )
     .post(
       "/model-configs",
-      async ({ caller, body, status }) => {
+      async ({ caller, body, request, status }) => {
         checkModelAdmin(caller);
         const model = parseName("model", body.model);
         checkNumbers(body);
         const provider = await providerFor(ctx, body);
-        const made = await ctx.modelSettings.addModel({
+        const given = {
           provider_id: provider.id,
           model,
           display_name: parseName("display_name", body.display_name ?? model),
           enabled: body.enabled ?? true,
-          is_default: body.is_default ?? false,
           context_limit: body.context_limit ?? CONTEXT_LIMIT,
           compression_threshold: body.compression_threshold ?? null,
           model_config: body.model_config ?? {},
-        });
+        };
+        const asker = { user_id: caller.user_id, signal: request.signal };
+        const is_default = await becomesDefault(ctx, given, body.is_default, asker);
+        const made = await ctx.modelSettings.addModel({ ...given, is_default });
         return status(201, presentModel(made, provider));
       },
       {
@@ -113,7 +107,8 @@ export const modelConfigs = (ctx: ApiContext) =>
           tags,
           operationId: "createModelConfig",
           summary: "Add a model",
-          description: "The first one becomes the default. 412 when its provider is missing or disabled.",
+          description:
+            "Without is_default, the model becomes the default if there is no default yet and it responds to a test message. With is_default, 412 when it does not respond. 412 when its provider is missing or disabled.",
           example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
           scope: "chat_config:update",
         }),
@@ -126,7 +121,8 @@ export const modelConfigs = (ctx: ApiContext) =>
         checkNumbers(body);
         const { model, display_name, ...rest } = body;
         const id = params.model_config.toLowerCase();
-        if (rest.is_default === true) await checkAnswers(ctx, id, caller.user_id, request.signal);
+        if (rest.is_default === true)
+          await checkNewDefault(ctx, id, { user_id: caller.user_id, signal: request.signal });
         const changed = await ctx.modelSettings.changeModel(id, {
           ...rest,
           ...(model === undefined ? {} : { model: parseName("model", model) }),

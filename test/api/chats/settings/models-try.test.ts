@@ -7,6 +7,7 @@ import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 test("[MO-60] a model that answers is told with its words, its time and its tokens, and what it cost is the asker's", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
+  world.upstream.isPolite = false;
   const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   const call = await world.upstream.next();
   expect(JSON.stringify(call.body)).toContain("Say hello");
@@ -19,6 +20,7 @@ test("[MO-60] a model that answers is told with its words, its time and its toke
 test("[MO-60] a model that refuses its key is told in words, without the provider's text, which may repeat the key; a disabled one is a conflict", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
+  world.upstream.isPolite = false;
   const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   (await world.upstream.next()).answer(401, { error: { message: "wrong key sk-123" } });
   const told = await asked;
@@ -70,24 +72,51 @@ test("[MO-65] a provider is tried before it is saved: its list of models returns
   ]);
 });
 
-test("[MO-65] a model that does not answer never becomes the default by a change", async () => {
+test("[MO-65] a model that does not answer never becomes the default, be it the first one, one that is added as the default, or by a change", async () => {
   await using world = await openModelWorld();
-  const { model, provider } = await addModel(world);
-  const other = await world.owner.post<{ id: string }>("/api/v2/chats/model-configs", {
-    provider_id: provider.id,
-    model: "other",
+  const { owner, upstream } = world;
+  upstream.isPolite = false;
+  const MODELS = "/api/v2/chats/model-configs";
+  const answersNo = async () => (await upstream.next()).answer(401, { error: { message: "no" } });
+  const answers = async () => {
+    const usage = { input: 1, output: 1 };
+    (await upstream.next()).say({ text: "Hello." }, { finish: "stop", usage }).end();
+  };
+  type Model = { readonly id: string; readonly model: string; readonly is_default: boolean };
+  const list = () => owner.get<Model[]>(MODELS);
+  const defaults = async () => (await list()).filter(({ is_default }) => is_default).map(({ model }) => model);
+  const provider = await owner.post<ModelProvider>("/api/v2/chats/providers", {
+    provider: "openai-compat",
+    base_url: `${upstream.url}/v1`,
   });
-  const path = `/api/v2/chats/model-configs/${other.id}`;
-  const refused = world.owner.fetch("PATCH", path, { is_default: true });
-  (await world.upstream.next()).answer(401, { error: { message: "no" } });
+  const add = (model: string, more: object = {}) => ({ provider_id: provider.id, model, ...more });
+
+  // Asked for as the default: nothing is added.
+  const refused = owner.fetch("POST", MODELS, add("dead", { is_default: true }));
+  await answersNo();
   expect((await refused).status).toBe(412);
-  const defaults = async () =>
-    (await world.owner.get<{ id: string; is_default: boolean }[]>("/api/v2/chats/model-configs"))
-      .filter(({ is_default }) => is_default)
-      .map(({ id }) => id);
-  expect(await defaults()).toEqual([model.id]);
-  const taken = world.owner.patch(path, { is_default: true });
-  (await world.upstream.next()).say({ text: "Hello." }, { finish: "stop", usage: { input: 1, output: 1 } }).end();
+  expect(await list()).toEqual([]);
+  expect((await owner.fetch("POST", MODELS, add("off", { is_default: true, enabled: false }))).status).toBe(409);
+
+  // The first one is added, and is not the default; the first that answers is.
+  const first = owner.post<Model>(MODELS, add("dead"));
+  await answersNo();
+  expect((await first).is_default).toBe(false);
+  expect(await owner.post<Model>(MODELS, add("off", { enabled: false }))).toMatchObject({ is_default: false });
+  const second = owner.post<Model>(MODELS, add("alive"));
+  await answers();
+  expect((await second).is_default).toBe(true);
+  // Another one is not asked anything.
+  const other = await owner.post<Model>(MODELS, add("other"));
+  expect([other.is_default, await defaults()]).toEqual([false, ["alive"]]);
+
+  const path = `${MODELS}/${other.id}`;
+  const unchanged = owner.fetch("PATCH", path, { is_default: true });
+  await answersNo();
+  expect((await unchanged).status).toBe(412);
+  expect(await defaults()).toEqual(["alive"]);
+  const taken = owner.patch(path, { is_default: true });
+  await answers();
   await taken;
-  expect(await defaults()).toEqual([other.id]);
+  expect(await defaults()).toEqual(["other"]);
 });

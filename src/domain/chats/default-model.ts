@@ -1,0 +1,50 @@
+// Which model becomes the default: only one that answers (rule MO-65).
+
+import type { NewModel } from "#actors/models/model-settings.ts";
+import { AppError, conflict } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { DomainContext } from "../context.ts";
+import { sayHello, tryModel } from "./try-model.ts";
+
+type Deps = Pick<DomainContext, "clock" | "models" | "modelSettings">;
+type Asker = { readonly user_id: string; readonly signal: AbortSignal };
+
+const silent = (problem = ""): AppError =>
+  new AppError("precondition_failed", `The model does not answer. ${problem}`.trim());
+
+/** Rejects with 412 when the model is to become the default and does not answer, 409 when it is disabled, 404. */
+export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal }: Asker): Promise<void> => {
+  const { models } = await deps.modelSettings.list();
+  if (models.find((one) => one.id === id)?.is_default) return;
+  const { works, problem } = await tryModel(deps, id, user_id, signal);
+  if (!works) throw silent(problem);
+};
+
+/**
+ * Returns whether a model that is being added becomes the default: because the caller says so, or because there is none yet and it answers.
+ * Rejects with 412 when the caller says so and it does not answer, 409 when it is disabled.
+ */
+export const becomesDefault = async (
+  deps: Deps,
+  model: Omit<NewModel, "is_default">,
+  asked: boolean | undefined,
+  { user_id, signal }: Asker,
+): Promise<boolean> => {
+  const { providers, models } = await deps.modelSettings.catalog();
+  const isTaken = models.some(
+    (one) => one.is_default || (one.provider_id === model.provider_id && one.model === model.model),
+  );
+  if (asked === false || (asked === undefined && (isTaken || !model.enabled))) return false;
+  const provider = providers.find((one) => one.id === model.provider_id);
+  // The built-in demo always answers.
+  if (provider?.provider === "demo" && provider.enabled && model.enabled) return true;
+  const draft = provider && deps.modelSettings.draft(provider, { ...model, id: uuid(), is_default: true });
+  const info = draft?.resolve(null);
+  if (!draft || !info) {
+    if (asked === undefined) return false;
+    throw conflict("The model, or its provider, is disabled or without a key.");
+  }
+  const { works, problem } = await sayHello(deps, draft, info, user_id, signal);
+  if (!works && asked) throw silent(problem);
+  return works;
+};
