@@ -94,7 +94,7 @@ import type {
   ProvisionerKey,
   ProvisionerKeyDaemons,
 } from "./templates/provisioner.ts";
-import type { RepositoryAsked, RepositoryFound } from "./templates/repository.ts";
+import type { RecentRepository, RepositoryAsked, RepositoryFound } from "./templates/repository.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "./templates/template.ts";
 import type {
   TemplateAcl,
@@ -984,6 +984,7 @@ export interface Routes {
     >;
   };
   readonly repositories: {
+    readonly GET: Route<RecentRepository[], undefined, never>;
     readonly read: {
       readonly POST: Route<RepositoryFound, { repository: RepositoryAsked }, never>;
     };

@@ -1,14 +1,15 @@
 // A link to a repository becomes a workspace: pasted on a page, typed into the palette, and from the address of the page.
-// node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE [FOLDER]
+// Then a chat, a task and another workspace in it, by the repositories that are offered again.
+// node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE OTHER [FOLDER]
 import { inApp } from "./app-page.mjs";
 
-const [file, url, token, link, closed, folder] = process.argv.slice(2);
+const [file, url, token, link, closed, other, folder] = process.argv.slice(2);
 
 await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const found = page.getByRole("complementary", { name: "What was found" });
 
   await page.goto(at("/new?repo="));
-  await page.getByLabel("Link to a repository").fill("nothing");
+  await page.getByRole("textbox", { name: "Repository" }).fill("nothing");
   await page.getByRole("button", { name: "Open repository" }).click();
   await page.getByText("This is not a link to a Git repository").waitFor();
 
@@ -38,4 +39,57 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, composed: true }));
   });
   await page.waitForURL(/\/new\?repo=https%3A%2F%2Fgithub\.example\.com/);
+
+  // A chat in the repository takes the workspace that is there; one in another branch gets a workspace of its own.
+  const dialog = page.getByRole("dialog");
+  const text = page.getByRole("textbox", { name: "Message" });
+  const chatIn = async (choose) => {
+    await page.goto(at("/chats"));
+    await page.getByRole("button", { name: "No workspace" }).click();
+    await page.getByRole("button", { name: "Work in a repository…" }).click();
+    await choose();
+    await dialog.getByRole("button", { name: "Choose repository" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  await chatIn(() => dialog.getByRole("group", { name: "Recent repositories" }).getByRole("button").click());
+  await look("repository-chat");
+  await text.fill("Hello");
+  await text.press("Enter");
+  await page.waitForURL(/\/chats\/[0-9a-f-]{36}/);
+  result.reused = await page.getByRole("link", { name: "app", exact: true }).count();
+  await chatIn(async () => {
+    await dialog.getByRole("textbox", { name: "Repository" }).fill(other);
+    await dialog.getByRole("textbox", { name: "Branch" }).fill("none");
+    await dialog.getByRole("button", { name: "Choose repository" }).click();
+    result.noBranch = await dialog.getByRole("alert").textContent();
+    await dialog.getByRole("textbox", { name: "Branch" }).fill("next");
+    await look("repository-choose");
+  });
+  await text.fill("Hello there");
+  await text.press("Enter");
+  await page.getByText("Preparing the workspace lib.").waitFor();
+  await look("repository-preparing");
+  await page.waitForURL(/\/chats\/[0-9a-f-]{36}/);
+
+  // Both are offered for a task and for a workspace, the last used first.
+  await page.goto(at("/tasks"));
+  await page.getByRole("button", { name: "New task" }).click();
+  await dialog.getByLabel("What would you like to work on?").fill("Say good morning.");
+  const recent = (box) => box.getByRole("group", { name: "Recent repositories" }).getByRole("button");
+  await recent(dialog).first().waitFor();
+  result.recent = (await recent(dialog).allTextContents()).map((one) => one.trim());
+  await recent(dialog).first().click();
+  result.branch = await dialog.getByRole("textbox", { name: "Branch" }).inputValue();
+  await dialog.getByLabel("Name").fill("morning");
+  await look("repository-task");
+  await dialog.getByRole("button", { name: "Start task" }).click();
+  await page.getByRole("listitem").filter({ hasText: "morning" }).first().waitFor();
+
+  await page.goto(at("/new"));
+  await recent(page).first().waitFor();
+  await look("repository-new");
+  await recent(page).first().click();
+  await page.getByRole("button", { name: "Open repository" }).click();
+  await found.waitFor();
+  result.opened = new URL(page.url()).searchParams.get("branch");
 });

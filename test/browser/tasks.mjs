@@ -40,7 +40,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await dialog.getByLabel("Template").selectOption({ index: 0 });
   await dialog.getByLabel("Name").fill("morning");
   await look("tasks-new");
-  await confirm("Begin task");
+  await confirm("Start task");
   const task = page.getByRole("listitem").filter({ hasText: "morning" });
   // Without a reload: the workspace starts, its chat begins and answers.
   await task.getByText(/has answered|waits for you/).waitFor({ timeout: 120_000 });

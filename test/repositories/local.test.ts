@@ -2,10 +2,13 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Task } from "#schema/tasks/task.ts";
+import type { RecentRepository } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
-import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
+import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
@@ -29,7 +32,7 @@ const DEVCONTAINER = JSON.stringify({
 
 testNeeding(
   [needs.git, one("local")],
-  "[RW-6] [RW-7] a link becomes a workspace without a template: cloned once with submodules, commands in order, ports as apps",
+  "[RW-6] [RW-7] [RW-19] a link becomes a workspace without a template: cloned once with submodules, commands in order, ports as apps; it is offered again",
   async () => {
     using git = openGitWorld();
     await git.publish("lib", { "lib.txt": "lib" });
@@ -74,6 +77,19 @@ testNeeding(
     expect(read("README.md")).toBe("changed");
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
+    const listed = () => admin.get<RecentRepository[]>("/api/v2/repositories");
+    const workspace = { id: made.id, name: "app" };
+    expect(await listed()).toMatchObject([{ repository: { url: git.link("app") }, name: "app", workspace }]);
+    const { token } = await seedUser(world.server, { username: "ada", organization_id: made.organization_id });
+    expect(await admin.as(token).get<RecentRepository[]>("/api/v2/repositories")).toEqual([]);
     await removeWorkspace(admin, made.id);
+    const [kept] = await listed();
+    expect([kept?.repository.url, kept?.workspace]).toEqual([git.link("app"), undefined]);
+
+    // A task takes a repository, too.
+    const task = await admin.post<Task>("/api/v2/tasks/me", { input: "hello", repository: { url: git.link("lib") } });
+    expect(task.template_name).toBe("repository-local");
+    const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
+    for (const { id } of workspaces) await removeWorkspace(admin, id);
   },
 );

@@ -1,6 +1,8 @@
-// Repositories on git hosts: what a workspace made from one would be.
+// Repositories on git hosts: which the caller has opened, and what a workspace made from one would be.
+import { t } from "elysia";
 import { lookAtRepository } from "#domain/repositories/look.ts";
-import { ReadRepository, RepositoryFound } from "#schema/templates/repository.ts";
+import { listRecentRepositories } from "#domain/repositories/recent.ts";
+import { ReadRepository, RecentRepository, RepositoryFound } from "#schema/templates/repository.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -10,6 +12,18 @@ import { routes } from "../http/routes.ts";
 export const repositories = (ctx: ApiContext) =>
   routes({ prefix: "/repositories" })
     .use(callers)
+    .get("", ({ caller }) => listRecentRepositories(ctx, caller.user_id), {
+      user: true,
+      response: { 200: t.Array(RecentRepository), ...fails(401, 403) },
+      detail: operation({
+        tags: ["Workspaces"],
+        operationId: "listRecentRepositories",
+        summary: "List recent repositories",
+        description:
+          "The repositories that the caller's workspaces were created from, the last used first, at most 12.",
+        scope: "workspace:read",
+      }),
+    })
     .post("/read", ({ caller, body }) => lookAtRepository(ctx, caller.user_id, body.repository), {
       user: true,
       body: ReadRepository,

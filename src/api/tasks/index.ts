@@ -58,7 +58,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "createTask",
           summary: "Create a task",
           description:
-            "Creates a workspace from exactly one of template_id and template_version_id. When the workspace is ready, a chat starts with the prompt, once.",
+            "Creates a workspace from one of template_id and template_version_id, or from a repository. When the workspace is ready, a chat starts with the prompt, once.",
           limit: PROMPT_LIMIT,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
           scope: ["task:create", "workspace:create", "template:use"],

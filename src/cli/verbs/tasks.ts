@@ -19,7 +19,8 @@ export const TASKS = group({
     },
     {
       name: "create",
-      usage: "TEXT [--template NAME] [--preset NAME] [--parameter NAME=VALUE]... [--name NAME] [--model NAME]",
+      usage:
+        "TEXT [--template NAME] [--repo URL] [--branch NAME] [--preset NAME] [--parameter NAME=VALUE]... [--name NAME] [--model NAME]",
       help: "Creates a workspace and starts a chat with TEXT when it is running.",
       load: () => import("../client/tasks/create.ts"),
     },

@@ -38,8 +38,9 @@ export const createTask = async (
   const id = uuid();
   const now = clock.now();
   const name = body.name || nameFor(id);
-  const { template_id, template_version_id, template_version_preset_id, rich_parameter_values } = body;
-  const workspace = { name, template_id, template_version_id, template_version_preset_id, rich_parameter_values };
+  const { template_id, template_version_id, template_version_preset_id, rich_parameter_values, repository } = body;
+  const made = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
+  const workspace = { name, ...made, ...(repository ? { repository } : {}) };
   let task: TaskRow | undefined;
   await createWorkspace(ctx, {
     caller,

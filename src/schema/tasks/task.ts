@@ -4,6 +4,7 @@ import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
+import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
 import { BUILD_STATUSES, Build, ParameterValue } from "../workspaces/build.ts";
 
@@ -82,9 +83,12 @@ export type Tasks = Static<typeof Tasks>;
 
 export const CreateTask = namedObject("CreateTaskRequest", {
   input: Prompt("The prompt that the chat begins with."),
-  template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),
+  template_id: t.Optional(
+    t.String({ format: "uuid", description: "Its active version is used. May be left out with `repository`." }),
+  ),
   template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
   template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
+  repository: t.Optional(RepositoryAsked),
   rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
   name: t.Optional(
     lineText({

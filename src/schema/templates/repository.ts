@@ -166,6 +166,20 @@ export const RepositoryFound = namedObject("RepositoryFound", {
 });
 export type RepositoryFound = Static<typeof RepositoryFound>;
 
+/** A repository that the caller has opened before. */
+export const RecentRepository = namedObject("RecentRepository", {
+  repository: RepositoryAsked,
+  name: t.String({ description: "The last part of its path." }),
+  used_at: t.String({ format: "date-time", description: "When a workspace of it was last used." }),
+  workspace: t.Optional(
+    t.Object(
+      { id: t.String({ format: "uuid" }), name: t.String() },
+      { description: "The caller's workspace with it that was used last; absent when all were deleted." },
+    ),
+  ),
+});
+export type RecentRepository = Static<typeof RecentRepository>;
+
 /** The plan in a parameter's value; undefined when the value is not a plan. */
 export const parsePlan = (value: string): RepositoryPlan | undefined => {
   if (!value.startsWith("{")) return undefined;

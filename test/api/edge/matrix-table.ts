@@ -381,6 +381,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
 
   [`GET ${V}/dynamic-parameters`]: as(MEMBERS, 400),
   [`POST ${V}/dynamic-parameters/evaluate`]: MEMBERS,
+  "GET /api/v2/repositories": EVERY_USER,
   "POST /api/v2/repositories/read": { is: as(EVERY_USER, 400), body: { repository: { url: "no link" } }, why: "400: it is no link" },
   [`POST ${V}/dry-run`]: { is: as(MEMBERS, 201), body: { workspace_name: "try" } },
   [`GET ${V}/dry-run/{job}`]: PRIVATE,

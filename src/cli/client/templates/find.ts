@@ -12,10 +12,33 @@ const NO_TEMPLATE =
   "there are no templates yet. A Docker template appears once the server can reach a Docker Engine (setting docker_host; check with `slipway doctor`). Create your own with `slipway templates push FOLDER`";
 
 /** The template of that name; who sits at a terminal is asked which where there are several. */
-export const templateAsked = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
+const templateAsked = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
   const names = name === undefined && canAsk(input) ? await templateNames(client) : [];
   const isOpen = names.length > 1;
   return templateNamed(client, isOpen ? await orAsked(input, undefined, "Template", async () => names) : name);
+};
+
+/** What a new workspace is made of, as its request says it: the template, and the version of its preset where one is named. */
+type MadeOf =
+  | { readonly template_id: string }
+  | { readonly template_version_id: string; readonly template_version_preset_id: string };
+
+type Choice = {
+  readonly template: string | undefined;
+  readonly preset: string | undefined;
+  readonly parameters: readonly { readonly name: string; readonly value: string }[];
+};
+
+/** The template and preset that the options name, or the only one, or the one that is asked for. Throws when one is not there. */
+export const chooseTemplate = async (
+  input: VerbInput,
+  client: Client,
+  { template: name, preset, parameters }: Choice,
+): Promise<MadeOf> => {
+  const template = await templateAsked(input, client, name);
+  if (preset === undefined) return { template_id: template.id };
+  const template_version_preset_id = await presetNamed(client, template, preset, parameters);
+  return { template_version_id: template.active_version_id, template_version_preset_id };
 };
 
 /** The template that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
@@ -66,7 +89,7 @@ export const templateNamed = async (client: Client, name: string | undefined): P
 };
 
 /** Returns the id of a preset of the active version. Throws VerbFailure when none exists, or when a value given alongside it contradicts it. */
-export const presetNamed = async (
+const presetNamed = async (
   client: Client,
   { active_version_id, name }: Template,
   preset: string,

@@ -1,5 +1,5 @@
 // All workspaces one may see, live: a snapshot once, then changes, resumed after a break. One stream for the whole app.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import { takeHeard } from "../../browser/early.ts";
 import { firstPicture } from "./first-picture.ts";
@@ -97,6 +97,33 @@ export const followWorkspaces = (): void => {
     pings: true,
   });
 };
+
+/**
+ * Resolves when `isDone` says so of the workspace as the list has it, once it has been there; `undefined` when it is gone. Rejects with what
+ * `isDone` throws.
+ */
+export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | undefined) => boolean): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let wasThere = false;
+    let stop = (): void => {};
+    let isOver = false;
+    const over = (settle: () => void): void => {
+      isOver = true;
+      settle();
+      stop();
+    };
+    stop = effect(() => {
+      const one = workspaces.value.get(id);
+      wasThere ||= one !== undefined;
+      if (isOver || !wasThere) return;
+      try {
+        if (isDone(one)) over(resolve);
+      } catch (error) {
+        over(() => reject(error));
+      }
+    });
+    if (isOver) stop();
+  });
 
 const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
   a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name < b.name ? -1 : 1;

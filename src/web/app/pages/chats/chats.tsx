@@ -5,12 +5,15 @@ import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
+import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { formatRepository } from "../../parts/repository-fields.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, useChoice } from "../chat/choices.tsx";
@@ -18,6 +21,7 @@ import { Composer } from "../chat/composer.tsx";
 import { NEW } from "../chat/draft.ts";
 import { Modes, nextMode } from "../chat/modes.tsx";
 import { Side } from "../chat/side.tsx";
+import { ChooseRepository, workspaceOf } from "./repository-place.tsx";
 import "../chat/styles.ts";
 
 const OFFERED = 12;
@@ -26,6 +30,10 @@ export default function ChatsPage() {
   const { query, route } = useLocation();
   const choice = useChoice();
   const workspace = useSignal(query.workspace ?? "");
+  /** In place of a workspace, which is found or made when the first message is sent. */
+  const repository = useSignal<RepositoryAsked | undefined>(undefined);
+  const isChoosing = useSignal(false);
+  const waits = useSignal("");
   useEffect(() => {
     workspace.value = query.workspace ?? "";
   }, [query.workspace]);
@@ -42,7 +50,19 @@ export default function ChatsPage() {
   const pick = (one: PermissionMode): void => {
     picked.value = one;
   };
+  const prepare = async (asked: RepositoryAsked): Promise<void> => {
+    try {
+      choose(
+        await workspaceOf(asked, (words) => {
+          waits.value = words;
+        }),
+      );
+    } finally {
+      waits.value = "";
+    }
+  };
   const begin = async (content: InputPart[]): Promise<void> => {
+    if (repository.value) await prepare(repository.value);
     const { id } = await call("POST /chats", {
       body: {
         organization_id: organization,
@@ -57,9 +77,11 @@ export default function ChatsPage() {
   };
   const choose = (id: string): void => {
     workspace.value = id;
+    repository.value = undefined;
   };
   const places = (): MenuItem[] => [
     { label: "Without a workspace", act: () => choose("") },
+    { label: "Work in a repository…", icon: "branch", act: sets(isChoosing, true) },
     ...workspacesByUse.value.slice(0, OFFERED).map(({ id, name, owner_name }) => ({
       label: name,
       note: owner_name,
@@ -75,11 +97,19 @@ export default function ChatsPage() {
           <div class="begin">
             <h2>What would you like to work on?</h2>
             <p class="mut">
-              {chosen
-                ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
-                : "Without a workspace the model answers questions. With one it reads and edits files and runs commands."}
+              {repository.value
+                ? "The model works in a clone of the repository: it reads and edits files there and runs commands."
+                : chosen
+                  ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
+                  : "Without a workspace the model answers questions. With one it reads and edits files and runs commands."}
             </p>
             <FirstModel />
+            {waits.value && (
+              <p class="banner box" role="status">
+                <Icon name="box" />
+                <span>{waits.value}</span>
+              </p>
+            )}
           </div>
         </Frame>
         <div class="dock">
@@ -94,14 +124,25 @@ export default function ChatsPage() {
             onNextMode={() => pick(nextMode(mode))}
           >
             <Menu label="Workspace" small items={places} class="model">
-              <Icon name="box" />
-              <span class="clip">{chosen?.name ?? "No workspace"}</span>
+              <Icon name={repository.value ? "branch" : "box"} />
+              <span class="clip">
+                {repository.value ? formatRepository(repository.value) : (chosen?.name ?? "No workspace")}
+              </span>
             </Menu>
             <Choices choice={choice} now={{}} offersAgents />
           </Composer>
           <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pick} />
         </div>
       </section>
+      {isChoosing.value && (
+        <ChooseRepository
+          onClose={sets(isChoosing, false)}
+          onChoose={(asked) => {
+            workspace.value = "";
+            repository.value = asked;
+          }}
+        />
+      )}
     </div>
   );
 }

@@ -17,7 +17,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { NoTemplateYet } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
 import { readLink, readRepository } from "./link.ts";
-import { OpenRepository } from "./repository.tsx";
+import { OpenRepository, RepositoryField } from "./repository.tsx";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
@@ -55,12 +55,21 @@ const FromTemplate = () => {
     );
   }
   return (
-    <CreateForm key={chosen.value ?? ""} template={template} filled={filled} typed={typed} crumbs={CRUMBS}>
-      <p class="small">
-        <a href="/new?repo=">Open a repository</a> instead, without a template.
-      </p>
+    <CreateForm
+      key={chosen.value ?? ""}
+      template={template}
+      filled={filled}
+      typed={typed}
+      crumbs={CRUMBS}
+      above={filled.template === undefined && <RepositoryField />}
+    >
+      {filled.template !== undefined && (
+        <p class="small">
+          <a href="/new?repo=">Open a repository</a> instead, without a template.
+        </p>
+      )}
       <fieldset class="stack">
-        <legend class="lg">Template</legend>
+        <legend class="lg">{filled.template === undefined ? "Or start from a template" : "Template"}</legend>
         {filled.template !== undefined && !named && (
           <p class="banner box attn" role="status">
             <Icon name="warn" />

@@ -4,6 +4,7 @@ import { type Signal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Preset } from "#schema/templates/template-version.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
@@ -22,9 +23,11 @@ import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
+import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
+import { freeWorkspaceName } from "./free-name.ts";
 import { type Filled, linkTo } from "./link.ts";
 import { replacedBy, replacedInWords } from "./preset-values.ts";
 
@@ -34,22 +37,10 @@ type FormProps = {
   /** The name that was typed or is in the link. */
   readonly typed: Signal<string | undefined>;
   readonly crumbs: readonly { label: string; href: string }[];
+  /** A form of its own, above. */
+  readonly above?: ComponentChildren;
   /** The choice of the template. */
   readonly children: ComponentChildren;
-};
-
-/** A name that the person has not used yet. */
-const freeName = (template: string): string => {
-  const base =
-    template
-      .replace(/[^a-zA-Z0-9]+/g, "-")
-      .replace(/^-|-$/g, "")
-      .slice(0, 28) || "workspace";
-  const taken = new Set<string>();
-  for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
-  let name = base;
-  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${base}-${at}`;
-  return name;
 };
 
 /** One's own of this name and template, as the live list has it. */
@@ -58,9 +49,9 @@ const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =
     (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
   );
 
-export const CreateForm = ({ template, filled, typed, crumbs, children }: FormProps) => {
+export const CreateForm = ({ template, filled, typed, crumbs, above, children }: FormProps) => {
   const { route } = useLocation();
-  const name = useSignal(typed.value ?? (template ? freeName(template.name) : ""));
+  const name = useSignal(typed.value ?? (template ? freeWorkspaceName(template.name) : ""));
   const values = useSignal<Values>(
     !filled.template || filled.template === template?.name || filled.template === template?.id ? filled.parameters : {},
   );
@@ -68,6 +59,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
   const preset = useSignal<Preset | undefined>(undefined);
   /** What the person has given themselves, also where a preset replaces it. */
   const own = useSignal<Values>(values.value);
+  /** What the template's parameter for a repository gets. */
+  const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
+  const repositoryProblems = useSignal<Readonly<Record<string, string>>>({});
   const problem = useSignal("");
   const nameProblem = useSignal("");
   /** How often a dry run was asked for: each is shown again. */
@@ -101,6 +95,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
     preset.value ? replacedInWords(preset.value.name, replacedBy(preset.value, own.value)) : "",
   );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
+  const takesRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
   const currentOf = (one: { name: string; value: { value: string; valid: boolean } }): string =>
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
   const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
@@ -122,7 +117,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
     nameProblem.value = "";
     touched.value = new Set(parameters.value.map((one) => one.name));
     nameFor(template.id, template.name);
-    const given = parameters.value.filter((one) => values.value[one.name] !== undefined);
+    repositoryProblems.value = {};
+    const wantedRepository = toRepository(repository.value);
+    const given = parameters.value.filter(
+      (one) => values.value[one.name] !== undefined && !(wantedRepository && takesRepository(one)),
+    );
     try {
       const made = await call("POST /users/:user/workspaces", {
         path: { user: "me" },
@@ -131,6 +130,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
           template_id: template.id,
           ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
           rich_parameter_values: given.map((one) => ({ name: one.name, value: currentOf(one) })),
+          ...(wantedRepository ? { repository: wantedRepository } : {}),
         },
       });
       route(`/workspaces/${made.id}`);
@@ -139,7 +139,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
         error instanceof Problem && error.status === 409 && unanswered.current === wanted && findOwn(wanted, template);
       if (made) return route(`/workspaces/${made.id}`);
       if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
+      const wrong = error instanceof Problem ? (error.body.validations ?? []) : [];
+      const ofRepository = wrong.filter(({ field }) => field.startsWith("repository"));
       if (error instanceof Problem && error.names("name")) nameProblem.value = formatError(error);
+      else if (ofRepository.length > 0)
+        repositoryProblems.value = Object.fromEntries(ofRepository.map(({ field, detail }) => [field, detail]));
       else problem.value = formatError(error);
     }
   };
@@ -167,6 +171,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
       }
     >
       <div class="page narrow">
+        {above}
         <form class="stack loose wide-gap" onSubmit={submits(create)}>
           {children}
           {template && (
@@ -222,22 +227,33 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                 {(accounts.state.value.data ?? []).map((one) => (
                   <Account key={one.id} account={one} again={accounts.again} />
                 ))}
-                {parameters.value.map((one) => (
-                  <Parameter
-                    key={one.name}
-                    parameter={one}
-                    value={currentOf(one)}
-                    touched={touched.value.has(one.name)}
-                    fixed={
-                      preset.value?.parameters.some(({ name }) => name === one.name) ? "Set by the preset." : undefined
-                    }
-                    onValue={(value) => {
-                      touched.value = new Set(touched.value).add(one.name);
-                      own.value = { ...own.value, [one.name]: value };
-                      change({ ...values.value, [one.name]: value });
-                    }}
+                {parameters.value.some((one) => takesRepository(one) && !values.value[one.name]) && (
+                  <RepositoryFields
+                    value={repository}
+                    hint="Cloned into the workspace, also from a link to a branch or a pull request. Leave empty to start without one."
+                    problems={repositoryProblems.value}
                   />
-                ))}
+                )}
+                {parameters.value
+                  .filter((one) => !takesRepository(one) || values.value[one.name])
+                  .map((one) => (
+                    <Parameter
+                      key={one.name}
+                      parameter={one}
+                      value={currentOf(one)}
+                      touched={touched.value.has(one.name)}
+                      fixed={
+                        preset.value?.parameters.some(({ name }) => name === one.name)
+                          ? "Set by the preset."
+                          : undefined
+                      }
+                      onValue={(value) => {
+                        touched.value = new Set(touched.value).add(one.name);
+                        own.value = { ...own.value, [one.name]: value };
+                        change({ ...values.value, [one.name]: value });
+                      }}
+                    />
+                  ))}
                 {form?.answer.value?.diagnostics.map((one) => (
                   <p key={one.summary} class={one.severity === "error" ? "t-bad" : "t-attn"} role="status">
                     {[one.summary, one.detail].filter(Boolean).join(": ")}

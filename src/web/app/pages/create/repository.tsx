@@ -3,21 +3,21 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { parseRepositoryAddress, workspaceNameFor } from "#base/links/repository-address.ts";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { me } from "../../data/session.ts";
-import { workspaces } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { Field, NameField, Select, Switch } from "../../parts/field.tsx";
+import { NameField, Select, Switch } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
+import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
+import { freeWorkspaceName } from "./free-name.ts";
 import { repositoryLink } from "./link.ts";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
@@ -31,7 +31,7 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
       <Frame title="Open a repository" crumbs={CRUMBS}>
         <div class="page narrow stack loose">
           <RepositoryField
-            value={asked.url}
+            asked={asked}
             error={
               asked.url === ""
                 ? undefined
@@ -42,44 +42,32 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
       </Frame>
     );
   }
-  return <Found key={JSON.stringify(asked)} asked={asked} name={name ?? freeName(workspaceNameFor(address.name))} />;
+  return <Found key={JSON.stringify(asked)} asked={asked} name={name ?? freeWorkspaceName(address.name)} />;
 };
 
-const freeName = (base: string): string => {
-  const taken = new Set<string>();
-  for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
-  let name = base;
-  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${base}-${at}`;
-  return name;
-};
+type FieldProps = { readonly asked?: RepositoryAsked; readonly error?: string | undefined };
 
-/** A field for a link, which leads to the page of that repository. */
-export const RepositoryField = ({ value = "", error }: { value?: string; error?: string | undefined }) => {
+/** Asks for a repository and its branch, and leads to the page of it. */
+export const RepositoryField = ({ asked = NO_REPOSITORY, error }: FieldProps) => {
   const { route } = useLocation();
-  const link = useSignal(value);
+  const value = useSignal(asked);
   return (
     <form
-      class="line wrap"
+      class="stack"
       aria-label="Open a repository"
       onSubmit={submits(() => {
-        if (link.value.trim() !== "") route(repositoryLink({ url: link.value.trim() }));
+        const wanted = toRepository(value.value);
+        if (wanted) route(repositoryLink(wanted));
       })}
     >
-      <div class="grow">
-        <Field
-          label="Link to a repository"
-          placeholder="https://github.com/acme/app"
-          autocomplete="off"
-          spellcheck={false}
-          value={link.value}
-          hint="Also of a branch, a pull request or a folder, on GitHub, GitLab, Gitea or Bitbucket."
-          {...(error === undefined ? {} : { error })}
-          onInput={(event) => {
-            link.value = event.currentTarget.value;
-          }}
-        />
+      <RepositoryFields
+        value={value}
+        hint="A link to a repository, a branch, a pull request or a folder on GitHub, GitLab, Gitea or Bitbucket. Slipway sets up what the repository asks for."
+        problems={error === undefined ? {} : { repository: error }}
+      />
+      <div class="line">
+        <Button type="submit">Open repository</Button>
       </div>
-      <Button type="submit">Open repository</Button>
     </form>
   );
 };
@@ -125,7 +113,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
       }
     >
       <div class="page narrow stack loose">
-        <RepositoryField value={asked.url} />
+        <RepositoryField asked={asked} />
         {error !== undefined && !found && <Failed what="The repository cannot be read" error={error} again={again} />}
         {loading && !found && <Skeleton lines={5} />}
         {found && found.problem !== "" && <Refused found={found} again={again} />}
@@ -138,10 +126,10 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
               )}
               <NameField
                 label="Name"
-                maxLength={32}
                 value={name.value}
+                maxLength={32}
+                hint="Letters, digits and hyphens."
                 error={nameProblem.value}
-                hint="Letters and digits, in groups joined by single hyphens."
                 onInput={(event) => {
                   name.value = event.currentTarget.value;
                   nameProblem.value = "";

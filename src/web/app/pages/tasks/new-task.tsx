@@ -1,16 +1,21 @@
 // Making a task: what is to be done, and the template of the workspace in which it is.
 import { useSignal } from "@preact/signals";
+import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Area, Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 export const NewTask = ({ onClose }: { onClose: () => void }) => {
   const { state } = useResource("task templates", () => call("GET /templates", { query: { q: "deprecated:false" } }));
   const templates = state.value.data ?? [];
   const picked = useSignal("");
-  const template = templates.find(({ id }) => id === picked.value) ?? templates[0];
+  const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
+  const wanted = toRepository(repository.value);
+  // A repository has a template of its own, unless another is picked.
+  const template = templates.find(({ id }) => id === picked.value) ?? (wanted ? undefined : templates[0]);
   const presets = useResource(template?.active_version_id, () =>
     template
       ? call("GET /templateversions/:templateversion/presets", {
@@ -23,15 +28,23 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
   return (
     <FormDialog
       title="New task"
-      submit="Begin task"
+      submit="Start task"
       onClose={onClose}
       act={async ({ input = "", name = "" }) => {
-        const version = hasPreset
-          ? { template_version_id: template?.active_version_id ?? "", template_version_preset_id: preset.value }
-          : { template_id: template?.id ?? "" };
+        const version =
+          hasPreset && template
+            ? { template_version_id: template.active_version_id, template_version_preset_id: preset.value }
+            : template
+              ? { template_id: template.id }
+              : {};
         const task = await call("POST /tasks/:user", {
           path: { user: "me" },
-          body: { input, ...version, ...(name === "" ? {} : { name }) },
+          body: {
+            input,
+            ...version,
+            ...(wanted ? { repository: wanted } : {}),
+            ...(name === "" ? {} : { name }),
+          },
         });
         say(`${task.name} starts when its workspace is running`);
       }}
@@ -46,14 +59,22 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             placeholder="Fix the login page: it is slow on phones."
             error={problems.input}
           />
+          <RepositoryFields
+            value={repository}
+            hint="Cloned into the task's workspace. Leave empty to start without one."
+            problems={problems}
+          />
           <Select
             label="Template"
             value={template?.id ?? ""}
-            choices={templates.map((one) => ({ value: one.id, label: one.display_name || one.name }))}
+            choices={[
+              ...(wanted ? [{ value: "", label: "What the repository asks for" }] : []),
+              ...templates.map((one) => ({ value: one.id, label: one.display_name || one.name })),
+            ]}
             onPick={(id) => {
               picked.value = id;
             }}
-            hint={templates.length === 0 && !state.value.loading ? "No templates yet." : undefined}
+            hint={!wanted && templates.length === 0 && !state.value.loading ? "No templates yet." : undefined}
             error={problems.template_id}
           />
           {presets && presets.length > 0 && (

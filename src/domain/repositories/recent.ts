@@ -1,0 +1,44 @@
+// The repositories that someone has opened, so that the pages of a new workspace, chat or task offer them again (rule RW-19).
+import { rfc3339 } from "#base/clock.ts";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import { listRepositoryWorkspaces } from "#db/workspaces/repositories.ts";
+import {
+  parsePlan,
+  type RecentRepository,
+  type RepositoryAsked,
+  type RepositoryPlan,
+} from "#schema/templates/repository.ts";
+import type { DomainContext } from "../context.ts";
+
+const MAX_OFFERED = 12;
+
+/** Returns each repository, branch and folder once, the last used first. */
+export const listRecentRepositories = async (
+  { store }: Pick<DomainContext, "store">,
+  owner_id: string,
+): Promise<RecentRepository[]> => {
+  const found = new Map<string, RecentRepository>();
+  for (const row of await store.scan(listRepositoryWorkspaces({ owner_id }))) {
+    const plan = parsePlan(row.value);
+    if (!plan) continue;
+    const repository = toAsked(plan);
+    const key = JSON.stringify(repository);
+    const known = found.get(key);
+    const workspace = row.deleted ? undefined : { id: row.id, name: row.name };
+    if (known?.workspace || (known && !workspace)) continue;
+    if (!known && found.size >= MAX_OFFERED) continue;
+    const { name } = parseRepositoryAddress(plan.url) ?? plan;
+    const used_at = known?.used_at ?? rfc3339(row.last_used_at);
+    found.set(key, { repository, name, used_at, ...(workspace ? { workspace } : {}) });
+  }
+  return [...found.values()];
+};
+
+/** What a caller would ask for to get the same again, as it is now. */
+const toAsked = ({ url, ref, ref_kind, path, commit }: RepositoryPlan): RepositoryAsked => ({
+  url,
+  ...(ref_kind === "branch" || ref_kind === "tag" ? { branch: ref.replace(/^refs\/(?:heads|tags)\//, "") } : {}),
+  ...(ref_kind === "commit" ? { commit } : {}),
+  ...(ref_kind === "pull_request" ? { pull_request: Number(/\d+/.exec(ref)?.[0]) } : {}),
+  ...(path === undefined ? {} : { path }),
+});

@@ -1,0 +1,87 @@
+// A new chat in a repository: which one is asked in a dialog, and its workspace is found or made before the first message is sent.
+import { useSignal } from "@preact/signals";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import type { RecentRepository, RepositoryAsked } from "#schema/templates/repository.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { call } from "../../data/api.ts";
+import { mayStart } from "../../data/states.ts";
+import { onWorkspace, workspaces } from "../../data/workspaces.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
+import { freeWorkspaceName } from "../create/free-name.ts";
+
+type ChooseProps = {
+  readonly onClose: () => void;
+  readonly onChoose: (repository: RepositoryAsked) => void;
+};
+
+/** Asks which repository the chat works in. */
+export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
+  const value = useSignal<RepositoryAsked>(NO_REPOSITORY);
+  return (
+    <FormDialog
+      title="Work in a repository"
+      submit="Choose repository"
+      onClose={onClose}
+      act={async () => {
+        const repository = toRepository(value.value);
+        if (!repository) throw new Error("Enter the link to a repository.");
+        const { problem } = await call("POST /repositories/read", { body: { repository } });
+        if (problem !== "") throw new Error(problem);
+        onChoose(repository);
+      }}
+    >
+      {(problems) => (
+        <RepositoryFields
+          value={value}
+          hint="The chat gets a workspace with a clone of it: yours, if you have one, or a new one."
+          problems={problems}
+        />
+      )}
+    </FormDialog>
+  );
+};
+
+const isSame = (a: RepositoryAsked, b: RepositoryAsked): boolean =>
+  (["url", "branch", "commit", "pull_request", "path"] as const).every((name) => (a[name] ?? "") === (b[name] ?? ""));
+
+/** The caller's workspace of the repository; undefined when there is none that may be used. */
+const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
+  const recent: readonly RecentRepository[] = await call("GET /repositories");
+  const address = parseRepositoryAddress(asked.url);
+  const found = recent.find(({ repository }) => isSame(repository, { ...asked, url: address?.url ?? asked.url }));
+  return found?.workspace && workspaces.value.get(found.workspace.id);
+};
+
+/** The id of a workspace with the repository, once it can be worked in. Rejects when it does not start. */
+export const workspaceOf = async (asked: RepositoryAsked, says: (words: string) => void): Promise<string> => {
+  const existing = await findExisting(asked);
+  if (existing && mayStart(existing)) {
+    await call("POST /workspaces/:workspace/builds", {
+      path: { workspace: existing.id },
+      body: { transition: "start" },
+    });
+  }
+  const name = existing?.name ?? freeWorkspaceName(parseRepositoryAddress(asked.url)?.name ?? "");
+  const { id } =
+    existing ??
+    (await call("POST /users/:user/workspaces", { path: { user: "me" }, body: { name, repository: asked } }));
+  says(`Preparing the workspace ${name}. Your message is sent when it is ready.`);
+  await ready(id, name);
+  return id;
+};
+
+const BEFORE_READY = new Set(["created", "starting"]);
+
+/** Resolves when the start scripts have run, the clone among them. */
+const ready = (id: string, name: string): Promise<void> =>
+  onWorkspace(id, (one) => {
+    if (!one) throw new Error(`The workspace ${name} was deleted.`);
+    if (one.status === "failed" || one.status === "canceled")
+      throw new Error(one.error || `The workspace ${name} did not start. See its log.`);
+    const [agent] = one.agents;
+    if (one.status !== "running" || !agent) return false;
+    if (agent.lifecycle_state === "start_error")
+      throw new Error(`A start script of the workspace ${name} failed. See its log.`);
+    return agent.status === "connected" && !BEFORE_READY.has(agent.lifecycle_state);
+  });

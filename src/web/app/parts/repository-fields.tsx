@@ -1,0 +1,100 @@
+// A repository and its branch, for whatever is made to work in one. The repositories that were opened last are a press away.
+import type { Signal } from "@preact/signals";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import type { RepositoryAsked } from "#schema/templates/repository.ts";
+import { call } from "../data/api.ts";
+import { useResource } from "../data/resource.ts";
+import { Button } from "./button.tsx";
+import { Field } from "./field.tsx";
+
+const MAX_OFFERED = 4;
+
+export const NO_REPOSITORY: RepositoryAsked = { url: "" };
+
+/** What is sent: undefined while no link is given. */
+export const toRepository = ({ url, branch, ...rest }: RepositoryAsked): RepositoryAsked | undefined => {
+  const link = url.trim();
+  const name = branch?.trim();
+  return link === "" ? undefined : { ...rest, url: link, ...(name ? { branch: name } : {}) };
+};
+
+/** The caller's repositories, the last used first. */
+export const useRecentRepositories = () =>
+  useResource("recent repositories", () => call("GET /repositories")).state.value.data ?? [];
+
+/** The part of a repository that is opened, after its name; empty for the default branch. */
+const formatRef = ({ branch, commit, pull_request, path }: RepositoryAsked): string =>
+  [branch, commit?.slice(0, 10), pull_request && `#${pull_request}`, path].filter(Boolean).join(" ");
+
+/** The last two parts of the path and what of it is opened, as people name it. */
+export const formatRepository = (asked: RepositoryAsked): string => {
+  const address = parseRepositoryAddress(asked.url);
+  const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [asked.url.trim()];
+  return [parts.join("/").replace(/\.git$/, ""), formatRef(asked)].filter(Boolean).join(" · ");
+};
+
+type RepositoryFieldsProps = {
+  readonly value: Signal<RepositoryAsked>;
+  readonly hint?: string;
+  /** What the server says, by field. */
+  readonly problems?: Readonly<Record<string, string>>;
+};
+
+export const RepositoryFields = ({ value, hint, problems = {} }: RepositoryFieldsProps) => {
+  const { url, branch = "", commit, pull_request } = value.value;
+  const recent = useRecentRepositories().slice(0, MAX_OFFERED);
+  const error = problems["repository.url"] ?? problems.repository;
+  return (
+    <div class="stack tight">
+      <div class="line wrap repository">
+        <div class="grow">
+          <Field
+            label="Repository"
+            placeholder="https://github.com/acme/app"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            inputMode="url"
+            value={url}
+            hint={hint}
+            error={error}
+            // Another link is another repository: what was chosen of the one before does not go along.
+            onInput={({ currentTarget }) => {
+              value.value = { url: currentTarget.value, ...(branch ? { branch } : {}) };
+            }}
+          />
+        </div>
+        <Field
+          label="Branch"
+          placeholder={commit?.slice(0, 10) ?? (pull_request ? `Pull request #${pull_request}` : "Default branch")}
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          value={branch}
+          error={problems["repository.branch"]}
+          onInput={({ currentTarget }) => {
+            value.value = { url, ...(currentTarget.value ? { branch: currentTarget.value } : {}) };
+          }}
+        />
+      </div>
+      {recent.length > 0 && (
+        <div class="line wrap" role="group" aria-label="Recent repositories">
+          <span class="small mut">Recent</span>
+          {recent.map(({ repository }) => (
+            <Button
+              key={JSON.stringify(repository)}
+              small
+              icon="branch"
+              pressed={JSON.stringify(repository) === JSON.stringify(value.value)}
+              onPress={() => {
+                value.value = repository;
+              }}
+            >
+              {formatRepository(repository)}
+            </Button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+};
