@@ -46,7 +46,7 @@ import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
-import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
+import { countRequests, rememberRoute, traceRequests } from "./api/metrics/requests.ts";
 import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
@@ -267,7 +267,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const active = ctx.membership?.active;
   const { operations, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
   const own = active && (await handlerOfParts(ctx, { operations, handle }));
-  const answer = countRequests(own?.handle ?? handle, ctx.metrics);
+  const answer = countRequests(traceRequests(own?.handle ?? handle, isProbe), ctx.metrics);
   const heardPorts = tls && new Set<number>();
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),

@@ -5,6 +5,7 @@ import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
 import { besideRequest } from "#base/network/request-part.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
+import { carrySpan } from "#base/spans.ts";
 import { tracedMessage, tracing } from "#base/trace.ts";
 
 /** Messages that may wait for one actor; more are answered "overloaded" (docs/spec/design.md 3, rule 6). */
@@ -40,7 +41,7 @@ export class Mailbox {
     if (queue.size >= MAILBOX_LIMIT) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
-    const work = tracing() ? tracedMessage(this.#owner, task) : task;
+    const work = carrySpan(tracing() ? tracedMessage(this.#owner, task) : task);
     const origin = originNow();
     const watching = watcher;
     const at = watching?.entered() ?? 0;

@@ -5,6 +5,7 @@ import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
+import { beginSpan, currentSpan, errorType, inOwnSpan, inSpan } from "#base/spans.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import {
@@ -61,12 +62,14 @@ export class BuildRunner implements Builds {
 
   /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
   submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
-    const { jobs } = this.#deps;
+    const { clock, jobs } = this.#deps;
     if (!jobs.isElsewhere(tags)) {
       // What goes back into the queue is still held by the run that gives it back.
       if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
       if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
     }
+    const began = clock.now();
+    const reason = currentSpan();
     jobs.submit({
       of: { kind: "build", id: workspace_id },
       id: job_id,
@@ -74,7 +77,21 @@ export class BuildRunner implements Builds {
       urgency,
       tags,
       part,
-      run: (signal, worker) => this.#run(workspace_id, job_id, signal, worker),
+      run: (signal, worker) => {
+        const attributes = {
+          "slipway.workspace.id": workspace_id,
+          "slipway.job.id": job_id,
+          "slipway.worker.built_in": worker.id === jobs.worker.id,
+        };
+        return inOwnSpan(
+          () => ({ name: "build", began, attributes }),
+          reason,
+          () => {
+            beginSpan({ name: "queue", began })?.end();
+            return this.#run(workspace_id, job_id, signal, worker);
+          },
+        );
+      },
     });
   }
 
@@ -92,7 +109,8 @@ export class BuildRunner implements Builds {
   /** One job from start to end; never rejects. */
   async #run(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     try {
-      const started = await this.#start(workspace_id, job_id, signal, worker);
+      const plan = () => this.#start(workspace_id, job_id, signal, worker);
+      const started = await inSpan(() => ({ name: "plan" }), plan);
       if (started !== "stale") await this.#work({ ...started, worker }, workspace_id, job_id, signal);
     } catch (error) {
       // On disk the job is still open: the next start takes it up, or the reaper ends it.
@@ -125,6 +143,12 @@ export class BuildRunner implements Builds {
     const { clock, equip } = this.#deps;
     const run = { job_id, attempt };
     const workspaces = this.#deps.workspaces();
+    currentSpan()?.set({
+      "slipway.build.transition": asked.transition,
+      "slipway.build.number": asked.build_number,
+      "slipway.provisioner": asked.manifest.provisioner,
+      "slipway.job.attempt": attempt,
+    });
     let request = verbose ? { ...asked, verbose } : asked;
     /** What is there whatever becomes of the report. */
     let left: { readonly state: string | null } | undefined;
@@ -136,15 +160,24 @@ export class BuildRunner implements Builds {
       if (verbose)
         for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
       signal.throwIfAborted();
-      if (request.transition !== "start" && !orphan)
-        await this.#deps.shutDown({ workspace_id, job_id }, report, signal);
+      if (request.transition !== "start" && !orphan) {
+        const shutDown = () => this.#deps.shutDown({ workspace_id, job_id }, report, signal);
+        await inSpan(() => ({ name: "shut down agents" }), shutDown);
+      }
       signal.throwIfAborted();
       if (orphan) this.#tellLeft(request, report);
-      else request = await equip(request, signal);
+      else
+        request = await inSpan(
+          () => ({ name: "equip" }),
+          () => equip(request, signal),
+        );
       // What is forgotten needs nobody who could have removed it.
       const { state, made, kept_bytes }: Provisioned = orphan
         ? { state: null }
-        : await this.#provisioner(request, worker).run(request, report, signal);
+        : await inSpan(
+            () => ({ name: "apply" }),
+            () => this.#provisioner(request, worker).run(request, report, signal),
+          );
       left = { state };
       failpoint("build_pushed");
       await report.settled();
@@ -224,6 +257,7 @@ export class BuildRunner implements Builds {
   }
 
   async #canceled(run: RunOf, { request, worker, state }: Kept, unheard: boolean, signal: AbortSignal): Promise<void> {
+    currentSpan()?.set({ "slipway.build.outcome": "canceled" });
     const args = { ...run, state: this.#sealed(request, state), unheard };
     const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
     const answer = await askPatiently(this.#deps.clock, signal, ask);
@@ -234,6 +268,7 @@ export class BuildRunner implements Builds {
   async #fail(workspace_id: string, run: RunOf, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
     const { job_id } = run;
     const error_code = error instanceof ProvisionError ? error.code : "";
+    currentSpan()?.fail(error_code || errorType(error));
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
     const args = { ...run, error: wordsFor(error), error_code, ...kept };

@@ -1,4 +1,5 @@
 // A batch that waits for a writer, and what it costs to let it wait.
+import type { CommitSpan } from "./commit-span.ts";
 import type { Statement } from "./sql.ts";
 
 export type Pending = {
@@ -9,6 +10,8 @@ export type Pending = {
   readonly part?: number | undefined;
   /** As of `Store.commit`. */
   readonly about?: string | undefined;
+  /** Where spans are wanted. */
+  readonly span?: CommitSpan | undefined;
   resolve(): void;
   reject(error: unknown): void;
 };

@@ -5,6 +5,7 @@ import { holdProcess, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
+import { CommitSpan } from "./commit-span.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
 import { endsGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
@@ -70,13 +71,15 @@ export class Writer {
     if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? 64 * 1024 * 1024)) {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
-    return new Promise((resolve, reject) => {
-      const pending = { batch, rows, bytes, resolve, reject };
+    const span = CommitSpan.begin("sqlite", batch, rows);
+    const settled = new Promise<void>((resolve, reject) => {
+      const pending = { batch, rows, bytes, span, resolve, reject };
       if (tracing()) this.#trace.submitted(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#schedule();
     });
+    return span?.until(settled) ?? settled;
   }
 
   /**
@@ -175,6 +178,7 @@ export class Writer {
     try {
       this.#checkOwner();
       for (const pending of group) {
+        pending.span?.sending(group.length);
         const refusal = group.length === 1 ? this.#apply(pending.batch) : this.#applyInSavepoint(pending.batch);
         settled.push(refusal ? () => pending.reject(refusal) : pending.resolve);
         if (refusal && group.length === 1) {

@@ -5,6 +5,7 @@ import { systemClock, type Timer } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
 import { pause } from "#base/retry.ts";
 import { tracing } from "#base/trace.ts";
+import { CommitSpan } from "../engine/commit-span.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
@@ -83,14 +84,16 @@ export class PgWriter {
     if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? QUEUE_BYTES)) {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
-    return new Promise((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, part, about, resolve, reject, until: this.#until() };
+    const span = CommitSpan.begin("postgresql", filled, rows);
+    const settled = new Promise<void>((resolve, reject) => {
+      const pending = { batch: filled, rows, bytes, part, about, span, resolve, reject, until: this.#until() };
       this.#expireAt(pending.until);
       if (tracing()) this.#trace.submitted(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#running ??= this.#run();
     });
+    return span?.until(settled) ?? settled;
   }
 
   /** Tells the other nodes with the next group. What was not told for certain is told again: hearing a word twice does no harm. */
@@ -207,6 +210,7 @@ export class PgWriter {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();
     const began = this.watch?.now() ?? 0;
+    for (const { span } of group) span?.sending(group.length);
     let left = group;
     let isGathered = true;
     for (let repeats = 0; left.length > 0 || words.length > 0; ) {

@@ -1,6 +1,7 @@
 // A call as it is on the wire: what is asked for, and for whom it is done, so that the other node does it for the same.
 import { AppError } from "#base/errors.ts";
 import { type Origin, originNow, withOrigin } from "#base/origin.ts";
+import { adoptSpan, currentSpan, type TraceHeaders, withinSpan } from "#base/spans.ts";
 import { currentRequests, runAsPartOf } from "#base/trace.ts";
 import { MAX_FRAME_BYTES } from "./node-frames.ts";
 
@@ -9,20 +10,30 @@ type Call = {
   readonly args?: unknown;
   readonly origin?: Origin;
   readonly requests?: readonly string[];
+  /** The span that it is part of. */
+  readonly trace?: TraceHeaders;
 };
 
 /** The text of a call that is made now. Throws AppError `too_large`. */
 export const callText = (service: string, args: unknown): string => {
   const origin = originNow()?.();
   const requests = [...currentRequests()];
-  const call: Call = { service, args, ...(origin && { origin }), ...(requests.length > 0 && { requests }) };
+  const trace = currentSpan()?.headers;
+  const call: Call = {
+    service,
+    args,
+    ...(origin && { origin }),
+    ...(requests.length > 0 && { requests }),
+    ...(trace && { trace }),
+  };
   return fitting(JSON.stringify(call));
 };
 
 /** Does what a call asks for, as if it had been asked for here. */
 export const doCall = <T>(text: string, run: (service: string, args: unknown) => Promise<T>): Promise<T> => {
-  const { service, args, origin, requests } = JSON.parse(text) as Call;
-  const work = () => withOrigin(origin && (() => origin), () => run(service, args));
+  const { service, args, origin, requests, trace } = JSON.parse(text) as Call;
+  const asked = () => withOrigin(origin && (() => origin), () => run(service, args));
+  const work = () => withinSpan(trace && adoptSpan(trace), asked);
   return requests ? runAsPartOf(requests, work) : work();
 };
 

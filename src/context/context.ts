@@ -23,6 +23,7 @@ import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
+import type { Telemetry } from "#base/spans.ts";
 import { Topics } from "#base/topics.ts";
 import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
@@ -108,6 +109,9 @@ export type ContextOptions = {
   environment?: Readonly<Record<string, string | undefined>>;
 };
 
+/** By what operators see what the server does, where they want to. */
+type Observed = { readonly metrics: Metrics | undefined; readonly telemetry: Telemetry | undefined };
+
 /** Bytes of one answer of an MCP server. */
 const MAX_MCP_BYTES = 16 * 1024 * 1024;
 
@@ -126,6 +130,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly topics = new Topics<Events>();
   /** Undefined where nobody asks for figures: then nothing is counted. */
   readonly metrics: Metrics | undefined;
+  /** Undefined without a collector: then no spans are made. */
+  readonly telemetry: Telemetry | undefined;
   readonly sockets: Sockets;
   readonly requests: Requests;
   readonly streams: OpenStreams;
@@ -196,8 +202,9 @@ export class Context implements ApiContext, AsyncDisposable {
   /** This node takes no more connections: another one is to be the active one. */
   handingOver = false;
 
-  constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
+  constructor(options: ContextOptions, opened: Opened, encryption: Encryption, seen: Observed) {
     const { store, membership, elsewhere: kept } = opened;
+    const { metrics, telemetry } = seen;
     const { config, clock = systemClock, parts = membership?.active?.parts ?? ALL_PARTS } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
@@ -215,6 +222,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.parts = parts;
     this.encryption = encryption;
     this.metrics = metrics;
+    this.telemetry = telemetry;
     // What ends a stream, or has news for it, reaches those of the other nodes, too.
     tellOthers(this);
     this.usage = new Usage({ store, clock, parts });
@@ -446,5 +454,6 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.dialer.network.close();
     await this.store.close();
     if (this.cluster) await this.membership?.leave();
+    await this.telemetry?.[Symbol.asyncDispose]();
   }
 }

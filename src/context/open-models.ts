@@ -7,8 +7,10 @@ import { onlyThisMachine } from "#base/config.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { otherNodes } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
+import { isTraced } from "#base/spans.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
+import { tracedModels } from "#src/api/metrics/model-spans.ts";
 import { countedModels } from "#src/api/metrics/models.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
 import { guardedFetch } from "#src/llm/fetch.ts";
@@ -28,7 +30,8 @@ const MODELS = "models";
 const LOADED_MS = 2_000;
 
 export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: Parts) => {
-  const mayReach = { private: onlyThisMachine(config), hosts: config.model_hosts ?? [] };
+  const hosts = config.model_hosts ?? [];
+  const mayReach = { private: onlyThisMachine(config), hosts, continuesTrace: config.otlp_propagate_to_models };
   const configured = new ConfiguredModels({
     clock,
     mayReach,
@@ -36,12 +39,13 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
   });
   const asked = models ?? configured;
   const counted = metrics ? countedModels(asked, metrics) : asked;
+  const traced = isTraced() ? tracedModels(counted) : counted;
   const tellNodes = far && (() => tell(far, clock));
   const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
   far?.links.serve(MODELS, () => modelSettings.load());
   const modelFetch = guardedFetch(mayReach);
   const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
-  return { models: new MeteredModels({ store, ledger, models: counted }), modelSettings, modelFetch, ledger };
+  return { models: new MeteredModels({ store, ledger, models: traced }), modelSettings, modelFetch, ledger };
 };
 
 const tell = async ({ parts, links }: Far, clock: Clock): Promise<void> => {

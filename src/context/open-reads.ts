@@ -29,7 +29,10 @@ type Options = {
 
 export const openReads = ({ config, clock, store, encryption }: Options): Context => {
   const opened = { store, elsewhere: new DatabaseBlobs(store) };
-  const context = new Context({ config, clock, parts: NO_PARTS }, opened, encryption, undefined);
+  const context = new Context({ config, clock, parts: NO_PARTS }, opened, encryption, {
+    metrics: undefined,
+    telemetry: undefined,
+  });
   const reads: Context = Object.create(context);
   const own: Readonly<Record<string, object>> = {
     jobs: queueHere(context.jobs),

@@ -1,6 +1,8 @@
 // Opens the data directory and builds everything on it: what `serve` and tests begin with.
 import { type Clock, systemClock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
+import type { Telemetry } from "#base/spans.ts";
 import { openKey } from "#db/engine/sealed.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { openStore } from "./open-store.ts";
@@ -14,7 +16,8 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
     : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
   const encryption = await openKey(opened.store, { directory, digits, shared: opened.membership !== undefined });
-  const context = new Context(options, opened, encryption, metrics);
+  const telemetry = await openTraces(options, clock);
+  const context = new Context(options, opened, encryption, { metrics, telemetry });
   try {
     await context.prepare();
     return context;
@@ -32,4 +35,20 @@ const openMetrics = async (clock: Clock): Promise<Metrics> => {
   const metrics = new Metrics(clock);
   presentProcess(metrics);
   return metrics;
+};
+
+/** Loaded only where a collector is set. The variables by which OpenTelemetry is switched off everywhere count here, too. */
+const openTraces = async (
+  { config, environment = {} }: ContextOptions,
+  clock: Clock,
+): Promise<Telemetry | undefined> => {
+  const { otlp_endpoint: endpoint } = config;
+  const { OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_PROTOCOL } = environment;
+  if (!endpoint || OTEL_SDK_DISABLED?.toLowerCase() === "true" || OTEL_TRACES_EXPORTER === "none") return undefined;
+  if (OTEL_EXPORTER_OTLP_PROTOCOL === "grpc")
+    log("server").warn(
+      "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but traces are sent over HTTP. Use the HTTP port, as a rule 4318",
+    );
+  const { openTelemetry } = await import("#src/telemetry/open.ts");
+  return openTelemetry(endpoint, config, clock);
 };

@@ -78,7 +78,7 @@ export class ConfiguredModels implements LanguageModels {
     if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
     const { display_name, context_limit, compression_threshold } = config;
     const named = { provider: provider.provider, provider_name: provider.display_name };
-    return { id: config.id, ...named, display_name, context_limit, compression_threshold };
+    return { id: config.id, ...named, display_name, model: config.model, context_limit, compression_threshold };
   }
 
   side(id: string): ModelInfo | undefined {

@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { placeOfAddress } from "#base/network/address-place.ts";
 import { beginOutside } from "#base/network/request-part.ts";
+import { currentSpan } from "#base/spans.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -16,6 +17,8 @@ export type MayReach = {
   readonly private: boolean;
   /** Hosts that may stand anywhere, as they are written in base URLs. */
   readonly hosts: readonly string[];
+  /** Those that are reached learn of which trace the call is part. */
+  readonly continuesTrace?: boolean;
 };
 
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -31,6 +34,8 @@ export const guardedFetch =
     const headers = new Headers(init.headers);
     const target = await checkedUrl(url, may, resolve);
     if (target.host !== url.host) headers.set("host", url.host);
+    if (may.continuesTrace)
+      for (const [name, value] of Object.entries(currentSpan()?.headers ?? {})) headers.set(name, value);
     // Bun ends a connection that is silent for five minutes; how long is too long is decided by the turn.
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
     return fetch(target, options);

@@ -119,6 +119,8 @@ export type ModelInfo = {
   /** What people call the provider; absent where it has no other name. */
   readonly provider_name?: string;
   readonly display_name: string;
+  /** What the provider calls it; absent where that is its id. */
+  readonly model?: string;
   /** Tokens; absent when nobody knows. */
   readonly context_limit?: number;
   /** Percent of the context from which on histories are made shorter; null: as usual. */

@@ -4,6 +4,7 @@
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
+import { inSpan } from "#base/spans.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { type McpAnswer, toAnswer } from "./content.ts";
@@ -116,7 +117,20 @@ export class McpConnection {
    * Calls a tool and returns its answer. Cancels the call on the server when the signal fires. Throws McpError when the server does not
    * answer, or the reason of the signal.
    */
-  async call(
+  call(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    limits: CallLimits,
+  ): Promise<McpAnswer> {
+    const attributes = { "mcp.method.name": "tools/call", "gen_ai.tool.name": name, "rpc.system": "jsonrpc" };
+    return inSpan(
+      () => ({ name: `tools/call ${name}`, kind: "client", attributes }),
+      () => this.#call(name, args, signal, limits),
+    );
+  }
+
+  async #call(
     name: string,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,

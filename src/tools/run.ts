@@ -3,6 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { inSpan } from "#base/spans.ts";
 import { findLimit, lookUpUse } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
@@ -26,7 +27,29 @@ export type ToolCall = { readonly tool_name: string; readonly args: unknown };
  * `other`: what the name means when it is no tool of ours. Never rejects, but for `signal`: then with its reason, at once or when the
  * tool has noticed.
  */
-export const runTool = async (
+export const runTool = (
+  chat: ToolsOf,
+  call: ToolCall,
+  context: ToolContext,
+  signal: AbortSignal,
+  other?: Tool,
+): Promise<ToolAnswer> =>
+  inSpan(
+    () => {
+      // A name that no tool has is the model's own words.
+      const known = other ?? toolsFor(chat).find(({ name }) => name === call.tool_name);
+      const name = known ? call.tool_name : "unknown";
+      const attributes = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name };
+      return { name: `execute_tool ${name}`, attributes };
+    },
+    async (span) => {
+      const answer = await answerCall(chat, call, context, signal, other);
+      if (answer.is_error) span?.fail("tool_error");
+      return answer;
+    },
+  );
+
+const answerCall = async (
   chat: ToolsOf,
   { tool_name, args }: ToolCall,
   context: ToolContext,

@@ -1,9 +1,9 @@
-// What one server without a cluster carries of clusters: nothing.
+// What one server without a cluster and a collector of traces carries of either: nothing.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[CL-19] a server on its data directory loads nothing of clusters", async () => {
+test("[CL-19] [OP-26] a server on its data directory loads nothing of clusters, and nothing of traces", async () => {
   using place = tempDirectory();
   const child = Bun.spawn([process.execPath, "--no-env-file", join(import.meta.dir, "loaded-modules.ts"), place.path], {
     env: { PATH: process.env.PATH ?? "", HOME: place.path },
@@ -12,5 +12,5 @@ test("[CL-19] a server on its data directory loads nothing of clusters", async (
   const { status, modules } = JSON.parse(await child.stdout.text()) as { status: number; modules: string[] };
   expect(status).toBe(200);
   expect(modules).toContain("src/server.ts");
-  expect(modules.filter((path) => /^(db\/pg|src\/cluster)\//.test(path))).toEqual([]);
+  expect(modules.filter((path) => /^(db\/pg|src\/cluster|src\/telemetry)\//.test(path))).toEqual([]);
 }, 30_000);

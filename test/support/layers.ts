@@ -7,7 +7,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
   "src/server.ts": ["src/context", "src/api", "src/web"],
-  "src/context": ["src/api"],
+  "src/context": ["src/api", "src/telemetry"],
   "src/cluster": ["db", "src/wire"],
   "src/api": ["src/domain", "src/web", "src/cluster"],
   "src/domain": ["actors", "src/authentication", "src/starter"],
@@ -39,6 +39,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/wire": ["src/schema"],
   "src/authentication": ["src/schema"],
   "src/starter": ["src/base"],
+  "src/telemetry": ["src/base"],
   "src/schema": ["src/base"],
   "src/base": [],
   // The other side of the wire, and what runs on its own.
@@ -70,6 +71,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
   { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*|@xterm\/.*)($|\/)/, places: ["src/web"] },
+  { name: /^@opentelemetry\//, places: ["src/telemetry"] },
   { name: /^ssh2$/, places: ["src/daemon", "src/cli"] },
   { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },
 ];

@@ -4,6 +4,7 @@
 import { log } from "#base/log.ts";
 import type { Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
+import { beginSpan, currentSpan, errorType, inOwnSpan, type Span, type SpanOptions } from "#base/spans.ts";
 import type { Restored } from "#schema/agents/checkpoint.ts";
 import type { CallPreview } from "#src/tools/preview.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
@@ -22,7 +23,16 @@ import type { PartBatch } from "./stream-buffer.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
-type Job = { readonly turn: RunningTurn; readonly part: number; release: () => void; done: Promise<void> };
+type Job = {
+  readonly turn: RunningTurn;
+  readonly part: number;
+  /** What it was begun for, and when. */
+  readonly reason: Span | undefined;
+  readonly began: number;
+  readonly coding_agent: string | null;
+  release: () => void;
+  done: Promise<void>;
+};
 
 type Started = Claimant & { readonly part: number; readonly coding_agent: string | null };
 
@@ -72,12 +82,19 @@ export class Generations {
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
     const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, begun);
-    const job: Job = { turn, part, release: () => {}, done: Promise.resolve() };
+    const begun_at = { reason: currentSpan(), began: this.#deps.clock.now() };
+    const job: Job = { turn, part, ...begun_at, coding_agent, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#slotFor(of, pool, () => {
       this.begun += 1;
       // Not before the way to give the slot back is known.
-      job.done = Promise.resolve().then(() => this.#run(chat_id, job));
+      job.done = Promise.resolve().then(() =>
+        inOwnSpan(
+          () => turnSpan(chat_id, job),
+          job.reason,
+          () => this.#run(chat_id, job),
+        ),
+      );
     });
     job.release = release;
     if (turn.isStopped) release();
@@ -191,8 +208,10 @@ export class Generations {
 
   async #run(chat_id: string, job: Job): Promise<void> {
     try {
+      beginSpan({ name: "wait for slot", began: job.began })?.end();
       await job.turn.run();
     } catch (error) {
+      currentSpan()?.fail(errorType(error));
       log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
     } finally {
       job.release();
@@ -229,6 +248,17 @@ export class Generations {
     if (this.#jobs.get(chat_id) === job) this.#jobs.delete(chat_id);
   }
 }
+
+/** A turn in the words of OpenTelemetry's conventions for generative AI. */
+const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions => ({
+  name: `invoke_agent ${coding_agent ?? "slipway"}`,
+  began,
+  attributes: {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": coding_agent ?? "slipway",
+    "gen_ai.conversation.id": chat_id,
+  },
+});
 
 /** Until then the chat is `interrupting`, so that a server that dies in the meantime ends the commands after its start. */
 const ENDING_MS = 1_000;

@@ -3,6 +3,7 @@
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { type Span, withinSpan } from "#base/spans.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
@@ -17,6 +18,7 @@ import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
 import { getPath } from "../http/errors.ts";
 import type { Who } from "../http/identify.ts";
+import { beginModelSpan, conventionalProvider, usageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
 import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
@@ -148,9 +150,10 @@ export class AiGateway {
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     request.signal.addEventListener("abort", stop);
-    const record = this.#recorder(call, reserved, first, begun);
+    const span = beginGatewaySpan(call, first);
+    const record = this.#recorder(call, { reserved, first, begun, span });
     try {
-      const asked = await this.#ask(call, abort.signal);
+      const asked = await withinSpan(span, () => this.#ask(call, abort.signal));
       if ("status" in asked) {
         await record(first, { outcome: "failed" });
         return asked;
@@ -273,12 +276,13 @@ export class AiGateway {
   }
 
   /** Returns what settles the call, once, and gives its place back. */
-  #recorder({ body, caller, release }: Call, reserved: OpenCall | undefined, first: Target, begun: number): Recorder {
+  #recorder({ body, caller, release }: Call, { reserved, first, begun, span }: Recorded): Recorder {
     let isSettled = false;
     return async (target, ended) => {
       if (isSettled) return;
       isSettled = true;
       release();
+      if (span) endGatewaySpan(span, target, ended);
       if (!reserved) return;
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
       const whole: Ended = {
@@ -307,8 +311,33 @@ type Call = {
   readonly targets: readonly Target[];
   readonly release: () => void;
 };
+type Recorded = {
+  readonly reserved: OpenCall | undefined;
+  readonly first: Target;
+  readonly begun: number;
+  readonly span: Span | undefined;
+};
 type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
 type Recorder = (target: Target, ended: Partial<Ended> & Pick<Ended, "outcome">) => Promise<void>;
+
+/** Begins the span of a call, which names the provider that is asked first. */
+const beginGatewaySpan = ({ endpoint, body }: Call, { provider, model }: Target): Span | undefined => {
+  const span = beginModelSpan(endpoint.kind === "embed" ? "embeddings" : "chat", model, provider.provider);
+  span?.set({ "slipway.gateway.dialect": endpoint.dialect, "gen_ai.request.stream": body.streams });
+  return span;
+};
+
+const endGatewaySpan = (
+  span: Span,
+  { provider, model }: Target,
+  { outcome, usage, first_byte_ms }: Partial<Ended>,
+): void => {
+  span.set({ "gen_ai.provider.name": conventionalProvider(provider.provider), "gen_ai.response.model": model });
+  if (usage) span.set(usageAttributes(usage));
+  span.set({ "slipway.gateway.first_byte_ms": first_byte_ms ?? undefined });
+  if (outcome !== "ok") span.fail(outcome ?? "failed");
+  span.end();
+};
 
 const toRefusal = (error: unknown, request: Request): Refusal => {
   if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };

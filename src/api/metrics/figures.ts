@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
 import type { Labelled } from "#base/labelled.ts";
 import type { Metrics } from "#base/metrics.ts";
+import type { SpanCounts, Telemetry } from "#base/spans.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import type { ScheduledBackups } from "#db/backup/schedule.ts";
 import { LocalStore } from "#db/engine/local.ts";
@@ -13,7 +14,10 @@ import type { ApiContext } from "../context.ts";
 import { registerCluster } from "./cluster.ts";
 
 /** Registers every figure of this server. */
-export const registerFigures = (metrics: Metrics, ctx: ApiContext & { backups: ScheduledBackups }): void => {
+export const registerFigures = (
+  metrics: Metrics,
+  ctx: ApiContext & { backups: ScheduledBackups; telemetry: Telemetry | undefined },
+): void => {
   metrics.gauge(
     "slipway_build_info",
     "Which Slipway this is; always 1.",
@@ -30,6 +34,7 @@ export const registerFigures = (metrics: Metrics, ctx: ApiContext & { backups: S
     "When the server last made a backup by itself, seconds since 1970; 0 for never since the start.",
     () => ctx.backups.last / 1000,
   );
+  registerSpans(metrics, ctx.telemetry?.counts);
   metrics.counter("slipway_backup_failures_total", "Scheduled backups that have failed.", () => ctx.backups.failures);
 };
 
@@ -156,4 +161,15 @@ const presentChats = (metrics: Metrics, { generations, hooks }: ApiContext): voi
   metrics.counter("slipway_model_tokens_total", "Tokens, as providers report them.", tokens, ["direction"]);
   const failures = (): Labelled => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
   metrics.counter("slipway_model_failures_total", "Calls that failed, by what went wrong.", failures, ["kind"]);
+};
+
+const registerSpans = (metrics: Metrics, counts: Readonly<SpanCounts> | undefined): void => {
+  metrics.counter(
+    "slipway_spans_exported_total",
+    "Spans that the collector of traces has taken.",
+    () => counts?.exported ?? 0,
+  );
+  const dropped = (): Labelled =>
+    (["buffer_full", "export_failed"] as const).map((reason) => ({ labels: { reason }, value: counts?.[reason] ?? 0 }));
+  metrics.counter("slipway_spans_dropped_total", "Spans that were dropped, by why.", dropped, ["reason"]);
 };

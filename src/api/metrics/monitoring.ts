@@ -198,6 +198,14 @@ export const ALERTS: readonly Alert[] = [
     action: "The log says why; `slipway doctor` names the newest backup.",
   },
   {
+    name: "SlipwaySpansDropped",
+    expr: "sum(rate(slipway_spans_dropped_total[15m])) > 0",
+    for: "15m",
+    severity: "ticket",
+    summary: "Traces have gaps: spans are dropped.",
+    action: "The log names why the collector takes no spans; with `buffer_full` lower `otlp_sample_percent`.",
+  },
+  {
     name: "SlipwayModelsFail",
     expr: "sum(rate(slipway_model_failures_total[15m])) > 0.5 * sum(rate(slipway_model_calls_total[15m]))",
     for: "15m",

@@ -33,6 +33,7 @@ import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
+import { TRACE_SETTINGS } from "./trace-settings.ts";
 import { UPGRADE_SETTINGS } from "./upgrade-settings.ts";
 
 /** Where Ollama, LM Studio, vLLM and llama.cpp listen when nobody says otherwise. */
@@ -97,6 +98,7 @@ export const SERVER_SETTINGS = {
     help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",
     absent: "they are not served",
   }),
+  ...TRACE_SETTINGS,
   ...logSettings(
     "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
   ),

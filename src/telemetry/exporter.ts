@@ -1,0 +1,81 @@
+// Spans on their way to the collector: a bounded number waits or is being sent, and what is lost is counted. Nothing waits for a collector.
+import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { SpanCounts } from "#base/spans.ts";
+
+/** Spans that wait or are being sent, about 2 MB; more are dropped. */
+const MAX_WAITING = 2_048;
+/** Spans of one export: their JSON is made in about a millisecond. */
+const BATCH = 256;
+const SEND_AFTER_MS = 1_000;
+const LOG_AGAIN_MS = 60_000;
+
+export class CountedSpans implements SpanProcessor {
+  readonly counts: SpanCounts = { exported: 0, buffer_full: 0, export_failed: 0 };
+  readonly #clock: Clock;
+  readonly #endpoint: string;
+  readonly #processor: BatchSpanProcessor;
+  #waiting = 0;
+  #logged_at = Number.NEGATIVE_INFINITY;
+  #isFailing = false;
+
+  constructor(exporter: SpanExporter, endpoint: URL, clock: Clock) {
+    this.#clock = clock;
+    this.#endpoint = endpoint.host;
+    this.#processor = new BatchSpanProcessor({
+      exporter: {
+        export: (spans, done) =>
+          exporter.export(spans, (result) => {
+            this.#sent(spans.length, result);
+            // The processor would tell OpenTelemetry's own log, which nobody reads.
+            done({ code: ExportResultCode.SUCCESS });
+          }),
+        shutdown: () => exporter.shutdown(),
+      },
+      maxQueueSize: MAX_WAITING,
+      maxExportBatchSize: BATCH,
+      scheduledDelayMillis: SEND_AFTER_MS,
+    });
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#waiting >= MAX_WAITING) {
+      this.counts.buffer_full += 1;
+      return;
+    }
+    this.#waiting += 1;
+    this.#processor.onEnd(span);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#processor.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#processor.shutdown();
+  }
+
+  #sent(count: number, { code, error }: ExportResult): void {
+    this.#waiting -= count;
+    if (code === ExportResultCode.SUCCESS) {
+      this.counts.exported += count;
+      if (this.#isFailing) log("server").info("the collector takes spans again", { collector: this.#endpoint });
+      this.#isFailing = false;
+      return;
+    }
+    this.counts.export_failed += count;
+    this.#isFailing = true;
+    const now = this.#clock.monotonic();
+    if (now - this.#logged_at < LOG_AGAIN_MS) return;
+    this.#logged_at = now;
+    log("server").warn("the collector does not take spans: {reason}", {
+      collector: this.#endpoint,
+      reason: error?.message || "no answer",
+      dropped: this.counts.export_failed + this.counts.buffer_full,
+    });
+  }
+}

@@ -1,0 +1,207 @@
+// Traces as a collector receives them, from a server whose models, MCP server and callers are real ones of the test.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { beginSpan, inSpan } from "#base/spans.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
+import { guardedFetch } from "#src/llm/fetch.ts";
+import { openTelemetry } from "#src/telemetry/open.ts";
+import { type McpHost, startMcpHost } from "#test/mcp/support.ts";
+import { createChat } from "#test/support/chats.ts";
+import { openGatewayWorld } from "#test/support/models/gateway-world.ts";
+import { addModel } from "#test/support/models/model-world.ts";
+import { OtlpReceiver, type ReceivedSpan } from "#test/support/net/otlp-receiver.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLER = "00f067aa0ba902b7";
+const continues = (trace = TRACE): Record<string, string> => ({ traceparent: `00-${trace}-${CALLER}-01` });
+
+let receiver: OtlpReceiver;
+let host: McpHost;
+let world: Awaited<ReturnType<typeof openGatewayWorld>>;
+beforeAll(async () => {
+  receiver = new OtlpReceiver();
+  host = startMcpHost();
+  world = await openGatewayWorld({
+    env: {
+      SLIPWAY_OTLP_ENDPOINT: receiver.url,
+      SLIPWAY_OTLP_HEADERS: "x-key=s3cret%20key",
+      SLIPWAY_OTLP_PROPAGATE_TO_MODELS: "true",
+      SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+      SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0",
+    },
+  });
+  await addModel(world);
+}, 60_000);
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await host[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+}, 30_000);
+
+const received = (name: string | RegExp): Promise<ReceivedSpan> =>
+  until(() => receiver.find(name), { what: `the span ${name}` });
+const childrenOf = ({ span_id }: ReceivedSpan): string[] =>
+  receiver.spans.filter(({ parent_id }) => parent_id === span_id).map(({ name }) => name);
+
+test("[OP-24] a request is a span that continues its caller's trace, named by its route; no path, query or key is in it", async () => {
+  const id = crypto.randomUUID();
+  const headers = { ...continues(), "x-request-id": "mine" };
+  await world.owner.fetch("GET", `/api/v2/workspaces/${id}?canary=query-canary`, undefined, { headers });
+  const span = await received("GET /api/v2/workspaces/:workspace");
+  expect(span).toMatchObject({ trace_id: TRACE, parent_id: CALLER, kind: "server", failed: false });
+  expect(span.attributes).toEqual({
+    "http.request.method": "GET",
+    "http.route": "/api/v2/workspaces/:workspace",
+    "http.response.status_code": 404,
+    "url.scheme": "http",
+  });
+  expect(span.ended > span.began).toBe(true);
+  expect(receiver.resources[0]).toMatchObject({ "service.name": "slipway", "telemetry.sdk.language": "nodejs" });
+  expect(receiver.headers[0]?.get("x-key")).toBe("s3cret key");
+
+  await world.owner.fetch("GET", `/made-up-canary/${id}`);
+  await world.owner.fetch("GET", "/api/v2/buildinfo", undefined, { headers: { traceparent: "00-no-trace-01" } });
+  expect((await received("GET /api/v2/buildinfo")).parent_id).toBeUndefined();
+  const sent = receiver.texts.join("\n");
+  for (const canary of [id, "canary", "mine", world.owner.token as string, "s3cret"])
+    expect(sent).not.toContain(canary);
+  expect(receiver.find(/healthz|readyz/)).toBeUndefined();
+}, 30_000);
+
+test("[OP-25] a build is part of its request's trace: queue, plan, apply, and commits with their wait", async () => {
+  const { id: template_id } = await makeTemplate(world.owner);
+  const workspace = await createWorkspace(world.owner, template_id);
+  await awaitBuild(world.owner, workspace.id);
+  const build = await received("build");
+  const request = await received("POST /api/v2/users/:user/workspaces");
+  expect(build).toMatchObject({ trace_id: request.trace_id, parent_id: request.span_id, failed: false });
+  expect(build.attributes).toMatchObject({
+    "slipway.workspace.id": workspace.id,
+    "slipway.build.transition": "start",
+    "slipway.provisioner": "echo",
+  });
+  expect(childrenOf(build)).toEqual(expect.arrayContaining(["queue", "plan", "apply"]));
+  const commit = receiver.spans.find(({ name, parent_id }) => name === "commit" && parent_id === request.span_id);
+  expect(commit?.attributes).toMatchObject({ "slipway.commit.wait_ms": expect.any(Number) });
+  expect(commit?.attributes["db.operation.batch.size"]).toBeGreaterThan(1);
+}, 60_000);
+
+test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, and nothing of what is said", async () => {
+  const base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+  const server = await world.owner.post<McpServerConfig>(base, { slug: "sums", url: `${host.url}/mcp` });
+  const chat: Chat = await createChat(world, "prompt-canary", { mcp_server_ids: [server.id] });
+  const first = await world.upstream.next();
+  expect(first.headers.get("traceparent")).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
+  const call = { index: 0, id: "c1", function: { name: "sums__echo", arguments: '{"a":7139317193}' } };
+  const chunk = (more: object) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...more })}\n\n`;
+  const said = (delta: object, finish_reason: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta, finish_reason }] });
+  const usage = chunk({ choices: [], usage: { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 } });
+  first
+    .raw(said({ tool_calls: [call] }))
+    .raw(said({}, "tool_calls"))
+    .raw(usage)
+    .raw("data: [DONE]\n\n")
+    .end();
+  const second = await world.upstream.next();
+  second
+    .raw(said({ content: "answer-canary" }))
+    .raw(said({}, "stop"))
+    .raw(usage)
+    .raw("data: [DONE]\n\n")
+    .end();
+
+  const turn = await received("invoke_agent slipway");
+  expect(turn.attributes).toMatchObject({ "gen_ai.conversation.id": chat.id });
+  expect((await received("POST /api/v2/chats")).span_id).toBe(turn.parent_id as string);
+  const calls = receiver.spans.filter(({ name }) => name === "chat test-model");
+  expect(calls).toHaveLength(2);
+  expect(calls[0]).toMatchObject({ kind: "client", parent_id: turn.span_id, failed: false });
+  expect(calls[0]?.attributes).toMatchObject({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "openai-compat",
+    "gen_ai.request.model": "test-model",
+    "gen_ai.usage.input_tokens": 12,
+    "gen_ai.usage.output_tokens": 3,
+    "gen_ai.response.finish_reasons": ["tool_calls"],
+  });
+  expect(first.headers.get("traceparent")).toContain(`${turn.trace_id}-${calls[0]?.span_id}`);
+  const tool = await received("execute_tool sums__echo");
+  expect(await received("tools/call echo")).toMatchObject({ kind: "client", parent_id: tool.span_id });
+  for (const canary of ["prompt-canary", "answer-canary", "7139317193"])
+    expect(receiver.texts.join("\n")).not.toContain(canary);
+}, 60_000);
+
+test("[OP-25] a call of the model gateway is a span with provider, model and tokens; model servers learn of the trace only where the setting says so", async () => {
+  const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
+  const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", ...continues(trace) },
+    body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "gateway-canary" }] }),
+  });
+  const upstream = await world.upstream.next();
+  upstream.answer(200, {
+    id: "c",
+    object: "chat.completion",
+    choices: [{ index: 0, message: { role: "assistant", content: "yes" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 },
+  });
+  expect((await asked).status).toBe(200);
+  const span = await until(() =>
+    receiver.spans.find(({ name, trace_id }) => name === "chat test-model" && trace_id === trace),
+  );
+  expect(span.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2 });
+  expect(upstream.headers.get("traceparent")).toBe(`00-${trace}-${span.span_id}-01`);
+  expect(receiver.texts.join("\n")).not.toContain("gateway-canary");
+
+  const closed = guardedFetch({ private: true, hosts: [] });
+  const work = () => closed(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
+  const quiet = inSpan(() => ({ name: "quiet" }), work);
+  const call = await world.upstream.next();
+  expect(call.headers.has("traceparent")).toBe(false);
+  call.answer(200);
+  await quiet;
+}, 30_000);
+
+test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped, counted and shown", async () => {
+  const figure = async (reason: string): Promise<number> => {
+    const text = (await world.server.contexts[0]?.metrics?.text()) ?? "";
+    return Number(new RegExp(`^slipway_spans_dropped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1]);
+  };
+  expect(await figure("export_failed")).toBe(0);
+  receiver.answer = () => new Response(null, { status: 400 });
+  expect((await world.owner.fetch("GET", "/api/v2/buildinfo")).status).toBe(200);
+  await until(async () => (await figure("export_failed")) > 0);
+
+  const hanging = Promise.withResolvers<Response>();
+  receiver.answer = () => hanging.promise;
+  for (let i = 0; i < 3_000; i++) beginSpan({ name: "one of many" })?.end();
+  expect(await figure("buffer_full")).toBeGreaterThan(900);
+  expect((await world.owner.fetch("GET", "/api/v2/buildinfo")).status).toBe(200);
+  receiver.answer = undefined;
+  hanging.resolve(new Response(null, { status: 400 }));
+  const before = receiver.spans.length;
+  await until(async () => {
+    await world.owner.fetch("GET", "/api/v2/buildinfo");
+    return receiver.spans.length > before;
+  });
+}, 30_000);
+
+test("[OP-26] what ends takes its last spans along, and of new traces only the share that is wanted is kept", async () => {
+  await using own = new OtlpReceiver();
+  const config = { otlp_headers: undefined, otlp_service_name: "mine", otlp_sample_percent: 0 };
+  {
+    await using _ = openTelemetry(new URL(own.url), config, systemClock);
+    beginSpan({ name: "left out" })?.end();
+  }
+  {
+    await using _ = openTelemetry(new URL(`${own.url}/`), { ...config, otlp_sample_percent: 100 }, systemClock);
+    beginSpan({ name: "the last" })?.end();
+  }
+  expect(own.spans.map(({ name }) => name)).toEqual(["the last"]);
+  expect(own.resources).toMatchObject([{ "service.name": "mine" }]);
+}, 30_000);
