@@ -63,6 +63,12 @@ const agents = (): Need => {
   return { found: file !== "", reason: "needs the folder of .ci/agents in SLIPWAY_TEST_AGENTS", file };
 };
 
+/** MCP servers from npm and PyPI, in the folder that `.ci/mcp-servers` has filled; `file` is that folder. */
+const mcpServers = (): Need => {
+  const file = process.env.SLIPWAY_TEST_MCP_SERVERS ?? "";
+  return { found: file !== "", reason: "needs the folder of .ci/mcp-servers in SLIPWAY_TEST_MCP_SERVERS", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
@@ -70,6 +76,7 @@ export const needs = {
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
   agents: agents(),
+  mcpServers: mcpServers(),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
   sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),

@@ -1,0 +1,241 @@
+// MCP servers as people install them from npm and PyPI, through what happens to them: they start late, are killed, take their time, and are
+// started again. `.ci/mcp-servers` installs them.
+import { expect } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
+import { Client } from "#src/client.ts";
+import { WorkspaceMcp } from "#src/daemon/context/mcp.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { freePort } from "#test/support/net/free-port.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { callTools, openChat, openToolWorld } from "../tools/world.ts";
+
+const PATH = process.env.PATH ?? "";
+const never = new AbortController().signal;
+const program = (name: string): string => join(needs.mcpServers.file, name);
+const [NPM, PYPI] = ["node_modules/.bin", "python/bin"];
+
+/** Servers by name that a workspace declares. Each writes its process id to `NAME.pid` in the folder and waits for the file `gate` there. */
+const openServers = (folder: string, commands: Record<string, readonly string[]>) => {
+  const script = 'echo $$ > "$0"; while [ ! -e gate ]; do sleep 0.05; done; exec "$@"';
+  const mcpServers = Object.fromEntries(
+    Object.entries(commands).map(([name, command]) => {
+      return [name, { command: "sh", args: ["-c", script, join(folder, `${name}.pid`), ...command] }];
+    }),
+  );
+  const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
+  const mcp = new WorkspaceMcp({ clock: systemClock, groups, env: { PATH, HOME: folder } });
+  mcp.onChange(async () => {});
+  mcp.use([{ folder, text: JSON.stringify({ mcpServers }) }]);
+  const find = (name: string) => mcp.resources.find(({ source }) => source === name);
+  return {
+    /** Resolves when each of them has this status. */
+    all: (status: string) =>
+      until(() => Object.keys(commands).every((name) => find(name)?.status === status), { patience: 90_000 }),
+    errorOf: (name: string) => find(name)?.error,
+    toolsOf: (name: string) => (find(name)?.tools ?? []).map((tool) => tool.name),
+    call: (name: string, tool: string, args: object, silence_ms = 60_000) =>
+      mcp.call(name, tool, { ...args }, never, { silence_ms, total_ms: 600_000 }),
+    kill: (name: string) => process.kill(Number(readFileSync(join(folder, `${name}.pid`), "utf8")), "SIGKILL"),
+    open: () => writeFileSync(join(folder, "gate"), ""),
+    [Symbol.dispose]: () => mcp.end(),
+  };
+};
+
+/** A page that answers when the gate is open. */
+const startPage = (gate: Promise<void>) =>
+  Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      if (new URL(request.url).pathname === "/slow") await gate;
+      return new Response("a page of words", { headers: { "content-type": "text/plain" } });
+    },
+  });
+
+testNeeding(
+  [needs.mcpServers, needs.git],
+  "[MC-3][MC-6][MC-12] programs from npm and PyPI start late, list their tools, answer, are started again by the next call when they are killed, and lose no more than the call that took too long",
+  async () => {
+    using temp = tempDirectory();
+    const folder = temp.path;
+    const repository = join(folder, "work");
+    mkdirSync(repository);
+    Bun.spawnSync(["git", "init", "-q", "-b", "main", repository]);
+    writeFileSync(join(repository, "notes.txt"), "some notes");
+    const gate = Promise.withResolvers<void>();
+    const page = startPage(gate.promise);
+    await using _ = { [Symbol.asyncDispose]: () => page.stop(true) };
+    using servers = openServers(folder, {
+      everything: [program(`${NPM}/mcp-server-everything`)],
+      files: [program(`${NPM}/mcp-server-filesystem`), repository],
+      memory: ["env", `MEMORY_FILE_PATH=${folder}/memory.jsonl`, program(`${NPM}/mcp-server-memory`)],
+      git: [program(`${PYPI}/mcp-server-git`), "--repository", repository],
+      fetch: [program(`${PYPI}/mcp-server-fetch`), "--ignore-robots-txt", "--allow-private-ips"],
+    });
+    await until(() => servers.errorOf("git") === "it is starting" && servers.errorOf("memory") === "it is starting");
+    servers.open();
+    await servers.all("ok");
+
+    const url = `http://127.0.0.1:${page.port}`;
+    const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] };
+    await servers.call("memory", "create_entities", { entities: [entity] });
+    const calls: readonly (readonly [server: string, tool: string, args: object, words: string])[] = [
+      ["everything", "get-sum", { a: 2, b: 3 }, "5"],
+      ["files", "read_text_file", { path: join(repository, "notes.txt") }, "some notes"],
+      ["memory", "read_graph", {}, "likes engines"],
+      ["git", "git_status", { repo_path: repository }, "notes.txt"],
+      ["fetch", "fetch", { url }, "a page of words"],
+    ];
+    for (const round of ["first", "after they were killed"]) {
+      const answers = await Promise.all(
+        calls.map(([server, tool, args]) =>
+          servers.call(server, tool, args).catch((error: Error) => {
+            // It met the program in its last moment.
+            expect(error.message).toContain("ended with code 137");
+            return servers.call(server, tool, args);
+          }),
+        ),
+      );
+      for (const [at, [server, tool, , words]] of calls.entries()) {
+        expect(servers.toolsOf(server)).toContain(`${server}__${tool}`);
+        expect([round, server, answers[at]?.is_error]).toEqual([round, server, false]);
+        expect(JSON.stringify(answers[at]?.result)).toContain(words);
+      }
+      if (round === "first") for (const [server] of calls) servers.kill(server);
+    }
+
+    // Steps of half a second keep a call of three alive; one that is silent for longer ends, and so does a page that does not come.
+    const long = (duration: number, steps: number) =>
+      servers.call("everything", "trigger-long-running-operation", { duration, steps }, 2_000);
+    const silent = long(60, 1).catch((error: Error) => error.message);
+    const slow = servers.call("fetch", "fetch", { url: `${url}/slow` }, 1_000).catch((error: Error) => error.message);
+    expect(JSON.stringify((await long(3, 6)).result)).toContain("Long running operation completed");
+    expect(await silent).toEndWith("it did not answer within 2 s");
+    expect(await slow).toEndWith("it did not answer within 1 s");
+    gate.resolve();
+    expect(JSON.stringify((await servers.call("everything", "echo", { message: "still here" })).result)).toContain(
+      "still here",
+    );
+    expect(JSON.stringify((await servers.call("fetch", "fetch", { url })).result)).toContain("a page of words");
+  },
+  120_000,
+);
+
+/** Takes connections at once, and answers them when the file that it is told exists. */
+const FASTMCP = `
+import asyncio, os, socket, sys, time, uvicorn
+from fastmcp import Context, FastMCP
+server = FastMCP("counter")
+@server.tool
+def add(a: int, b: int) -> int:
+    return a + b
+@server.tool
+async def slow(steps: int, ctx: Context) -> str:
+    for step in range(steps):
+        await asyncio.sleep(0.25)
+        await ctx.report_progress(step, steps)
+    return "slow but sure"
+listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
+uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])
+`;
+
+/** A server that listens on a port of its own, and can be killed and started there again. */
+const hostOf = (command: (port: number) => readonly string[]) => {
+  const port = freePort();
+  let child: Bun.Subprocess | undefined;
+  const host = {
+    port,
+    async start(): Promise<void> {
+      child = Bun.spawn([...command(port)], { env: { PATH, PORT: `${port}` }, stdout: "ignore", stderr: "ignore" });
+      await until(() => isListening(port), { patience: 90_000 });
+    },
+    async kill(): Promise<void> {
+      child?.kill("SIGKILL");
+      await child?.exited;
+    },
+    [Symbol.asyncDispose]: () => host.kill(),
+  };
+  return host;
+};
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(false));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+
+testNeeding(
+  [needs.mcpServers],
+  "[MC-3][MC-4][MC-5][MC-11][MC-12] an organization's servers from npm and PyPI over HTTP join a chat when they are late, take its next call after they were killed and started again, and a call during which one is killed ends with an error",
+  async () => {
+    using temp = tempDirectory();
+    const gate = join(temp.path, "gate");
+    await using world = await openToolWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
+    const everything = program(`${NPM}/mcp-server-everything`);
+    await using http = hostOf(() => [everything, "streamableHttp"]);
+    await using old = hostOf(() => [everything, "sse"]);
+    await using fast = hostOf((port) => [program(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
+    const hosts = [http, old, fast];
+    await Promise.all(hosts.map((host) => host.start()));
+
+    const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+    const base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+    const add = (slug: string, url: string, transport = "streamable_http") =>
+      admin.post<McpServerConfig>(base, { slug, url, transport, availability: "force_on" });
+    await add("everything", `http://127.0.0.1:${http.port}/mcp`);
+    await add("old", `http://127.0.0.1:${old.port}/sse`, "sse");
+    await add("fast", `http://127.0.0.1:${fast.port}/mcp`);
+
+    const { id, call } = await openChat(world);
+    const serversOf = ({ request }: typeof call) => new Set(request.tools.map(({ name }) => name.split("__")[0]));
+    expect([...serversOf(call)]).toEqual(expect.arrayContaining(["everything", "old"]));
+    expect(serversOf(call)).not.toContain("fast");
+    const warningsNow = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
+    expect(await warningsNow()).toEqual([expect.stringContaining('The MCP server "fast" is left out: ')]);
+    writeFileSync(gate, "");
+    let next = call;
+    const long = (duration: number) =>
+      callTools(world, next, ["everything__trigger-long-running-operation", { duration, steps: 1 }]);
+    await until(async () => {
+      next = (await long(0.5)).next;
+      return serversOf(next).has("fast");
+    });
+    expect(await warningsNow()).toEqual([]);
+
+    const calls = [
+      ["everything__get-sum", { a: 2, b: 3 }],
+      ["old__get-sum", { a: 3, b: 3 }],
+      ["fast__add", { a: 4, b: 3 }],
+      ["fast__slow", { steps: 3 }],
+    ] as const;
+    const answered = [/sum.*5/, /sum.*6/, /7/, /slow but sure/].map((words) => expect.stringMatching(words));
+    const first = await callTools(world, next, ...calls);
+    expect(first.results.map(({ output }) => output)).toEqual(answered);
+    await Promise.all(hosts.map((host) => host.kill()));
+    await Promise.all(hosts.map((host) => host.start()));
+    const again = await callTools(world, first.next, ...calls);
+    expect(again.results.map(({ output }) => output)).toEqual(answered);
+
+    next = again.next;
+    const cut = long(60);
+    await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "running");
+    await http.kill();
+    const { results, next: last } = await cut;
+    expect(results[0]?.error).toBeString();
+    last.finish("stop");
+  },
+  120_000,
+);
