@@ -28,7 +28,7 @@ export class EventStream {
   }
 
   /** Sends one event; `json` is one line of JSON. False when the stream has ended, or was ended now because its reader is stuck. */
-  send(event: "data" | "error", json: string): boolean {
+  send(event: "data" | "error" | "end", json: string): boolean {
     return this.#write(`event: ${event}\ndata: ${json}\n\n`);
   }
 
@@ -37,13 +37,13 @@ export class EventStream {
   }
 
   /** Bytes that the reader has not taken yet: the strategy counts them. */
-  get #waiting(): number {
+  get waiting(): number {
     return -(this.#controller.desiredSize ?? 0);
   }
 
   /** Resolves when at most so many bytes wait for the reader; false when the stream has ended. */
   async room(bytes: number): Promise<boolean> {
-    while (this.#open && this.#waiting > bytes) {
+    while (this.#open && this.waiting > bytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -82,7 +82,7 @@ export class EventStream {
 
   #write(text: string): boolean {
     if (!this.#open) return false;
-    if (this.#waiting > SLOW_BYTES) {
+    if (this.waiting > SLOW_BYTES) {
       this.cut();
       return false;
     }

@@ -1,5 +1,5 @@
 // Reading a provisioner job's log: as JSON, as text, or as a WebSocket that continues with what comes, one line a message, and closes
-// when the job has ended and everything is sent (facts/wire 0). Used by builds and by template versions.
+// when the job has ended and everything is sent (facts/wire 0); or the same as server-sent events. Used by builds and by template versions.
 import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
@@ -9,9 +9,10 @@ import { JobLog } from "#schema/workspaces/job.ts";
 import { LogQuery, type LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
+import { type EventStream, eventStream } from "../http/event-stream.ts";
 import { type Declared, operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { closeWhenAccessLost, closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenAccessLost, closeWhenKeyGone, whenAccessLost, whenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 type LogWords = Pick<Declared, "scope" | "placement"> & {
@@ -31,8 +32,8 @@ export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more
     tags,
     operationId,
     summary,
-    description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent.${more}`,
-    answers: ["application/json", "text/plain"],
+    description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${more}`,
+    answers: ["application/json", "text/plain", "text/event-stream"],
     sends: JobLog,
     scope,
     placement,
@@ -46,6 +47,8 @@ const ANSWER_LINES = 50_000;
 /** Lines read and sent at a time by a follower, and bytes that may wait before it reads on. */
 const STEP_LINES = 500;
 const STEP_BYTES = 128 * 1024;
+/** A reader of events that takes nothing for this long is ended. */
+const STALLED_MS = 10_000;
 
 /** The answer to `GET .../logs`: an array, a text, or the upgrade. `workspace_id` for the log of a build. */
 export const jobLogs = async (
@@ -58,9 +61,20 @@ export const jobLogs = async (
 ): Promise<JobLog[] | Response> => {
   if (asked.follow) {
     const follower = new JobLogFollower(ctx, job, asked);
-    const closing = workspace_id
-      ? closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, maySeeWorkspace), follower)
-      : closeWhenKeyGone(ctx, caller, follower);
+    const access = workspace_id === undefined ? undefined : workspaceAccess(ctx, workspace_id, maySeeWorkspace);
+    if (request.headers.get("accept")?.includes("text/event-stream")) {
+      return eventStream(ctx, request, (stream) => {
+        const end = () => stream.end();
+        const signOut = access ? whenAccessLost(ctx, caller, access, end) : whenKeyGone(ctx, caller, end);
+        followAsEvents(ctx, follower, stream);
+        return () => {
+          follower.stop();
+          signOut();
+        };
+      });
+    }
+    const socket = new JobLogSocket(follower, asked.compress);
+    const closing = access ? closeWhenAccessLost(ctx, caller, access, socket) : closeWhenKeyGone(ctx, caller, socket);
     return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: asked.compress });
   }
   const rows: JobLogRow[] = [];
@@ -81,68 +95,134 @@ const textLine = (row: JobLogRow): string => {
   return `${created_at} [${log_level}] [${log_source}|${stage}] ${output}\n`;
 };
 
+/** Where a follower's lines go. */
+interface LineSink {
+  readonly isOver: boolean;
+  /** False when the reader has not taken enough for more; the follower is then woken when it has. */
+  hasRoom(): boolean;
+  /** False when the reader is gone. */
+  send(line: string): boolean;
+  end(why: "complete" | "failed"): void;
+}
+
 /** Reads on from its cursor whenever the job says something; nothing is kept in memory for a slow reader. */
-class JobLogFollower implements SocketHandler {
+class JobLogFollower {
   readonly #ctx: ApiContext;
   readonly #job: LoggedJob;
-  readonly #compress: boolean;
   #after: number;
   #leave: (() => void) | undefined;
   #reading = false;
   #again = false;
 
-  constructor(ctx: ApiContext, job: LoggedJob, { after, compress }: LogRequest) {
+  constructor(ctx: ApiContext, job: LoggedJob, { after }: LogRequest) {
     this.#ctx = ctx;
     this.#job = job;
     this.#after = after;
-    this.#compress = compress;
   }
 
-  open(socket: Socket): void {
-    this.#leave = this.#ctx.topics.subscribe("job", this.#job.id, () => this.#wake(socket));
-    this.#wake(socket);
+  start(sink: LineSink): void {
+    this.#leave = this.#ctx.topics.subscribe("job", this.#job.id, () => this.wake(sink));
+    this.wake(sink);
   }
 
-  message(socket: Socket): void {
-    socket.close(CLOSE.policy, "this stream takes no messages");
-  }
-
-  drain(socket: Socket): void {
-    this.#wake(socket);
-  }
-
-  close(): void {
+  stop(): void {
     this.#leave?.();
   }
 
-  #wake(socket: Socket): void {
+  wake(sink: LineSink): void {
     this.#again = true;
     if (this.#reading) return;
     this.#reading = true;
-    this.#read(socket)
-      .catch(() => socket.close(CLOSE.internal, "the log cannot be read"))
+    this.#read(sink)
+      .catch(() => sink.end("failed"))
       .finally(() => {
         this.#reading = false;
-        if (this.#again && !socket.closing) this.#wake(socket);
+        if (this.#again && !sink.isOver) this.wake(sink);
       });
   }
 
-  async #read(socket: Socket): Promise<void> {
+  async #read(sink: LineSink): Promise<void> {
     const { store } = this.#ctx;
-    while (this.#again && !socket.closing) {
+    while (this.#again && !sink.isOver) {
       this.#again = false;
       // Whether it has ended is read before its lines are, so that the last line cannot slip in between.
       const ended = (await store.get(findJob({ id: this.#job.id })))?.completed_at !== null;
       const before = Number.MAX_SAFE_INTEGER;
       const rows = await store.all(listJobLogs({ job: this.#job.key, after: this.#after, before, limit: STEP_LINES }));
       for (const row of rows) {
-        // The rest is read when the reader has caught up: `drain` comes.
-        if (socket.waiting > STEP_BYTES) return;
-        if (!socket.send(JSON.stringify(presentJobLog(row)), this.#compress)) return;
+        if (!sink.hasRoom()) return;
+        if (!sink.send(JSON.stringify(presentJobLog(row)))) return;
         this.#after = row.id;
       }
       if (rows.length === STEP_LINES) this.#again = true;
-      else if (ended) socket.close(CLOSE.normal, "the job has ended");
+      else if (ended) sink.end("complete");
     }
   }
 }
+
+/** Sends one line a message. */
+class JobLogSocket implements SocketHandler {
+  readonly #follower: JobLogFollower;
+  readonly #compress: boolean;
+  #sink: LineSink | undefined;
+
+  constructor(follower: JobLogFollower, compress: boolean) {
+    this.#follower = follower;
+    this.#compress = compress;
+  }
+
+  open(socket: Socket): void {
+    const compress = this.#compress;
+    this.#sink = {
+      get isOver() {
+        return socket.closing;
+      },
+      // `drain` comes when it has.
+      hasRoom: () => socket.waiting <= STEP_BYTES,
+      send: (line) => socket.send(line, compress),
+      end: (why) => {
+        if (why === "complete") socket.close(CLOSE.normal, "the job has ended");
+        else socket.close(CLOSE.internal, "the log cannot be read");
+      },
+    };
+    this.#follower.start(this.#sink);
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  drain(): void {
+    if (this.#sink) this.#follower.wake(this.#sink);
+  }
+
+  close(): void {
+    this.#follower.stop();
+  }
+}
+
+/** Sends each line as a `data` event, and `end` after the last one of a job that has ended. */
+const followAsEvents = (ctx: ApiContext, follower: JobLogFollower, stream: EventStream): void => {
+  let isOver = false;
+  const sink: LineSink = {
+    get isOver() {
+      return isOver;
+    },
+    hasRoom: () => {
+      if (stream.waiting <= STEP_BYTES) return true;
+      const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
+      void stream.room(STEP_BYTES).then((hasRoom) => {
+        stalled.cancel();
+        if (hasRoom) follower.wake(sink);
+      });
+      return false;
+    },
+    send: (line) => stream.send("data", line),
+    end: (why) => {
+      isOver = true;
+      if (why === "complete") stream.send("end", "{}");
+      stream.end();
+    },
+  };
+  follower.start(sink);
+};

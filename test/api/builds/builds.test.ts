@@ -2,9 +2,11 @@
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Client } from "#src/client.ts";
 import { presetId } from "#src/provisioners/presets.ts";
+import { readEvents } from "#test/support/net/event-reader.ts";
 import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
@@ -127,4 +129,38 @@ test("[BD-4] deleting without its resources asks no provisioner and still ends t
   expect((await follower.closed).code).toBe(1000);
   const done = await world.admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
   expect(done.status).toBe("deleted");
+});
+
+test("[BD-7] the log as events: what comes after the cursor, then each line, and an end when the job has ended", async () => {
+  await using world = await openWorld();
+  const echo = { logs: ["one", "two", "three"], hang: true };
+  const { template_id } = await seedTemplate(world.server, Object.assign({ echo }, ECHO));
+  const { id, latest_build } = await createWorkspace(world.admin, template_id);
+  const build = `/api/v2/workspacebuilds/${latest_build.id}`;
+  const follow = (after: number, client = world.admin) =>
+    client.fetch("GET", `${build}/logs?follow=true&after=${after}`, undefined, {
+      headers: { accept: "text/event-stream" },
+    });
+  const outputs: string[] = [];
+  const ids: number[] = [];
+  let last = "";
+  for await (const { event, data } of readEvents<JobLog>(await follow(0))) {
+    last = event;
+    if (data === undefined || event === "end") continue;
+    outputs.push(data.output);
+    ids.push(data.id);
+    if (data.output === "three") await world.admin.patch(`${build}/cancel`);
+  }
+  expect(last).toBe("end");
+  expect(outputs.slice(0, 3)).toEqual(["one", "two", "three"]);
+  const stored = await world.admin.get<JobLog[]>(`${build}/logs`);
+  expect(ids).toEqual(stored.map((line) => line.id));
+  const rest: string[] = [];
+  for await (const { event, data } of readEvents<JobLog>(await follow(ids[1] as number))) {
+    if (event === "data") rest.push(data?.output ?? "");
+  }
+  expect(rest).toEqual(outputs.slice(2));
+  const { organization_id } = await world.admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`);
+  const { token } = await seedUser(world.server, { organization_id });
+  expect((await follow(0, world.admin.as(token))).status).toBe(404);
 });

@@ -11,7 +11,7 @@ export async function* readEvents<T = unknown>(response: Response): AsyncGenerat
     for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
       const [first = "", second, ...more] = text.slice(0, end).split("\n");
       text = text.slice(end + 2);
-      const event = /^event: (data|ping|error)$/.exec(first)?.[1];
+      const event = /^event: (data|ping|error|end)$/.exec(first)?.[1];
       if (!event || more.length > 0) throw new Error(`not an event: ${first}`);
       if (second !== undefined && !second.startsWith("data: ")) throw new Error(`not data: ${second}`);
       yield { event, ...(second === undefined ? {} : { data: JSON.parse(second.slice(6)) }) };
