@@ -57,6 +57,12 @@ const nfpm = (): Need => {
   return { found: file !== "", reason: "needs the program of .ci/nfpm in SLIPWAY_TEST_NFPM", file };
 };
 
+/** Generators of clients, in the folder that `.ci/generators` has filled; `file` is that folder. */
+const generators = (): Need => {
+  const file = process.env.SLIPWAY_TEST_GENERATORS ?? "";
+  return { found: file !== "", reason: "needs the folder of .ci/generators in SLIPWAY_TEST_GENERATORS", file };
+};
+
 /** Coding agents from npm, in the folder that `.ci/agents` has filled; `file` is that folder. */
 const agents = (): Need => {
   const file = process.env.SLIPWAY_TEST_AGENTS ?? "";
@@ -77,6 +83,7 @@ export const needs = {
   git: program("git", "git"),
   agents: agents(),
   mcpServers: mcpServers(),
+  generators: generators(),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
   sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),

@@ -91,6 +91,8 @@ export class Shapes {
       if (UNKNOWN_TO_3_0.has(key) || value === undefined) continue;
       // Elysia writes it into what it drops quietly, once the route has been called.
       if (key === "additionalProperties" && value === false && !isStrict(schema)) continue;
+      // Generators know no enums of booleans; which one it must be, the description says.
+      if (key === "const" && typeof value === "boolean") continue;
       if (key === "const") out.enum = [value];
       else if (key === "properties") out.properties = this.#members(value as JsonObject, schema, name, direction);
       else if (key === "items") out.items = this.#shape(value, singular(name), direction);
