@@ -20,7 +20,6 @@ const PLATFORMS: Readonly<Record<System, Platform>> = {
 /** Makes the archives that `npm publish` takes. Returns their paths. */
 export const makeNpmPackages = async (made: Made): Promise<string[]> => {
   const systems = Object.keys(made.programs) as System[];
-  mkdirSync(join(made.out, "npm"), { recursive: true });
   const files: string[] = [];
   for (const system of systems) files.push(await packSystem(made, system));
   files.push(await packLauncher(made, systems));
@@ -33,7 +32,7 @@ const packSystem = (made: Made, system: System): Promise<string> => {
   const platform = PLATFORMS[system];
   const suffix = platformSuffix(platform);
   const { os, cpu, libc } = platform;
-  return pack(made, `slipway-${suffix}`, (folder) => {
+  return packForNpm(made, `slipway-${suffix}`, (folder) => {
     mkdirSync(join(folder, "bin"));
     const file = join(folder, "bin", programName(system).replace(system, "").replace("-", ""));
     linkSync(made.programs[system] as string, file);
@@ -48,7 +47,7 @@ const packSystem = (made: Made, system: System): Promise<string> => {
 };
 
 const packLauncher = (made: Made, systems: readonly System[]): Promise<string> =>
-  pack(made, "slipway", (folder) => {
+  packForNpm(made, "slipway", (folder) => {
     for (const name of ["slipway.mjs", "README.md"])
       copyFileSync(join(made.root, "deploy/npm", name), join(folder, name));
     chmodSync(join(folder, "slipway.mjs"), 0o755);
@@ -71,15 +70,20 @@ const aboutPackage = ({ version }: Made, name: string, description: string) => (
 });
 
 /** Writes `package/` with what `fill` puts there, and its package.json, as `npm/<name>-<version>.tgz`. */
-const pack = async (made: Made, name: string, fill: (folder: string) => object): Promise<string> => {
+export const packForNpm = async (
+  made: Made,
+  name: string,
+  fill: (folder: string) => object | Promise<object>,
+): Promise<string> => {
   const place = join(made.scratch, "npm", name);
   const folder = join(place, "package");
   mkdirSync(folder, { recursive: true });
-  const about = fill(folder);
+  const about = await fill(folder);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(about, undefined, 2)}\n`);
   copyFileSync(join(made.root, "LICENSE"), join(folder, "LICENSE"));
   const tar = `${place}.tar`;
   await packFolder(place, tar, made.epoch);
+  mkdirSync(join(made.out, "npm"), { recursive: true });
   const file = join(made.out, "npm", `${name}-${made.version}.tgz`);
   await gzipFile(tar, file);
   rmSync(tar);

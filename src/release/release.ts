@@ -10,6 +10,9 @@ import { RELEASE_FILE, type Release, releasedName, signedAs } from "#base/releas
 import { VERSION } from "#base/version.ts";
 import { build, packWeb, programName, type System, TARGETS } from "#src/build.ts";
 import { billOfMaterials } from "#src/supply-chain.ts";
+import { readDocument } from "./clients/document.ts";
+import { makePythonClient } from "./clients/python.ts";
+import { makeTypeScriptClient } from "./clients/typescript.ts";
 import { type Bases, makeImage } from "./image.ts";
 import type { Made } from "./made.ts";
 import { makeNpmPackages } from "./npm.ts";
@@ -18,8 +21,10 @@ import { openSigningKey } from "./signing-key.ts";
 import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PARTS = ["programs", "packages", "npm", "image", "chart", "scripts"] as const;
+const PARTS = ["programs", "packages", "npm", "clients", "image", "chart", "scripts"] as const;
 export type Part = (typeof PARTS)[number];
+/** Parts that hold no program. */
+const WITHOUT_PROGRAMS: readonly Part[] = ["clients", "chart"];
 
 export type ReleaseOptions = {
   out: string;
@@ -55,8 +60,11 @@ export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => 
   };
   try {
     const about = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
+    const needsPrograms = options.only?.some((part) => !WITHOUT_PROGRAMS.includes(part)) ?? true;
+    const none = needsPrograms ? undefined : {};
     const programs =
       options.programs ??
+      none ??
       (await buildPrograms(options, join(out, ".."), [publicKey, ...(options.trust ?? [])].join(" ").trim(), missing));
     const made: Made = { ...about, programs };
     for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
@@ -124,6 +132,10 @@ const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Pro
     return makePackages(made, text.replace(/^# \/etc\/systemd\/.*\n/, ""));
   },
   npm: makeNpmPackages,
+  async clients(made) {
+    const document = await readDocument(made);
+    return [await makeTypeScriptClient(made, document), makePythonClient(made, document)];
+  },
   image: async (made, { bases }) => [await makeImage(made, bases)],
   async chart(made) {
     const folder = join(made.scratch, "chart");

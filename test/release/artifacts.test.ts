@@ -9,6 +9,7 @@ import type { Release } from "#base/release.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
 import { packFolder, sha256Of } from "#src/release/tools.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { programCommand } from "#test/support/program.ts";
 import { testRelease } from "#test/support/release.ts";
 import { until } from "#test/support/until.ts";
@@ -70,15 +71,19 @@ describe("a release", () => {
     expect(readFileSync(join(two.out, "SHA256SUMS"), "utf8")).toBe(readFileSync(join(one.out, "SHA256SUMS"), "utf8"));
   });
 
-  test("[RL-4] leaves out what this machine cannot make, and fails when that was asked for by name", async () => {
-    const env = { PATH: "/nowhere" };
-    using named = await testRelease({ env, only: ["packages"] });
-    expect([named.isComplete, named.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
-    using all = await testRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
-    expect(all.isComplete).toBe(true);
-    expect(all.lines).toContain("left out: image: no Linux program was built");
-    expect(all.lines).toContain("slipway-darwin-arm64.gz");
-  });
+  test(
+    "[RL-4] leaves out what this machine cannot make, and fails when that was asked for by name",
+    async () => {
+      const env = { PATH: "/nowhere" };
+      using named = await testRelease({ env, only: ["packages"] });
+      expect([named.isComplete, named.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
+      using all = await testRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
+      expect(all.isComplete).toBe(true);
+      expect(all.lines).toContain("left out: image: no Linux program was built");
+      expect(all.lines).toContain("slipway-darwin-arm64.gz");
+    },
+    scaled(30_000),
+  );
 });
 
 /** A registry of npm with the packages of the release. */

@@ -1,0 +1,7 @@
+"""The client of a Slipway server: ``Slipway(url, token)``."""
+
+from . import schema
+from .client import Slipway
+from .error import SlipwayError, Validation
+
+__all__ = ["Slipway", "SlipwayError", "Validation", "schema"]

@@ -1,0 +1,227 @@
+// The Python package `slipway-client`: types and methods printed from the document, and the runtime in deploy/clients/python. A wheel is a zip with
+// three more files, so no tool of Python is needed to make one.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ZipOptions, zipSync } from "fflate";
+import type { Made } from "../made.ts";
+import { type OpenApi, type Operation, operationsIn, type Parameter, referredTo, type Schema } from "./document.ts";
+
+const PACKAGE = "slipway_client";
+
+/** Writes `python/slipway_client-<version>-py3-none-any.whl`. Returns its path. */
+export const makePythonClient = (made: Made, document: OpenApi): string => {
+  const source = join(made.root, "deploy/clients/python");
+  const files = new Map<string, string>();
+  for (const name of readdirSync(join(source, PACKAGE)).sort()) {
+    if (/\.(py|typed)$/.test(name)) files.set(`${PACKAGE}/${name}`, readFileSync(join(source, PACKAGE, name), "utf8"));
+  }
+  files.set(`${PACKAGE}/schema.py`, printSchema(document));
+  files.set(`${PACKAGE}/operations.py`, printOperations(document));
+  const about = `${PACKAGE}-${made.version}.dist-info`;
+  files.set(`${about}/METADATA`, metadata(made.version, readFileSync(join(source, "README.md"), "utf8")));
+  files.set(`${about}/WHEEL`, "Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
+  files.set(`${about}/licenses/LICENSE`, readFileSync(join(made.root, "LICENSE"), "utf8"));
+  files.set(`${about}/RECORD`, record(files, `${about}/RECORD`));
+  mkdirSync(join(made.out, "python"), { recursive: true });
+  const wheel = join(made.out, "python", `${PACKAGE}-${made.version}-py3-none-any.whl`);
+  // Times inside of zips are local ones: the same text gives the same bytes in every time zone.
+  const [year = 1980, month = 1, day = 1] = new Date(made.epoch * 1000)
+    .toISOString()
+    .slice(0, 10)
+    .split("-")
+    .map(Number);
+  const options: ZipOptions = { mtime: new Date(year, month - 1, day), level: 6, os: 3, attrs: 0o644 << 16 };
+  const encoder = new TextEncoder();
+  const zip = zipSync(Object.fromEntries([...files].map(([name, text]) => [name, encoder.encode(text)])), options);
+  writeFileSync(wheel, zip);
+  return wheel;
+};
+
+const metadata = (version: string, readme: string): string =>
+  [
+    "Metadata-Version: 2.4",
+    "Name: slipway-client",
+    `Version: ${version}`,
+    "Summary: Client of the API of a Slipway server.",
+    "License-Expression: Apache-2.0",
+    "License-File: LICENSE",
+    "Requires-Python: >=3.11",
+    "Description-Content-Type: text/markdown",
+    "",
+    readme,
+  ].join("\n");
+
+/** Every file with its digest; the list itself has none. */
+const record = (files: ReadonlyMap<string, string>, itself: string): string => {
+  const lines = [...files].map(([name, text]) => {
+    const bytes = new TextEncoder().encode(text);
+    const digest = new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").replace(/=+$/, "");
+    return `${name},sha256=${digest},${bytes.length}`;
+  });
+  return `${[...lines, `${itself},,`].join("\n")}\n`;
+};
+
+const printSchema = ({ components: { schemas } }: OpenApi): string => {
+  const shapes = Object.entries(schemas);
+  const classes = shapes.filter(([, { properties }]) => properties);
+  const values = shapes.filter(([, schema]) => !schema.properties && !schema.anyOf);
+  const unions = shapes.filter(([, { anyOf }]) => anyOf);
+  return [
+    '"""The shapes of the API, printed from the OpenAPI document."""',
+    "",
+    "from __future__ import annotations",
+    "",
+    "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict",
+    "",
+    "",
+    ...classes.map(([name, schema]) => `${printClass(name, schema)}\n\n`),
+    // What a class has may be named before it exists; what an alias stands for may not.
+    ...[...values, ...unions].map(([name, schema]) => `${name}: TypeAlias = ${typeOf(schema)}`),
+    "",
+  ].join("\n");
+};
+
+const printClass = (name: string, { description, properties = {}, required = [] }: Schema): string => {
+  const members = Object.entries(properties).map(([member, schema]) => {
+    const type = typeOf(schema);
+    return `    ${member}: ${required.includes(member) ? type : `NotRequired[${type}]`}`;
+  });
+  const lines = [...docstring(description, 4), ...members];
+  return [`class ${name}(TypedDict):`, ...(lines.length > 0 ? lines : ["    pass"])].join("\n");
+};
+
+const PLAIN: Readonly<Record<string, string>> = { string: "str", integer: "int", number: "float", boolean: "bool" };
+
+type Naming = (name: string) => string;
+const plainly: Naming = (name) => name;
+const inModule: Naming = (name) => `schema.${name}`;
+
+const typeOf = (schema: Schema, naming: Naming = plainly): string => {
+  const type = bareType(schema, naming);
+  return schema.nullable && type !== "Any" ? `${type} | None` : type;
+};
+
+const bareType = (schema: Schema, naming: Naming): string => {
+  const inner = (one: Schema): string => typeOf(one, naming);
+  const name = referredTo(schema);
+  if (name !== undefined) return naming(name);
+  if (schema.enum) return `Literal[${schema.enum.map(pythonValue).join(", ")}]`;
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(inner))].join(" | ");
+  if (schema.format === "binary") return "bytes";
+  if (schema.type === "array") return `list[${schema.items ? inner(schema.items) : "Any"}]`;
+  if (schema.type === "object") {
+    const values = schema.additionalProperties;
+    return `dict[str, ${typeof values === "object" ? inner(values) : "Any"}]`;
+  }
+  return PLAIN[schema.type ?? ""] ?? "Any";
+};
+
+const pythonValue = (value: unknown): string =>
+  value === null ? "None" : typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
+
+const printOperations = (document: OpenApi): string => {
+  const operations = operationsIn(document);
+  return [
+    '"""The operations of the API as methods, printed from the OpenAPI document."""',
+    "",
+    "from __future__ import annotations",
+    "",
+    "from collections.abc import Iterator, Mapping",
+    "from dataclasses import dataclass",
+    "from typing import Any, Literal",
+    "",
+    "from . import schema",
+    "",
+    "",
+    "@dataclass(frozen=True)",
+    "class Operation:",
+    '    """Where an operation is. ``body`` is the content type of what it takes; with ``has_key`` it recognizes a repeated request."""',
+    "",
+    "    method: str",
+    "    path: str",
+    '    body: str = ""',
+    "    has_key: bool = False",
+    "",
+    "",
+    "class Operations:",
+    "    def _call(",
+    "        self,",
+    "        operation: Operation,",
+    "        path: Mapping[str, Any],",
+    "        query: Mapping[str, Any],",
+    "        body: Any = None,",
+    "        headers: Mapping[str, str | None] | None = None,",
+    "    ) -> Any:",
+    "        raise NotImplementedError",
+    "",
+    "    def _stream(self, operation: Operation, path: Mapping[str, Any], query: Mapping[str, Any]) -> Iterator[Any]:",
+    "        raise NotImplementedError",
+    "",
+    operations.map(printMethod).join("\n\n"),
+    "",
+  ].join("\n");
+};
+
+const snake = (name: string): string =>
+  name
+    .replace(/-/g, "_")
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase();
+
+const printMethod = (operation: Operation): string => {
+  const { name, summary, description, method, path, parameters, body, answer, sends, hasKey } = operation;
+  const inPath = parameters.filter((one) => one.in === "path");
+  const inQuery = parameters.filter((one) => one.in === "query");
+  const inHeader = parameters.filter((one) => one.in === "header");
+  const named = [...inQuery, ...inHeader];
+  const keywords = [
+    ...(body ? [`body: ${typeOf(body.schema, inModule)}${body.isRequired ? "" : " | None = None"}`] : []),
+    ...named.filter(({ required }) => required).map((one) => `${snake(one.name)}: ${typeOf(one.schema, inModule)}`),
+    ...named.filter(({ required }) => !required).map((one) => `${snake(one.name)}: ${optional(one)} = None`),
+    ...(body && body.type !== "application/json" ? [`content_type: str = ${JSON.stringify(body.type)}`] : []),
+    ...(hasKey ? ["idempotency_key: str | None = None"] : []),
+  ];
+  const words = [
+    "self",
+    ...inPath.map((one) => `${snake(one.name)}: str`),
+    ...(keywords.length > 0 ? ["*", ...keywords] : []),
+  ];
+  const type = sends ? `Iterator[${typeOf(sends, inModule)}]` : answer ? typeOf(answer.schema, inModule) : "None";
+  const place = [
+    ...[JSON.stringify(method), JSON.stringify(path)],
+    ...(body ? [JSON.stringify(body.type)] : []),
+    ...(hasKey ? ["has_key=True"] : []),
+  ].join(", ");
+  const headers = [
+    ...inHeader.map((one) => `${JSON.stringify(one.name)}: ${snake(one.name)}`),
+    ...(body && body.type !== "application/json" ? ['"Content-Type": content_type'] : []),
+    ...(hasKey ? ['"Idempotency-Key": idempotency_key'] : []),
+  ];
+  const given = [
+    ...[`Operation(${place})`, dictionary(inPath), dictionary(inQuery)],
+    ...(sends ? [] : [body ? "body" : "None"]),
+    ...(headers.length > 0 ? [`{${headers.join(", ")}}`] : []),
+  ];
+  return [
+    `    def ${snake(name)}(${words.join(", ")}) -> ${type}:`,
+    ...docstring([`${summary}.`, description].filter(Boolean).join("\n\n"), 8),
+    `        return self._${sends ? "stream" : "call"}(${given.join(", ")})`,
+  ].join("\n");
+};
+
+const optional = ({ schema }: Parameter): string => {
+  const type = typeOf(schema, inModule);
+  return type.endsWith("| None") || type === "Any" ? type : `${type} | None`;
+};
+
+const dictionary = (parameters: readonly Parameter[]): string =>
+  `{${parameters.map(({ name }) => `${JSON.stringify(name)}: ${snake(name)}`).join(", ")}}`;
+
+const docstring = (text: string | undefined, indent: number): string[] => {
+  if (!text) return [];
+  const space = " ".repeat(indent);
+  const lines = text.replace(/\\/g, "\\\\").replace(/"""/g, '\\"""').split("\n");
+  return lines.length === 1
+    ? [`${space}"""${lines[0]}"""`]
+    : [`${space}"""${lines[0]}`, ...lines.slice(1).map((line) => (line === "" ? "" : space + line)), `${space}"""`];
+};

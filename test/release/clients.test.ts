@@ -1,0 +1,320 @@
+// The clients of a release, installed as their users install them, in programs of their own: Node and Python against a real server, with a
+// proxy between that breaks connections.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ChatMessage } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { page, ROOT } from "#test/support/documents.ts";
+import type { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { type Need, needs, testNeeding } from "#test/support/needs.ts";
+import { startCuttingProxy } from "#test/support/net/cutting-proxy.ts";
+import { linesIn } from "#test/support/net/lines.ts";
+import { testRelease } from "#test/support/release.ts";
+import { ADMIN, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+
+let release: Awaited<ReturnType<typeof testRelease>>;
+let server: TestServer;
+let world: { owner: Client; models: ScriptedModels; organization_id: string; template_id: string };
+let proxy: Awaited<ReturnType<typeof startCuttingProxy>>;
+/** A template whose builds say a few lines and end when they are canceled. */
+let endless: string;
+/** A project of someone who has installed both. */
+const project = mkdtempSync(join(tmpdir(), "slipway-clients-"));
+
+beforeAll(async () => {
+  let models: ScriptedModels;
+  [release, { server, models }] = await Promise.all([testRelease({ only: ["clients"] }), openChatWorld()]);
+  proxy = await startCuttingProxy(server.url);
+  const template = await seedTemplate(server);
+  const echo = { logs: Array.from({ length: 40 }, (_, i) => `line ${i}`), hang: true };
+  ({ template_id: endless } = await seedTemplate(server, Object.assign({ echo }, ECHO)));
+  const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  world = Object.assign({ server, models, owner }, template);
+  const installed = join(project, "node_modules/@slipway");
+  mkdirSync(installed, { recursive: true });
+  run(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", installed]);
+  run(["mv", join(installed, "package"), join(installed, "client")]);
+  const wheel = join(release.out, "python", readdirSync(join(release.out, "python"))[0] ?? "");
+  if (needs.python3.found) run([needs.python3.file, "-m", "zipfile", "-e", wheel, join(project, "python")]);
+  for (const name of ["typescript/example.mjs", "python/example.py"])
+    copyFileSync(join(ROOT, "deploy/clients", name), join(project, name.split("/")[1] ?? ""));
+  writeFileSync(join(project, "follow.mjs"), FOLLOW_MJS);
+  writeFileSync(join(project, "act.mjs"), ACT_MJS);
+  writeFileSync(join(project, "follow.py"), FOLLOW_PY);
+  writeFileSync(join(project, "act.py"), ACT_PY);
+}, 60_000);
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  release[Symbol.dispose]();
+  rmSync(project, { recursive: true, force: true });
+});
+
+const FOLLOW_MJS = `
+import { Slipway } from "@slipway/client";
+const [, , kind, id] = process.argv;
+const slipway = new Slipway({ url: process.env.SLIPWAY_URL, token: process.env.SLIPWAY_TOKEN });
+const streams = { chat: () => slipway.followChat(id), log: () => slipway.followBuildLog(id) };
+for await (const event of streams[kind]()) console.log(JSON.stringify(event));
+`;
+const FOLLOW_PY = `
+import json, os, sys
+from slipway_client import Slipway
+kind, id = sys.argv[1:]
+slipway = Slipway(os.environ["SLIPWAY_URL"], os.environ["SLIPWAY_TOKEN"])
+for event in slipway.follow_chat(id) if kind == "chat" else slipway.follow_build_log(id):
+    print(json.dumps(event), flush=True)
+`;
+const ACT_MJS = `
+import { Slipway, SlipwayError } from "@slipway/client";
+const [, , organization_id, template_id, prefix] = process.argv;
+const slipway = new Slipway({ url: process.env.SLIPWAY_URL, token: process.env.SLIPWAY_TOKEN });
+const tell = async (work) => {
+  try {
+    console.log(JSON.stringify({ name: (await work()).name ?? "made" }));
+  } catch (error) {
+    if (!(error instanceof SlipwayError)) throw error;
+    const { status, message, validations } = error;
+    console.log(JSON.stringify({ status, message, validations: validations.map(({ field }) => field) }));
+  }
+};
+const workspace = (name) => () => slipway.createWorkspace({ path: { user: "me" }, body: { name, template_id } });
+await tell(() => slipway.createChat({ body: { organization_id, content: [{ type: "text", text: prefix }] } }));
+await tell(workspace(prefix + "-lost"));
+await tell(workspace(prefix + "-busy"));
+await tell(workspace("no good"));
+await tell(() => slipway.getWorkspace({ path: { workspace: "00000000-0000-4000-8000-000000000000" } }));
+`;
+const ACT_PY = `
+import json, os, sys
+from slipway_client import Slipway, SlipwayError
+organization_id, template_id, prefix = sys.argv[1:]
+slipway = Slipway(os.environ["SLIPWAY_URL"], os.environ["SLIPWAY_TOKEN"])
+def tell(work):
+    try:
+        print(json.dumps({"name": work().get("name", "made")}))
+    except SlipwayError as error:
+        fields = [one.field for one in error.validations]
+        print(json.dumps({"status": error.status, "message": error.message, "validations": fields}))
+def workspace(name):
+    return lambda: slipway.create_workspace("me", body={"name": name, "template_id": template_id})
+content = [{"type": "text", "text": prefix}]
+tell(lambda: slipway.create_chat(body={"organization_id": organization_id, "content": content}))
+tell(workspace(prefix + "-lost"))
+tell(workspace(prefix + "-busy"))
+tell(workspace("no good"))
+tell(lambda: slipway.get_workspace("00000000-0000-4000-8000-000000000000"))
+`;
+
+const run = (command: string[]): void => {
+  const { exitCode, stderr } = Bun.spawnSync(command, { cwd: project });
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr}`);
+};
+
+type Language = { readonly name: string; readonly need: Need; command(script: string): string[] };
+
+const LANGUAGES: readonly Language[] = [
+  { name: "TypeScript", need: needs.node, command: (script) => [needs.node.file, `${script}.mjs`] },
+  { name: "Python", need: needs.python3, command: (script) => [needs.python3.file, "-W", "error", `${script}.py`] },
+];
+
+/** A program that uses the client, with the server behind the proxy. */
+const start = ({ command }: Language, script: string, ...args: string[]) => {
+  const child = Bun.spawn([...command(script), ...args], {
+    cwd: project,
+    env: {
+      PATH: process.env.PATH,
+      HOME: project,
+      TEST_RUN_MARK: process.env.TEST_RUN_MARK,
+      PYTHONPATH: join(project, "python"),
+      PYTHONDONTWRITEBYTECODE: "1",
+      SLIPWAY_URL: proxy.url,
+      SLIPWAY_TOKEN: world.owner.token,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines = linesIn(child.stdout);
+  return {
+    child,
+    /** Reads until a line fits; all lines since the last call. */
+    async until(fits: (line: string) => boolean): Promise<string[]> {
+      const read: string[] = [];
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error(`the program ended after ${read.join("\n")}: ${await child.stderr.text()}`);
+        read.push(value);
+        if (fits(value)) return read;
+      }
+    },
+    /** Every line to its end. */
+    async rest(): Promise<string[]> {
+      const read: string[] = [];
+      for await (const line of lines) read.push(line);
+      expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+      return read;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+};
+
+const isWaiting = (line: string): boolean => {
+  const event = JSON.parse(line) as ChatEvent;
+  return event.type === "status" && event.status.status === "waiting";
+};
+const idsIn = (lines: readonly string[]): number[] =>
+  lines
+    .map((line) => JSON.parse(line) as ChatEvent)
+    .flatMap((event) => (event.type === "message" ? [event.message.id] : []));
+const historyIds = async (chat: string): Promise<number[]> => {
+  const { messages } = await world.owner.get<{ messages: ChatMessage[] }>(`/api/v2/chats/${chat}/messages`);
+  return messages.map(({ id }) => id).reverse();
+};
+
+for (const language of LANGUAGES) {
+  describe(language.name, () => {
+    const story = (title: string, work: () => Promise<void>) => testNeeding([language.need], title, work);
+
+    story("[RL-9] the example makes a workspace and a chat in it, and prints what both say", async () => {
+      await using example = start(language, "example", world.template_id, "Say hello");
+      (await world.models.next()).say("Hello from ", "the model").finish();
+      const lines = await example.rest();
+      expect(lines.join("\n")).toContain("user Say hello\nassistant Hello from the model");
+      const { workspaces } = await world.owner.get<{ workspaces: Workspace[] }>("/api/v2/workspaces?q=name:example");
+      const [workspace] = workspaces;
+      expect(workspace?.latest_build.status).toBe("running");
+      await world.owner.post(`/api/v2/workspaces/${workspace?.id}/builds`, { transition: "delete" });
+      await until(
+        async () => (await world.owner.get<{ count: number }>("/api/v2/workspaces?q=name:example")).count === 0,
+        { what: "the name is free" },
+      );
+    });
+
+    story("[RL-10] sends again what was lost or refused for now, unless it could happen twice", async () => {
+      const prefix = language.name.toLowerCase();
+      proxy.seen.length = 0;
+      // A chat: made and lost, twice refused, and answered under the same key. A workspace: made and lost. Another: refused once.
+      proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
+      const acting = start(language, "act", world.organization_id, world.template_id, prefix);
+      (await world.models.next()).say("once").finish();
+      const told = (await acting.rest()).map((line) => JSON.parse(line));
+      expect(told).toEqual([
+        { name: "made" },
+        { status: 0, message: `No answer from ${proxy.url}.`, validations: [] },
+        { name: `${prefix}-busy` },
+        { status: 400, message: "Validation failed.", validations: ["name"] },
+        { status: 404, message: expect.any(String), validations: [] },
+      ]);
+      const chats = await world.owner.get<{ title: string }[]>(`/api/v2/chats?q=title:${prefix}`);
+      expect(chats.length).toBe(1);
+      expect(proxy.seen.map((line) => line.replace("/api/v2", ""))).toEqual([
+        "POST /chats lost",
+        "POST /chats 503",
+        "POST /chats 429",
+        "POST /chats",
+        "POST /users/me/workspaces lost",
+        "POST /users/me/workspaces 429",
+        "POST /users/me/workspaces",
+        "POST /users/me/workspaces",
+        "GET /workspaces/00000000-0000-4000-8000-000000000000",
+      ]);
+    });
+
+    story("[RL-11] a chat's stream goes on over connections that break, each message once", async () => {
+      const { id } = await world.owner.post<{ id: string }>("/api/v2/chats", {
+        organization_id: world.organization_id,
+        content: said("one"),
+      });
+      await using follower = start(language, "follow", "chat", id);
+      (await world.models.next()).say("first").finish();
+      const seen = idsIn(await follower.until(isWaiting));
+      proxy.fates.push(503, 502);
+      proxy.cut();
+      await sendMessage(world, id, "two");
+      const call = await world.models.next();
+      call.say("sec");
+      seen.push(...idsIn(await follower.until((line) => line.includes('"sec'))));
+      proxy.cut();
+      call.say("ond").finish();
+      seen.push(...idsIn(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))));
+      await until(async () => (await historyIds(id)).length === 4, { what: "the turn has ended" });
+      expect(seen.filter((one, i) => seen.indexOf(one) === i)).toEqual(seen);
+      expect(new Set(seen)).toEqual(new Set(await historyIds(id)));
+
+      // What was seen last is removed while nobody is connected.
+      proxy.fates.push(503, 503);
+      proxy.cut();
+      const [first = 0] = await historyIds(id);
+      await world.owner.patch(`/api/v2/chats/${id}/messages/${first}`, { content: said("three") });
+      (await world.models.next()).say("third").finish();
+      const lines = await follower.until((line) => line.includes("third") && line.includes('"assistant"'));
+      const reset = lines.findLastIndex((line) => JSON.parse(line).type === "history_reset");
+      expect(reset).toBeGreaterThanOrEqual(0);
+      expect(idsIn(lines.slice(reset))).toEqual(await historyIds(id));
+    });
+
+    story("[RL-11] a build's log goes on behind the last line, and ends with the build", async () => {
+      const name = `logged-${language.name.toLowerCase()}`;
+      const made = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id: endless });
+      const build = `/api/v2/workspacebuilds/${made.latest_build.id}`;
+      await using follower = start(language, "follow", "log", made.latest_build.id);
+      const lines = await follower.until((line) => line.includes("line 39"));
+      proxy.fates.push(503, "lost");
+      proxy.cut();
+      await world.owner.patch(`${build}/cancel`);
+      lines.push(...(await follower.rest()));
+      const ids = lines.map((line) => (JSON.parse(line) as JobLog).id);
+      const logs = await world.owner.get<JobLog[]>(`${build}/logs`);
+      expect(ids).toEqual(logs.map(({ id }) => id));
+    });
+  });
+}
+
+test("[RL-9] the types of the npm package hold for a strict compiler and refuse what the API refuses", async () => {
+  writeFileSync(
+    join(project, "typed.ts"),
+    `import { type Schemas, Slipway } from "@slipway/client";
+const slipway = new Slipway({ url: "http://localhost" });
+export const made: Schemas["Workspace"] = await slipway.createWorkspace({ path: { user: "me" }, body: { name: "a" } });
+export const all: number = (await slipway.listWorkspaces()).count;
+for await (const workspace of slipway.watchWorkspace({ path: { workspace: made.id } })) workspace.latest_build.status satisfies string;
+const bytes: Blob | string = await slipway.downloadFile({ path: { file: "id" } });
+// @ts-expect-error the path has no user
+slipway.createWorkspace({ body: { name: "a" } });
+// @ts-expect-error there is no such member
+slipway.createWorkspace({ path: { user: "me" }, body: { name: "a", color: "red" } });
+// @ts-expect-error what is required is missing
+slipway.createChat({ body: { content: [] } });
+export default bytes;
+`,
+  );
+  const options = { target: "ES2022", module: "NodeNext", lib: ["ES2023", "DOM", "DOM.AsyncIterable"], types: [] };
+  const compilerOptions = Object.assign({ strict: true, checkJs: true, allowJs: true, noEmit: true }, options);
+  writeFileSync(join(project, "package.json"), '{"type":"module"}');
+  writeFileSync(
+    join(project, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: Object.assign({ exactOptionalPropertyTypes: true }, compilerOptions),
+      files: ["typed.ts"],
+    }),
+  );
+  const tsc = Bun.spawnSync([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", project]);
+  expect(tsc.stdout.toString()).toBe("");
+  expect(tsc.exitCode).toBe(0);
+});
+
+test("[RL-9] the page shows the examples as they are", () => {
+  const shown = page("docs/clients.md");
+  expect(shown).toContain(`\`\`\`js\n${page("deploy/clients/typescript/example.mjs")}\`\`\``);
+  expect(shown).toContain(`\`\`\`py\n${page("deploy/clients/python/example.py")}\`\`\``);
+});

@@ -1,0 +1,58 @@
+// A proxy in front of a server that breaks connections when a test says so: answers that never arrive, statuses of its own, streams that are cut.
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+
+/** What happens to a request: the server does it, and its answer arrives or is lost; or the proxy answers in its place, with `Retry-After: 0`. */
+export type Fate = "passes" | "lost" | 429 | 502 | 503;
+
+export const startCuttingProxy = async (target: URL) => {
+  const fates: Fate[] = [];
+  const open = new Set<ServerResponse>();
+  const seen: string[] = [];
+  const pass = (incoming: IncomingMessage, response: ServerResponse): void => {
+    const fate = fates.shift();
+    seen.push(`${incoming.method} ${incoming.url}${fate === undefined || fate === "passes" ? "" : ` ${fate}`}`);
+    if (typeof fate === "number") {
+      incoming.resume();
+      response.writeHead(fate, { "retry-after": "0" }).end("<html>busy</html>");
+      return;
+    }
+    open.add(response);
+    const { method, url, headers } = incoming;
+    const options = { host: target.hostname, port: target.port, method, path: url, headers };
+    const outgoing = request(Object.assign(options, { headers: Object.assign({}, headers, { host: target.host }) }));
+    outgoing.on("response", (answer) => {
+      if (fate === "lost") {
+        answer.resume().on("end", () => response.socket?.destroy());
+        return;
+      }
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
+      answer.on("error", () => response.socket?.destroy()).pipe(response);
+    });
+    outgoing.on("error", () => response.socket?.destroy());
+    response.on("close", () => {
+      open.delete(response);
+      outgoing.destroy();
+    });
+    incoming.pipe(outgoing);
+  };
+  const server = createServer(pass);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Of the next requests, one after the other; later ones pass. */
+    fates,
+    /** Every request, with its fate. */
+    seen,
+    /** Breaks every connection that is open now. */
+    cut(): void {
+      for (const response of open) response.socket?.destroy();
+    },
+    async [Symbol.asyncDispose]() {
+      for (const response of open) response.socket?.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+};
