@@ -17,6 +17,7 @@ import { backup } from "./rows/rows-backup.ts";
 import { latency, send, tokens } from "./rows/rows-chats.ts";
 import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
 import { cluster } from "./rows/rows-cluster.ts";
+import { gateway } from "./rows/rows-gateway.ts";
 import { insights } from "./rows/rows-insights.ts";
 import { fanout, idle, ingest, measureIngest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
@@ -55,6 +56,7 @@ const rows: Row[] = [
   tokens,
   latency,
   send,
+  gateway,
   tools,
   list,
   builds,

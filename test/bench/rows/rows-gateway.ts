@@ -1,0 +1,212 @@
+// The row about the model gateway: what a call through it takes beyond the same call made directly. The model is model-source.ts; the floor is the
+// benchmark's own process that asks it without a server between them.
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
+import { processorMs, residentMiB } from "../machine.ts";
+import { type Model, startModel } from "../model.ts";
+import { startProduct } from "../product.ts";
+import { type Bench, type Figures, type Medians, productFigure, type Row, range } from "../row.ts";
+import type { SideName } from "../sides.ts";
+
+/** Bun opens 256 connections to other servers at most, unless it is told otherwise at its start. */
+const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" };
+
+const CALLS = 500;
+/** Calls of a fresh process meet code that was never run. */
+const WARM_CALLS = 100;
+const STREAMS = 20;
+const CHUNKS_PER_S = 50;
+const WARM_CHUNKS = CHUNKS_PER_S;
+const CROWD = 1_000;
+/** One person has 100 calls open at most. */
+const CROWD_OF_USER = 100;
+const CROWD_CHUNKS = 40;
+const CROWD_PER_S = 2;
+/** Until the crowd is complete and its buffers have the size that they keep. */
+const CROWD_WARM_CHUNKS = 10;
+
+/** Where calls go: `tokens` are those of different people. */
+type Way = { readonly url: string; readonly tokens: readonly string[]; readonly pid: number | undefined };
+
+const openWay = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Way & AsyncDisposable> => {
+  if (side === "floor") {
+    const own = { url: `${model.url}/v1`, tokens: [""], pid: undefined };
+    return { ...own, async [Symbol.asyncDispose]() {} };
+  }
+  const { core, productCommand: command } = bench.sides;
+  if (!command) throw new Error("there is no product to measure");
+  await using stack = new AsyncDisposableStack();
+  const product = stack.use(await startProduct({ command, dataDir: join(dir, "data"), core, env: ENV }));
+  const admin = new Client(product.url, product.adminToken);
+  await admin.post("/api/v2/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
+  await admin.post("/api/v2/chats/model-configs", { provider: "openai-compat", model: "source" });
+  await setGateway(admin);
+  const tokens = await Promise.all(range(CROWD / CROWD_OF_USER).map((index) => tokenOf(admin, product.url, index)));
+  const started = stack.move();
+  const url = `${product.url}/api/v2/ai/openai/v1`;
+  return { url, tokens, pid: product.pid, [Symbol.asyncDispose]: () => started.disposeAsync() };
+};
+
+const tokenOf = async (admin: Client, url: string, index: number): Promise<string> => {
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
+  const password = "Bench-only-5b1f0c";
+  const user = { email: `caller-${index}@example.com`, username: `caller-${index}`, password };
+  await admin.post("/api/v2/users", { ...user, organization_ids: organization ? [organization.id] : [] });
+  return gatewayToken(await new Client(url).signIn(user.email, password));
+};
+
+const ask = async ({ url, tokens }: Way, said: string, index = 0): Promise<AsyncIterable<Uint8Array>> => {
+  const response = await fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokens[index % tokens.length]}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: said }] }),
+  });
+  if (!response.ok || !response.body) throw new Error(`the model answered ${response.status} ${await response.text()}`);
+  return response.body as unknown as AsyncIterable<Uint8Array>;
+};
+
+/** Milliseconds to the first byte of one call after the other. */
+const firstBytes = async (way: Way): Promise<number[]> => {
+  const times: number[] = [];
+  for (const call of range(CALLS + WARM_CALLS)) {
+    const begun = performance.now();
+    let first: number | undefined;
+    for await (const _ of await ask(way, "now")) first ??= performance.now() - begun;
+    if (call >= WARM_CALLS) times.push(first ?? Number.NaN);
+  }
+  return times;
+};
+
+const now = (): number => performance.timeOrigin + performance.now();
+
+/** Milliseconds from the model's chunk to its reader, and what the server's processor did for each chunk. */
+const chunks = async (bench: Bench, way: Way, model: Model): Promise<{ times: number[]; processor_ms: number }> => {
+  const times: number[] = [];
+  const spoken = WARM_CHUNKS + CHUNKS_PER_S * bench.seconds;
+  let [seen, before] = [0, 0];
+  const read = async (index: number): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const piece of await ask(way, "later", index)) {
+      const at = now();
+      for (const [, said] of decoder.decode(piece, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
+        if (++seen === WARM_CHUNKS * STREAMS && way.pid) before = processorMs(way.pid);
+        if (seen > WARM_CHUNKS * STREAMS) times.push(at - Number(said));
+      }
+    }
+  };
+  const reading = Promise.all(range(STREAMS).map(read));
+  await model.speak(STREAMS, spoken, CHUNKS_PER_S);
+  await reading;
+  return { times, processor_ms: way.pid ? (processorMs(way.pid) - before) / times.length : 0 };
+};
+
+/** How much the server's memory grows while a thousand streams speak. */
+const crowdGrowth = async (way: Way, model: Model, pid: number): Promise<number> => {
+  let seen = 0;
+  let settled = Number.NaN;
+  const heard = (): void => {
+    if (++seen === CROWD * CROWD_WARM_CHUNKS) settled = residentMiB(pid);
+  };
+  const reading = Promise.all(range(CROWD).map((index) => readPlain(way, index, heard)));
+  let peak = 0;
+  const looking = setInterval(() => {
+    if (!Number.isNaN(settled)) peak = Math.max(peak, residentMiB(pid));
+  }, 100);
+  await model.speak(CROWD, CROWD_CHUNKS, CROWD_PER_S);
+  await reading.finally(() => clearInterval(looking));
+  return peak - settled;
+};
+
+const LAST_CHUNK = "0\r\n\r\n";
+
+/** Reads one stream over a socket of its own: fetch in this process has 256 at most. Each piece is handed to `heard`. */
+const readPlain = ({ url, tokens }: Way, index: number, heard: () => void): Promise<void> => {
+  const { hostname, port, pathname } = new URL(`${url}/chat/completions`);
+  const body = JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: "later" }] });
+  const head = `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${tokens[index % tokens.length]}\r\n`;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const failed = (): void => reject(new Error("a stream of the gateway has ended early"));
+  const data = (socket: { end(): unknown }, piece: Uint8Array): void => {
+    const text = new TextDecoder().decode(piece);
+    if (text.startsWith("HTTP/") && !text.startsWith("HTTP/1.1 200")) reject(new Error(text));
+    if (text.includes("data: ")) heard();
+    if (!text.endsWith(LAST_CHUNK)) return;
+    resolve();
+    socket.end();
+  };
+  const open = (socket: { write(text: string): unknown }): void => {
+    socket.write(`${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  };
+  Bun.connect({ hostname, port: Number(port), socket: { open, data, close: failed, error: failed } }).catch(reject);
+  return promise;
+};
+
+const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
+
+/** What the product takes longer than the floor. */
+const beyond =
+  (figure: string) =>
+  ({ floor, product }: Medians): number | undefined => {
+    const [below, above] = [floor?.[figure], product?.[figure]];
+    return below === undefined || above === undefined ? undefined : above - below;
+  };
+
+export const gateway: Row = {
+  name: "gateway",
+  title:
+    "Calls of a model through the gateway, in turn, 20 streams and 1,000 streams; floor: the same calls made directly",
+  sides: ["floor", "product"],
+  maxRounds: 3,
+  async measure(bench, side): Promise<Figures> {
+    const dir = mkdtempSync(join(bench.sides.dir, "gateway-"));
+    await using model = await startModel(dir);
+    await using way = await openWay(bench, side, model, dir);
+    const first_p50 = median(await firstBytes(way));
+    const { times, processor_ms } = await chunks(bench, way, model);
+    const figures = { first_p50, chunk_p50: median(times) };
+    if (way.pid === undefined) return figures;
+    return { ...figures, processor_ms, growth_mib: await crowdGrowth(way, model, way.pid) };
+  },
+  figures: {
+    first_p50: "first byte p50 ms",
+    chunk_p50: "chunk p50 ms",
+    processor_ms: "server's processor ms per chunk",
+    growth_mib: "server's memory growth with 1,000 streams MiB",
+  },
+  verdicts: [
+    {
+      what: "first byte, beyond the direct call, p50",
+      target: "< 3 ms",
+      value: beyond("first_p50"),
+      bound: 3,
+      better: "lower",
+      unit: "ms",
+    },
+    {
+      what: "a chunk, beyond the direct call, p50",
+      target: "< 1 ms",
+      value: beyond("chunk_p50"),
+      bound: 1,
+      better: "lower",
+      unit: "ms",
+    },
+    {
+      what: "server's processor for a chunk",
+      target: "<= 0.2 ms",
+      value: productFigure("processor_ms"),
+      bound: 0.2,
+      better: "lower",
+      unit: "ms",
+    },
+    {
+      what: "growth of the server's memory while 1,000 streams speak",
+      target: "<= 32 MB",
+      value: productFigure("growth_mib"),
+      bound: 32,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};
