@@ -230,7 +230,7 @@ const makeHandler = (
   };
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
-  const gateway = new AiGateway(ctx, who);
+  const gateway = new AiGateway(ctx, who, ctx.metrics);
   const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);

@@ -1,10 +1,10 @@
-// The providers of language models and their models: the only writer of their rows. Changes are made one after another, each in one
+// The providers of language models, their models and the settings of the gateway to them: the only writer of their rows. Changes are made one after another, each in one
 // commit, and the models that turns use learn of it, on every node, before the caller is answered. Keys are sealed here and opened by anyone who calls a
 // provider; nothing here logs or returns one.
 
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
+import { AppError, conflict, invalid, invalidField, notFound, type Validation } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART } from "#base/parts.ts";
@@ -12,6 +12,7 @@ import { oneAtATime } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
+import { putGatewaySettings, readGatewaySettings } from "#db/models/gateway.ts";
 import {
   clearDefaultModel,
   insertModelConfig,
@@ -24,6 +25,7 @@ import {
   updateModelProvider,
 } from "#db/models/models.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import type { GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
@@ -50,6 +52,13 @@ export type ProviderPatch = Partial<Omit<NewProvider, "provider">>;
 export type NewModel = Omit<ModelConfigRow, "id" | "created_at" | "updated_at" | "deleted">;
 export type ModelPatch = Partial<Omit<NewModel, "provider_id">>;
 
+/** All that a model call depends on. */
+export type ModelCatalog = {
+  readonly settings: GatewaySettings;
+  readonly providers: readonly ConfiguredProvider[];
+  readonly models: readonly ConfiguredModel[];
+};
+
 type Everything = { readonly providers: ModelProviderRow[]; readonly models: ModelConfigRow[] };
 
 export class ModelSettings {
@@ -58,6 +67,8 @@ export class ModelSettings {
   readonly #next = oneAtATime();
   /** A load that has not begun yet: anyone who wants another one in the meantime is served by it. */
   #loading: Promise<void> | undefined;
+  /** What is stored now, from the first load on; undefined while that is not known. */
+  #catalog: ModelCatalog | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -215,6 +226,24 @@ export class ModelSettings {
     });
   }
 
+  /** Replaces the settings of the gateway. 400 for a provider that does not exist. */
+  changeGateway(after: GatewaySettings): Promise<void> {
+    return this.#next(async () => {
+      const { providers } = await this.list();
+      const broken = after.names.flatMap(({ targets }, name): Validation[] =>
+        targets.flatMap(({ provider_id }, target) =>
+          providers.some(({ id }) => id === provider_id)
+            ? []
+            : [{ field: `names[${name}].targets[${target}].provider_id`, detail: "is not the ID of a model provider" }],
+        ),
+      );
+      if (broken.length > 0) throw invalid("Validation failed.", broken);
+      const before = await readGatewaySettings(this.#deps.store);
+      const about = { action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
+      await this.#write([putGatewaySettings(after), audited({ ...about, now: this.#deps.clock.now(), before, after })]);
+    });
+  }
+
   async #provider(id: string, otherwise = notFound, mustBeEnabled = false): Promise<ModelProviderRow> {
     const { providers } = await this.list();
     const row = providers.find((one) => one.id === id);
@@ -235,15 +264,23 @@ export class ModelSettings {
   }
 
   async #tell(): Promise<void> {
-    const { providers, models } = await this.catalog();
-    this.#deps.models.replace(providers, models);
+    // What cannot be read now is read by the next caller.
+    this.#catalog = undefined;
+    const catalog = await this.#readCatalog();
+    this.#catalog = catalog;
+    this.#deps.models.replace(catalog.providers, catalog.models);
   }
 
-  /** Returns all providers and models as callers of models use them. Keys are opened when they are asked for. */
-  async catalog(): Promise<{ readonly providers: ConfiguredProvider[]; readonly models: ConfiguredModel[] }> {
-    const { encryption } = this.#deps;
-    const { providers, models } = await this.list();
+  /** Returns the settings of the gateway with all providers and models, as callers of models use them. Keys are opened when they are asked for. */
+  async catalog(): Promise<ModelCatalog> {
+    return this.#catalog ?? this.#readCatalog();
+  }
+
+  async #readCatalog(): Promise<ModelCatalog> {
+    const { encryption, store } = this.#deps;
+    const [settings, { providers, models }] = await Promise.all([readGatewaySettings(store), this.list()]);
     return {
+      settings,
       models,
       providers: providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
         id,

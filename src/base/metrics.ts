@@ -8,6 +8,12 @@ import type { Labelled } from "./labelled.ts";
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+type HistogramValue = {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  readonly metricName: string;
+};
+
 /** Values counted by size; seconds by default. */
 export class Buckets {
   readonly #bounds: readonly number[];
@@ -31,15 +37,15 @@ export class Buckets {
   }
 
   /** In the form the registry prints: each bucket holds those before it, too. */
-  values(name: string): { labels: Record<string, string | number>; value: number; metricName: string }[] {
+  values(name: string, label: Readonly<Record<string, string>> = {}): HistogramValue[] {
     let total = 0;
-    const rows = this.#bounds.map((le, i) => {
+    const rows = this.#bounds.map((le, i): HistogramValue => {
       total += this.#counts[i] as number;
-      return { labels: { le } as Record<string, string | number>, value: total, metricName: `${name}_bucket` };
+      return { labels: { ...label, le }, value: total, metricName: `${name}_bucket` };
     });
-    rows.push({ labels: { le: "+Inf" }, value: this.#count, metricName: `${name}_bucket` });
-    rows.push({ labels: {}, value: this.#sum, metricName: `${name}_sum` });
-    rows.push({ labels: {}, value: this.#count, metricName: `${name}_count` });
+    rows.push({ labels: { ...label, le: "+Inf" }, value: this.#count, metricName: `${name}_bucket` });
+    rows.push({ labels: label, value: this.#sum, metricName: `${name}_sum` });
+    rows.push({ labels: label, value: this.#count, metricName: `${name}_count` });
     return rows;
   }
 }
@@ -95,7 +101,18 @@ export class Metrics {
   }
 
   histogram(name: string, help: string, buckets: Buckets): void {
-    const get = async () => ({ name, help, type: "histogram", values: buckets.values(name), aggregator: "sum" });
+    this.#histogram(name, help, () => buckets.values(name));
+  }
+
+  /** One histogram for each value of a label, as they are when someone asks. */
+  histograms(name: string, help: string, label: string, all: ReadonlyMap<string, Buckets>): void {
+    this.#histogram(name, help, () =>
+      [...all].flatMap(([value, buckets]) => buckets.values(name, Object.fromEntries([[label, value]]))),
+    );
+  }
+
+  #histogram(name: string, help: string, read: () => HistogramValue[]): void {
+    const get = async () => ({ name, help, type: "histogram", values: read(), aggregator: "sum" });
     // The registry asks a metric for nothing but this.
     this.registry.registerMetric({ name, get, reset: () => {} } as unknown as Metric);
   }

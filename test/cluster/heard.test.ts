@@ -136,4 +136,10 @@ testNeeding([needs.postgres], "[CP-53] models that are set on one node are used 
   await until(() => second.ctx.models.resolve(null)?.id === id);
   await first.ctx.modelSettings.removeModel(id);
   await until(() => second.ctx.models.resolve(id) === undefined);
+  const names = [{ name: "fast", targets: [{ provider_id, model: "small" }] }];
+  await first.ctx.modelSettings.changeGateway({ enabled: true, in_workspaces: true, names, default_names: {} });
+  await until(async () => (await second.ctx.modelSettings.catalog()).settings.enabled);
+  expect((await second.ctx.modelSettings.catalog()).settings.names).toEqual(names);
+  await first.ctx.modelSettings.removeProvider(provider_id);
+  await until(async () => (await second.ctx.modelSettings.catalog()).providers.length === 0);
 });

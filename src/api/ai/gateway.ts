@@ -3,11 +3,11 @@
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import type { Metrics } from "#base/metrics.ts";
 import { type Span, withinSpan } from "#base/spans.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { readGatewaySettings } from "#db/models/gateway.ts";
 import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
-import { type Catalog, namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
+import { namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
 import { type Refusal, refusalResponse } from "#src/llm/gateway/refusal.ts";
@@ -18,6 +18,7 @@ import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
 import { getPath } from "../http/errors.ts";
 import type { Who } from "../http/identify.ts";
+import { GatewayFigures } from "../metrics/gateway.ts";
 import { beginModelSpan, conventionalProvider, usageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
@@ -62,9 +63,12 @@ export class AiGateway {
   readonly #open = new Map<string, number>();
   #openCount = 0;
 
-  constructor(ctx: ApiContext, who: Who) {
+  readonly #figures = new GatewayFigures();
+
+  constructor(ctx: ApiContext, who: Who, metrics: Metrics | undefined) {
     this.#ctx = ctx;
     this.#who = who;
+    if (metrics) this.#figures.register(metrics, () => this.#openCount);
   }
 
   /** Answers a request to the gateway, in the words of its dialect whatever happens. */
@@ -75,18 +79,23 @@ export class AiGateway {
       if (endpoint?.kind === "probe") return new Response(null, { status: 200 });
       return await this.#ctx.requests.run(request, async () => {
         const answered = await this.#answer(request, dialect, endpoint);
-        return answered instanceof Response ? answered : refusalResponse(dialect, answered);
+        return answered instanceof Response ? answered : this.#refuse(dialect, answered);
       });
     } catch (error) {
-      return refusalResponse(dialect, toRefusal(error, request));
+      return this.#refuse(dialect, toRefusal(error, request));
     }
+  }
+
+  #refuse(dialect: Dialect, refusal: Refusal): Response {
+    this.#figures.refuse(dialect, refusal.code);
+    return refusalResponse(dialect, refusal);
   }
 
   async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
     const caller = await gatewayCaller(request, this.#who);
     if ("status" in caller) return caller;
-    const settings = await readGatewaySettings(this.#ctx.store);
-    if (!settings.enabled)
+    const catalog = await this.#ctx.modelSettings.catalog();
+    if (!catalog.settings.enabled)
       return { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the model gateway." };
     if (!endpoint)
       return {
@@ -94,7 +103,6 @@ export class AiGateway {
         code: "unknown_url",
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
-    const catalog: Catalog = { settings, ...(await this.#ctx.modelSettings.catalog()) };
     if (endpoint.kind === "models") return Response.json(modelList(dialect, namesFor(catalog, dialect, caller.asker)));
     const body = readCallBody(endpoint, await readBytes(request, MAX_BODY_BYTES));
     const targets = targetsFor(catalog, dialect, body.model, caller.asker);
@@ -151,7 +159,7 @@ export class AiGateway {
     const stop = (): void => abort.abort();
     request.signal.addEventListener("abort", stop);
     const span = beginGatewaySpan(call, first);
-    const record = this.#recorder(call, { reserved, first, begun, span });
+    const record = this.#recorder(call, { reserved, begun, span });
     try {
       const asked = await withinSpan(span, () => this.#ask(call, abort.signal));
       if ("status" in asked) {
@@ -224,7 +232,7 @@ export class AiGateway {
   }
 
   /** The answer of a provider on its way to the caller: nothing is read from the provider before the caller has taken what came before. */
-  #passed(call: Call, { target, response, hidesUsage }: Asked, { record, abort, begun }: Passing): Response {
+  #passed(call: Call, { target, response, key, hidesUsage }: Asked, { record, abort, begun }: Passing): Response {
     const { clock } = this.#ctx;
     const headers = callerHeaders(response.headers);
     const tap = new UsageTap({
@@ -261,8 +269,16 @@ export class AiGateway {
               return;
             }
           } catch (error) {
-            await end(call.request.signal.aborted ? "aborted" : "failed");
-            controller.error(error);
+            const isAborted = call.request.signal.aborted;
+            if (!isAborted) {
+              log("models").warn("the answer of the provider {provider} broke off: {error}", {
+                provider: target.provider.display_name || target.provider.provider,
+                error: withoutSecrets(String(error), key),
+              });
+            }
+            await end(isAborted ? "aborted" : "failed");
+            // Cuts the connection, so that nobody takes the answer for whole. With a reason the runtime would print it.
+            controller.error(undefined);
           }
         },
         async cancel() {
@@ -276,15 +292,18 @@ export class AiGateway {
   }
 
   /** Returns what settles the call, once, and gives its place back. */
-  #recorder({ body, caller, release }: Call, { reserved, first, begun, span }: Recorded): Recorder {
+  #recorder({ body, caller, release, endpoint: { dialect } }: Call, { reserved, begun, span }: Recorded): Recorder {
     let isSettled = false;
     return async (target, ended) => {
       if (isSettled) return;
       isSettled = true;
       release();
       if (span) endGatewaySpan(span, target, ended);
-      if (!reserved) return;
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
+      const { outcome, first_byte_ms = null } = ended;
+      const model = target.isNamed ? target.model : undefined;
+      this.#figures.count({ dialect, model, outcome, first_byte_ms, duration_ms });
+      if (!reserved) return;
       const whole: Ended = {
         usage: undefined,
         bytes: 0,
@@ -294,7 +313,7 @@ export class AiGateway {
         ...ended,
       };
       try {
-        await endCall(this.#ctx, reserved, { payer: caller.payer, target: target ?? first, body }, whole);
+        await endCall(this.#ctx, reserved, { payer: caller.payer, target, body }, whole);
       } catch (error) {
         // The reservation lapses and is settled as it was made: never less than what was used.
         log("models").error("a model call could not be written into the ledger: {error}", { error });
@@ -313,7 +332,6 @@ type Call = {
 };
 type Recorded = {
   readonly reserved: OpenCall | undefined;
-  readonly first: Target;
   readonly begun: number;
   readonly span: Span | undefined;
 };

@@ -1,5 +1,6 @@
 // From the name of a model that a caller asks for to where the call goes. Pure.
-import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
+import type { ModelCatalog } from "#actors/models/model-settings.ts";
+import type { GatewayName } from "#schema/ai/gateway.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { type Dialect, KINDS_OF } from "#src/llm/gateway/endpoint.ts";
 
@@ -9,6 +10,8 @@ export type Target = {
   readonly model: string;
   /** The model as chats have it, for its price; undefined: chats do not have it. */
   readonly config: ConfiguredModel | undefined;
+  /** Whether an administrator has named the model; else the caller has, where a name leads to a provider with any model. */
+  readonly isNamed: boolean;
 };
 
 /** Who asks, as far as names are concerned. */
@@ -18,41 +21,37 @@ export type Asker = {
   readonly template_id: string | undefined;
 };
 
-export type Catalog = {
-  readonly settings: GatewaySettings;
-  readonly providers: readonly ConfiguredProvider[];
-  readonly models: readonly ConfiguredModel[];
-};
-
 /**
  * Returns where a call of this model goes, the first choice first. Empty: no name fits, or the caller may not use it, which is told apart
  * from nothing so that names of others stay unknown.
  */
-export const targetsFor = (catalog: Catalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+export const targetsFor = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
   const direct = lookUp(catalog, dialect, model, asker);
   const fallback = catalog.settings.default_names[dialect];
   return direct.length > 0 || fallback === undefined ? direct : lookUp(catalog, dialect, fallback, asker);
 };
 
-const lookUp = (catalog: Catalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+const lookUp = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
   const named = catalog.settings.names.find((one) => fits(one.name, model));
   // A name that an administrator has mapped and restricted must not be open by another way.
   if (named) return isAllowed(named, asker) ? mapped(catalog, dialect, named, model) : [];
   return catalog.models.flatMap((config) => {
     const provider =
       config.enabled && config.model === model ? usable(catalog, dialect, config.provider_id) : undefined;
-    return provider ? [{ provider, model, config }] : [];
+    return provider ? [{ provider, model, config, isNamed: true }] : [];
   });
 };
 
-const mapped = (catalog: Catalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
-  targets.flatMap(({ provider_id, model = asked }) => {
+const mapped = (catalog: ModelCatalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
+  targets.flatMap(({ provider_id, model: given }) => {
+    const model = given ?? asked;
     const provider = usable(catalog, dialect, provider_id);
     const config = catalog.models.find((one) => one.provider_id === provider_id && one.model === model);
-    return provider ? [{ provider, model, config }] : [];
+    const isNamed = given !== undefined || config !== undefined;
+    return provider ? [{ provider, model, config, isNamed }] : [];
   });
 
-const usable = ({ providers }: Catalog, dialect: Dialect, id: string): ConfiguredProvider | undefined =>
+const usable = ({ providers }: ModelCatalog, dialect: Dialect, id: string): ConfiguredProvider | undefined =>
   providers.find((one) => one.id === id && one.enabled && KINDS_OF[dialect].includes(one.provider));
 
 const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_id }: Asker): boolean =>
@@ -75,7 +74,7 @@ export const fits = (pattern: string, model: string): boolean => {
 };
 
 /** Returns the names that a caller may ask for, those with `*` as they are, without duplicates. */
-export const namesFor = (catalog: Catalog, dialect: Dialect, asker: Asker): string[] => {
+export const namesFor = (catalog: ModelCatalog, dialect: Dialect, asker: Asker): string[] => {
   const names = catalog.settings.names.filter(
     (one) => isAllowed(one, asker) && mapped(catalog, dialect, one, one.name).length > 0,
   );

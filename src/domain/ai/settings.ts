@@ -1,11 +1,9 @@
 // What administrators set for the model gateway, and what they and everyone else see of its ledger.
 import { rfc3339 } from "#base/clock.ts";
-import { forbidden, invalid, type Validation } from "#base/errors.ts";
-import { FIRST_PART } from "#base/parts.ts";
+import { forbidden } from "#base/errors.ts";
 import { listCalls, sumUsage, type UsageRow } from "#db/chats/ledger.ts";
 import { NOTHING_SPENT } from "#db/chats/spend.ts";
-import { putGatewaySettings, readGatewaySettings } from "#db/models/gateway.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { readGatewaySettings } from "#db/models/gateway.ts";
 import type { AiUsage, GatewayCalls, GatewaySettings, UsageDimension } from "#schema/ai/gateway.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayConfigureChats } from "../access.ts";
@@ -24,23 +22,12 @@ export const gatewaySettings = async ({ store }: DomainContext, caller: UserCall
 
 /** Replaces the settings. 403; 400 for a provider that does not exist. */
 export const setGatewaySettings = async (
-  { store, clock, modelSettings }: DomainContext,
+  { modelSettings }: DomainContext,
   caller: UserCaller,
   after: GatewaySettings,
 ): Promise<void> => {
   checkAdmin(caller);
-  const { providers } = await modelSettings.list();
-  const broken = after.names.flatMap(({ targets }, name): Validation[] =>
-    targets.flatMap(({ provider_id }, target) =>
-      providers.some(({ id }) => id === provider_id)
-        ? []
-        : [{ field: `names[${name}].targets[${target}].provider_id`, detail: "is not the ID of a model provider" }],
-    ),
-  );
-  if (broken.length > 0) throw invalid("Validation failed.", broken);
-  const before = await readGatewaySettings(store);
-  const about = { now: clock.now(), action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
-  await store.commit([putGatewaySettings(after), audited({ ...about, before, after })], undefined, FIRST_PART);
+  await modelSettings.changeGateway(after);
 };
 
 export type CallsAsked = {

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buckets } from "#base/metrics.ts";
 import { Client } from "#src/client.ts";
 import { command } from "#test/crash/server.ts";
+import { gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
+import { ModelServer } from "#test/support/models/model-server.ts";
+import { addModel } from "#test/support/models/model-world.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { type Family, parseMetrics } from "./parse.ts";
@@ -146,4 +149,32 @@ test("[OP-6] figures answer by address and by the server's own names, and to no 
   expect(await statusFor("localhost.evil.example:9100")).toBe(421);
   for (const host of [metrics.host, "localhost", "10.1.2.3:9100", "[::1]:9100"])
     expect(await statusFor(host)).toBe(200);
+});
+
+test("[GW-12] counts calls through the gateway by dialect, model and outcome, without names that callers choose", async () => {
+  await using upstream = await ModelServer.start();
+  const { provider } = await addModel({ owner: admin, upstream }, "anthropic");
+  await setGateway(admin, { names: [{ name: "any-*", targets: [{ provider_id: provider.id }] }] });
+  const token = await gatewayToken(admin);
+  void upstream.answerAll((call) => call.answer(200, { usage: { input_tokens: 1, output_tokens: 1 } }));
+  const ask = async (model: string): Promise<number> => {
+    const body = JSON.stringify({ model, max_tokens: 1, messages: [{ role: "user", content: "hello" }] });
+    const headers = { "x-api-key": token };
+    const response = await fetch(new URL("/api/v2/ai/anthropic/v1/messages", url), { method: "POST", headers, body });
+    await response.text();
+    return response.status;
+  };
+  expect([await ask("test-model"), await ask("any-secret-name"), await ask("unknown")]).toEqual([200, 200, 404]);
+  const families = await scrape();
+  const calls = (model: string) =>
+    figure(families, "slipway_gateway_calls_total", { dialect: "anthropic", model, outcome: "ok" });
+  expect([calls("test-model"), calls("other")]).toEqual([1, 1]);
+  const refused = { dialect: "anthropic", reason: "model_not_found" };
+  expect(figure(families, "slipway_gateway_refusals_total", refused)).toBe(1);
+  for (const name of ["slipway_gateway_first_byte_seconds", "slipway_gateway_call_seconds"]) {
+    expect(figure(families, `${name}_count`, { dialect: "anthropic" })).toBe(2);
+    expect(figure(families, `${name}_bucket`, { dialect: "anthropic", le: "+Inf" })).toBe(2);
+  }
+  expect(figure(families, "slipway_gateway_calls_open")).toBe(0);
+  expect(await (await fetch(metrics)).text()).not.toContain("secret-name");
 });

@@ -1,6 +1,7 @@
 // Endpoints and names of the gateway, as pure functions.
 import { describe, expect, test } from "bun:test";
-import { type Asker, type Catalog, fits, namesFor, targetsFor } from "#domain/ai/names.ts";
+import type { ModelCatalog } from "#actors/models/model-settings.ts";
+import { type Asker, fits, namesFor, targetsFor } from "#domain/ai/names.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { findEndpoint } from "#src/llm/gateway/endpoint.ts";
@@ -26,7 +27,7 @@ const model = (provider_id: string, name: string, enabled = true): ConfiguredMod
   model_config: {},
 });
 
-const catalog: Catalog = {
+const catalog: ModelCatalog = {
   providers: [
     provider("a", "anthropic"),
     provider("b", "anthropic"),

@@ -1,0 +1,82 @@
+// What the model gateway counts: its calls by dialect, model and outcome, how long they take, and what it refuses.
+import type { Labelled } from "#base/labelled.ts";
+import { Buckets, type Metrics } from "#base/metrics.ts";
+import type { CallOutcome } from "#db/schema/model-spend.ts";
+import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";
+
+/** Models take longer than anything else here. */
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+/** Of so many models the figures are kept apart. */
+const MAX_MODELS = 100;
+const OTHER_MODEL = "other";
+
+/** A call that has reached a provider, or would have. */
+type CountedCall = {
+  readonly dialect: Dialect;
+  /** As an administrator has named it; undefined for a name that only the caller has chosen. */
+  readonly model: string | undefined;
+  readonly outcome: CallOutcome;
+  readonly first_byte_ms: number | null;
+  readonly duration_ms: number;
+};
+
+const byDialect = (): ReadonlyMap<Dialect, Buckets> => new Map(DIALECTS.map((one) => [one, new Buckets(SECONDS)]));
+
+export class GatewayFigures {
+  readonly #calls = new Map<string, { readonly labels: Record<string, string>; value: number }>();
+  readonly #refusals = new Map<string, { readonly labels: Record<string, string>; value: number }>();
+  readonly #models = new Set<string>();
+  readonly #firstByteSeconds = byDialect();
+  readonly #seconds = byDialect();
+
+  count({ dialect, model: named, outcome, first_byte_ms, duration_ms }: CountedCall): void {
+    const model = this.#labelOf(named);
+    increase(this.#calls, { dialect, model, outcome });
+    if (first_byte_ms !== null) this.#firstByteSeconds.get(dialect)?.observe(first_byte_ms / 1000);
+    this.#seconds.get(dialect)?.observe(duration_ms / 1000);
+  }
+
+  /** `reason` is a word of the code. */
+  refuse(dialect: Dialect, reason: string): void {
+    increase(this.#refusals, { dialect, reason });
+  }
+
+  /** Registers the figures; `open` tells how many calls are under way. */
+  register(metrics: Metrics, open: () => number): void {
+    const calls = (): Labelled => [...this.#calls.values()];
+    const refusals = (): Labelled => [...this.#refusals.values()];
+    metrics.counter("slipway_gateway_calls_total", "Calls of models through the gateway that have ended.", calls, [
+      "dialect",
+      "model",
+      "outcome",
+    ]);
+    metrics.counter("slipway_gateway_refusals_total", "Calls that the gateway refused.", refusals, [
+      "dialect",
+      "reason",
+    ]);
+    metrics.histograms(
+      "slipway_gateway_first_byte_seconds",
+      "Time from a call to the first byte of its answer.",
+      "dialect",
+      this.#firstByteSeconds,
+    );
+    metrics.histograms("slipway_gateway_call_seconds", "Time from a call to its end.", "dialect", this.#seconds);
+    metrics.gauge("slipway_gateway_calls_open", "Calls of models through the gateway that are under way.", open);
+  }
+
+  #labelOf(model: string | undefined): string {
+    if (model === undefined || (!this.#models.has(model) && this.#models.size >= MAX_MODELS)) return OTHER_MODEL;
+    this.#models.add(model);
+    return model;
+  }
+}
+
+const increase = (
+  counts: Map<string, { readonly labels: Record<string, string>; value: number }>,
+  labels: Record<string, string>,
+): void => {
+  const key = JSON.stringify(labels);
+  const count = counts.get(key) ?? { labels, value: 0 };
+  count.value += 1;
+  counts.set(key, count);
+};
