@@ -1,10 +1,11 @@
 // Who calls the gateway: the programs of a workspace with its token, or a person with an API key that has the scope `ai:use`.
 import { AppError } from "#base/errors.ts";
+import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { readMemberships } from "#db/users/members.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
-import { agentOfToken, isWorkspaceToken } from "#domain/ai/workspace-token.ts";
+import { agentOfToken } from "#domain/ai/workspace-token.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 import { identify, type Who } from "../http/identify.ts";

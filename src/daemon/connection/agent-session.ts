@@ -7,6 +7,7 @@ import { aborted, pause, within } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
 import { type BinFolder, binFolder } from "../bin-folder.ts";
+import { writeCodexConfig } from "../codex-config.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
 import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
@@ -57,6 +58,7 @@ export class AgentSession {
     writeSecretFiles(manifest, env);
     const programs = { ...this.#toPrograms(manifest) };
     this.#programs = programs;
+    writeCodexConfig(programs);
     this.#groups = new ProcessGroups({ clock, agent_id: toId(manifest.agentId) });
     this.#runner = new ScriptRunner({
       clock,

@@ -2,18 +2,15 @@
 // stored nowhere. It counts as long as its agent does: it ends with the build, the workspace and the account, and each start brings a new one.
 import type { Encryption } from "#base/encryption.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
-
-const PREFIX = "slipway-ai.";
+import { WORKSPACE_TOKEN_PREFIX } from "#base/secrets/workspace-token.ts";
 
 /** Returns the token for the programs of this agent's workspace, always the same. */
 export const workspaceToken = (encryption: Pick<Encryption, "deriveUuid">, agent_id: string): string =>
-  `${PREFIX}${agent_id}.${encryption.deriveUuid(`ai_workspace_token:${agent_id}`)}`;
-
-export const isWorkspaceToken = (token: string): boolean => token.startsWith(PREFIX);
+  `${WORKSPACE_TOKEN_PREFIX}${agent_id}.${encryption.deriveUuid(`ai_workspace_token:${agent_id}`)}`;
 
 /** Returns the agent that a token is of, whether the agent still counts or not; undefined: the token is not ours. */
 export const agentOfToken = (encryption: Pick<Encryption, "deriveUuid">, token: string): string | undefined => {
-  const [agent_id = ""] = token.slice(PREFIX.length).split(".");
+  const [agent_id = ""] = token.slice(WORKSPACE_TOKEN_PREFIX.length).split(".");
   if (!isUuid(agent_id)) return undefined;
   return sameDigest(sha256(token), sha256(workspaceToken(encryption, agent_id))) ? agent_id : undefined;
 };

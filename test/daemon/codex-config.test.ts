@@ -1,0 +1,72 @@
+// What Codex finds in the home folder of a workspace.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { writeCodexConfig } from "#src/daemon/codex-config.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const OFFERED = { OPENAI_BASE_URL: "https://slipway.example/api/v2/ai/openai/v1", OPENAI_API_KEY: "slipway-ai.a.b" };
+
+const openHome = () => {
+  const directory = tempDirectory();
+  const folder = join(directory.path, ".codex");
+  return {
+    HOME: directory.path,
+    folder,
+    path: join(folder, "config.toml"),
+    [Symbol.dispose]: () => directory[Symbol.dispose](),
+  };
+};
+
+test("[DM-24] Codex finds the gateway and no token in its configuration, which follows the address and ends with the gateway", () => {
+  using home = openHome();
+  const { HOME, folder, path } = home;
+  writeCodexConfig({ HOME, ...OFFERED });
+  expect(Bun.TOML.parse(readFileSync(path, "utf8"))).toMatchObject({
+    model_provider: "slipway",
+    model_providers: {
+      slipway: { base_url: OFFERED.OPENAI_BASE_URL, env_key: "OPENAI_API_KEY", wire_api: "responses" },
+    },
+  });
+  expect(readFileSync(path, "utf8")).not.toContain("slipway-ai");
+  writeCodexConfig({ HOME, ...OFFERED, OPENAI_BASE_URL: "https://moved.example/v1" });
+  expect(readFileSync(path, "utf8")).toContain("https://moved.example/v1");
+  expect(readdirSync(folder)).toEqual(["config.toml"]);
+  writeCodexConfig({ HOME });
+  expect(existsSync(path)).toBe(false);
+});
+
+test("[DM-24] a configuration that somebody has written, changed or linked stays as it is", () => {
+  using home = openHome();
+  const { HOME, folder, path } = home;
+  mkdirSync(folder);
+  const own = 'model = "o3"\n';
+  writeFileSync(path, own);
+  writeCodexConfig({ HOME, ...OFFERED });
+  writeCodexConfig({ HOME });
+  expect(readFileSync(path, "utf8")).toBe(own);
+
+  const elsewhere = join(HOME, "elsewhere");
+  mkdirSync(elsewhere);
+  const dotfiles = join(HOME, "dotfiles.toml");
+  writeFileSync(dotfiles, own);
+  symlinkSync(dotfiles, join(elsewhere, "config.toml"));
+  writeCodexConfig({ HOME, CODEX_HOME: elsewhere, ...OFFERED });
+  expect(readFileSync(dotfiles, "utf8")).toBe(own);
+
+  const changed = join(HOME, "changed");
+  writeCodexConfig({ HOME, CODEX_HOME: changed, ...OFFERED });
+  writeFileSync(join(changed, "config.toml"), `${readFileSync(join(changed, "config.toml"), "utf8")}model = "o3"\n`);
+  writeCodexConfig({ HOME, CODEX_HOME: changed });
+  expect(readFileSync(join(changed, "config.toml"), "utf8")).toEndWith('model = "o3"\n');
+});
+
+test("[DM-24] nothing is written for a key of one's own, and a folder that cannot be written to ends no start", () => {
+  using home = openHome();
+  const { HOME, folder } = home;
+  writeCodexConfig({ HOME, ...OFFERED, OPENAI_API_KEY: "sk-own" });
+  expect(existsSync(folder)).toBe(false);
+  writeFileSync(folder, "a file where the folder would be");
+  writeCodexConfig({ HOME, ...OFFERED });
+  expect(readFileSync(folder, "utf8")).toBe("a file where the folder would be");
+});
