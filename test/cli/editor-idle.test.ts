@@ -1,0 +1,179 @@
+// An editor that is left open over OpenSSH for an hour in which nobody types. The server, the agent and the command line share one clock,
+// which the test moves; between them are real sockets, and in front of them is the real OpenSSH.
+import { expect } from "bun:test";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { sha256, uuid } from "#base/ids.ts";
+import { run } from "#src/cli/client/network/ssh.ts";
+import type { Streams } from "#src/cli/streams.ts";
+import type { VerbInput } from "#src/cli/verb.ts";
+import { type Clockwork, MINUTE, openClockwork, read } from "#test/api/workspaces/clockwork.ts";
+import { startDaemon } from "#test/daemon/support/daemon.ts";
+import { testInside } from "#test/support/inside.ts";
+import { freePort } from "#test/support/net/free-port.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+/** Less than any timeout of a connection, so that each answer comes in its time. */
+const STEP_MS = 3_000;
+/** What OpenSSH starts as its ProxyCommand: it passes its bytes to the verb in the test's process. */
+const PIPE = `const socket = require("node:net").connect(process.argv[2]);
+process.stdin.pipe(socket).pipe(process.stdout);
+socket.on("close", () => process.exit());
+`;
+
+/** Lets time pass in small steps, each of them with what the one before has caused. */
+const pass = async ({ clock, server, admin }: Clockwork, ms: number): Promise<void> => {
+  for (const end = clock.now() + ms; clock.now() < end; ) {
+    clock.advance(STEP_MS);
+    // All sockets are of this process: by the time these answers are back, theirs have been read.
+    for (let i = 0; i < 3; i++) await admin.fetch("GET", "/api/v2/buildinfo");
+    await contextOf(server).scheduler.tick();
+  }
+};
+
+/** A daemon on the clock of the test, which goes on while the daemon ends. */
+const daemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable => {
+  const daemon = startDaemon({ url: server.url, token, clock });
+  return {
+    async [Symbol.asyncDispose]() {
+      let isOver = false;
+      const ended = daemon[Symbol.asyncDispose]().finally(() => {
+        isOver = true;
+      });
+      await until(() => {
+        clock.advance(STEP_MS);
+        return isOver;
+      });
+      await ended;
+    },
+  };
+};
+
+/** Runs `slipway ssh ...` for each connection to a socket, on the clock of the test. */
+const verbAt = async (path: string, { server, clock, owner_token }: Clockwork, argv: readonly string[]) => {
+  const codes: Promise<number>[] = [];
+  const stopping = new AbortController();
+  const listener = createServer({ allowHalfOpen: true }, (socket) => {
+    const streams: Pick<Streams, "input" | "write"> = {
+      input: () => socket as AsyncIterable<Uint8Array>,
+      write: (data) => new Promise((done) => void socket.write(data, () => done())),
+    };
+    const input: VerbInput = {
+      argv,
+      env: { SLIPWAY_URL: server.url.href, SLIPWAY_TOKEN: owner_token },
+      signal: stopping.signal,
+      clock,
+      print: () => {},
+      printError: () => {},
+      isTerminal: false,
+      readFile: (file) => readFileSync(file, "utf8"),
+      streams: streams as Streams,
+    };
+    codes.push(run(input).finally(() => socket.destroy()));
+  }).listen(path);
+  await once(listener, "listening");
+  return {
+    codes,
+    [Symbol.dispose]() {
+      stopping.abort();
+      listener.close();
+    },
+  };
+};
+
+/** Something that listens in the workspace and says everything again. */
+const echo = async (): Promise<Server> => {
+  const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return server;
+};
+
+/** A connection through a forward, which stays open. */
+const openForward = async (port: number) => {
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  return {
+    said: async (text: string): Promise<string> => {
+      socket.write(text);
+      const [answer] = (await once(socket, "data")) as [Buffer];
+      return answer.toString();
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+};
+
+testInside.if(Bun.which("ssh") !== null)(
+  "[CN-9] a session with three forwards is as it was after an hour in which nobody types, and its workspace runs until it is closed",
+  async () => {
+    await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
+    const { server, clock, owner } = world;
+    const made = await world.make({ ttl_ms: 20 * MINUTE });
+    const agent_id = made.latest_build.resources[0]?.agents[0]?.id ?? "";
+    const token = uuid();
+    await contextOf(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
+    await using _daemon = daemonOn(world, token);
+    const agent = async () => (await read(owner, made)).latest_build.resources[0]?.agents[0];
+    await until(async () => (await agent())?.lifecycle_state === "ready");
+
+    using folder = tempDirectory();
+    const [socket, script, info] = ["ssh.sock", "pipe.cjs", "net"].map((name) => join(folder.path, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(script, PIPE);
+    const argv = ["--stdio", "--usage-app=vscode", "--network-info-dir", info, made.name];
+    using verb = await verbAt(socket, world, argv);
+    const apps = await Promise.all([1, 2, 3].map(echo));
+    const ports = apps.map(freePort);
+    await using ssh = Bun.spawn(
+      [
+        ...["ssh", "-F", "/dev/null", "-o", `ProxyCommand='${process.execPath}' '${script}' '${socket}'`],
+        ...[
+          "StrictHostKeyChecking=no",
+          "UserKnownHostsFile=/dev/null",
+          "LogLevel=ERROR",
+          "ExitOnForwardFailure=yes",
+        ].flatMap((option) => ["-o", option]),
+        ...apps.flatMap((app, at) => ["-L", `${ports[at]}:127.0.0.1:${(app.address() as AddressInfo).port}`]),
+        ...["workspace", "echo ready; cat"],
+      ],
+      { env: { PATH: process.env.PATH ?? "", HOME: folder.path }, stdio: ["pipe", "pipe", "inherit"] },
+    );
+    const output = ssh.stdout.getReader();
+    const shown = async () => new TextDecoder().decode((await output.read()).value);
+    expect(await shown()).toBe("ready\n");
+    const forwards = await Promise.all(ports.map(openForward));
+    const allSay = (text: string) => Promise.all(forwards.map((one) => one.said(text)));
+    expect(await allSay("before")).toEqual(["before", "before", "before"]);
+    let reconnects = 0;
+    const unsubscribe = contextOf(server).topics.subscribe("agent_connection", agent_id, () => {
+      reconnects += 1;
+    });
+
+    await pass(world, 60 * MINUTE);
+    unsubscribe();
+
+    ssh.stdin.write("still here\n");
+    ssh.stdin.flush();
+    expect(await shown()).toBe("still here\n");
+    expect(await allSay("after")).toEqual(["after", "after", "after"]);
+    expect([reconnects, verb.codes.length]).toEqual([0, 1]);
+    expect(JSON.parse(readFileSync(join(info, "0.json"), "utf8"))).toMatchObject({ latency: expect.any(Number) });
+    const { latest_build } = await read(owner, made);
+    expect(latest_build.status).toBe("running");
+    expect(Date.parse(latest_build.deadline as string)).toBeGreaterThan(clock.now());
+
+    for (const one of forwards) one[Symbol.dispose]();
+    ssh.stdin.end();
+    expect([await ssh.exited, ...(await Promise.all(verb.codes))]).toEqual([0, 0]);
+    for (const app of apps) app.close();
+    // Nobody works in it any more.
+    expect((await world.pass(30 * MINUTE, made.id))?.latest_build.status).toBe("stopped");
+  },
+  60_000,
+);
