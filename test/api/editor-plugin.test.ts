@@ -4,10 +4,19 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { sha256 } from "#base/ids.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import {
+  awaitBuild,
+  awaitWorkspace,
+  createWorkspace,
+  ECHO,
+  openWorld,
+  seedTemplate,
+  type World,
+} from "#test/support/workspaces.ts";
 
 const PROGRAM = new Uint8Array(200_000).map((_, i) => i % 251);
 
@@ -90,9 +99,8 @@ describe("pages that it opens", () => {
   });
 });
 
-test("[ID-21] a key with the scopes that the plug-in asks for may do what its lists call; the tasks panel is told which scope is missing", async () => {
-  await using world = await openWorld();
-  const scopes = [
+describe("a key with the scopes that the plug-in asks for", () => {
+  const SCOPES = [
     "workspace:read",
     "workspace:update",
     "workspace:start",
@@ -101,24 +109,52 @@ test("[ID-21] a key with the scopes that the plug-in asks for may do what its li
     "template:read",
     "user:read_personal",
   ];
-  const { key } = await world.admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
-    token_name: "plug-in",
-    scopes,
-    lifetime: 3_600_000_000_000,
-  } as never);
-  const plugin = new Client(world.server.url, key);
-  for (const path of [
-    "users/me",
-    "workspaces?q=owner:me",
-    "templates",
-    "deployment/ssh",
-    "buildinfo",
-    "appearance",
-    "experiments",
-  ]) {
-    expect([path, (await plugin.fetch("GET", `/api/v2/${path}`)).status]).toEqual([path, 200]);
-  }
-  const refused = await plugin.fetch("GET", "/api/v2/tasks?q=owner:me");
-  const said = (await refused.json()) as { detail: string };
-  expect([refused.status, said.detail]).toEqual([403, expect.stringContaining("task:read")]);
+  const openPlugin = async ({ server, admin }: World, scopes = SCOPES): Promise<Client> => {
+    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
+      scopes,
+      lifetime: 3_600_000_000_000,
+    } as never);
+    return new Client(server.url, key);
+  };
+
+  test("[ID-21] may do what its lists call; the tasks panel is told which scope is missing", async () => {
+    await using world = await openWorld();
+    const plugin = await openPlugin(world);
+    for (const path of [
+      "users/me",
+      "workspaces?q=owner:me",
+      "templates",
+      "deployment/ssh",
+      "buildinfo",
+      "appearance",
+      "experiments",
+    ]) {
+      expect([path, (await plugin.fetch("GET", `/api/v2/${path}`)).status]).toEqual([path, 200]);
+    }
+    const refused = await plugin.fetch("GET", "/api/v2/tasks?q=owner:me");
+    const said = (await refused.json()) as { detail: string };
+    expect([refused.status, said.detail]).toEqual([403, expect.stringContaining("task:read")]);
+  });
+
+  test("[ID-29] updates a workspace that runs, and neither stops nor restarts it otherwise", async () => {
+    await using world = await openWorld();
+    const { template_id, version_id } = await seedTemplate(world.server, ECHO);
+    const { id } = await createWorkspace(world.admin, template_id);
+    await awaitBuild(world.admin, id);
+    const restart = async (client: Client, body: object) => {
+      const answer = await client.fetch("POST", `/api/v2/workspaces/${id}/restart`, body);
+      return [answer.status, ((await answer.json()) as { detail?: string }).detail];
+    };
+    const plugin = await openPlugin(world);
+    expect(await restart(plugin, {})).toEqual([403, expect.stringContaining("workspace:stop")]);
+    const version = { template_version_id: version_id };
+    const others = await openPlugin(world, ["workspace:start", "workspace:read"]);
+    expect(await restart(others, version)).toEqual([403, expect.stringContaining("workspace:stop")]);
+    const changing = await openPlugin(world, ["workspace:update", "workspace:read"]);
+    expect(await restart(changing, version)).toEqual([403, expect.stringContaining("workspace:start")]);
+    expect((await restart(plugin, version))[0]).toBe(201);
+    const hasRestarted = ({ latest_build: { build_number, status } }: Workspace) =>
+      build_number === 3 && status === "running";
+    expect(hasRestarted(await awaitWorkspace(world.admin, id, hasRestarted))).toBe(true);
+  });
 });

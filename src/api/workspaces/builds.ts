@@ -7,6 +7,7 @@ import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
 import { gone, workspaceAt } from "#domain/workspaces/find.ts";
+import { allows } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -49,8 +50,12 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     )
     .post(
       "/:workspace/restart",
-      async ({ caller, params, body, status }) =>
-        status(201, await restartWorkspace(ctx, params.workspace, body, caller)),
+      async ({ caller, params, body, status }) => {
+        mustHaveScope(caller, "workspace:start");
+        const isUpdate = body.template_version_id !== undefined && allows(caller.scopes, "workspace:update");
+        if (!isUpdate) mustHaveScope(caller, "workspace:stop");
+        return status(201, await restartWorkspace(ctx, params.workspace, body, caller));
+      },
       {
         user: true,
         params: path,
@@ -61,10 +66,10 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           operationId: "restartWorkspace",
           summary: "Restart or update a workspace",
           description:
-            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build.",
+            "Stops it if it is running and starts it again, with the version and values in the body, if any. Both builds are queued together; the second starts only if the first succeeds. Returns the first build. A key with scopes needs workspace:start and workspace:stop; where the body names a version, workspace:update does in place of workspace:stop.",
           audit: target.writes(target.restart),
           example: { rich_parameter_values: [] },
-          scope: ["workspace:start", "workspace:stop"],
+          scope: { oneOf: ["workspace:start", "workspace:stop", "workspace:update"] },
           placement: "workspace",
         }),
       },
