@@ -9,7 +9,9 @@ import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createWorkspace } from "#test/support/workspaces.ts";
 import { openDevWorld, type Ran, tokenOf } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
@@ -114,6 +116,36 @@ describe("command lines", () => {
     await must([...G, "start", "dev"]);
   }, 120_000);
 
+  test("[CV-40] an update takes the values of parameters that the new version adds", async () => {
+    await signIn();
+    const template = await makeTemplate(admin, ECHO);
+    const { id } = await createWorkspace(admin, template.id, "sized");
+    await awaitBuild(admin, id);
+    const parameters = "parameters:\n  - name: size\n  - name: color\n";
+    const version = await importVersion(admin, `${ECHO}${parameters}`, { template_id: template.id });
+    await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: version.id });
+    const update = [...G, "update", "--no-wait"];
+    const missing = await coder([...update, "--parameter", "color=red", "admin/sized"]);
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("size") });
+    await must([...update, "--parameter", "size=large", "--parameter", "color=a=b", "admin/sized"]);
+    const { latest_build } = await awaitWorkspace(admin, id, ({ latest_build, outdated }) => {
+      return !outdated && latest_build.status === "running";
+    });
+    expect(await admin.get(`/api/v2/workspacebuilds/${latest_build.id}/parameters`)).toEqual([
+      { name: "color", value: "a=b" },
+      { name: "size", value: "large" },
+    ]);
+  }, 60_000);
+
+  test("[CV-40] a terminal in a workspace takes what the plug-in types", async () => {
+    await signIn();
+    await using shell = world.onTerminal(`exec '${program}' --global-config '${config}' ssh admin/dev`);
+    await shell.until(/[$#] /);
+    shell.type("echo $((40 + 2)) of them; exit 3\r");
+    await shell.until("42 of them");
+    expect(await shell.exited).toBe(3);
+  }, 60_000);
+
   test("[CV-40] speed, ping and the state of the network come in the plug-in's form", async () => {
     await signIn();
     const speed = JSON.parse(await must([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
@@ -186,7 +218,11 @@ describe("command lines", () => {
 });
 
 /** The block that the plug-in writes into OpenSSH's configuration. */
-const sshConfig = (url: URL, folder: string): { file: string; prefix: string; info: string; logs: string } => {
+const sshConfig = (
+  url: URL,
+  folder: string,
+  flags = "",
+): { file: string; prefix: string; info: string; logs: string } => {
   const [info, logs, file] = ["net", "logs", "ssh_config"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -200,7 +236,7 @@ const sshConfig = (url: URL, folder: string): { file: string; prefix: string; in
 Host ${prefix}*
   ConnectTimeout 0
   LogLevel ERROR
-  ProxyCommand "${program}" --global-config "${config}" ssh --disable-autostart --stdio --usage-app=vscode --network-info-dir "${info}" --log-dir "${logs}" -v --ssh-host-prefix ${prefix} %h
+  ProxyCommand "${program}" --global-config "${config}" ssh --disable-autostart --stdio --usage-app=vscode --network-info-dir "${info}" --log-dir "${logs}" -v ${flags} --ssh-host-prefix ${prefix} %h
   ServerAliveCountMax 3
   ServerAliveInterval 10
   SetEnv CODER_SSH_SESSION_TYPE=vscode
@@ -276,6 +312,23 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
       });
       expect([host, await child.stdout.text(), await child.exited]).toEqual([host, "dev\n", 0]);
     }
+  }, 60_000);
+
+  test("[CN-7] waits for start scripts or does not, as the flag says", async () => {
+    await signIn();
+    const { file, prefix } = sshConfig(world.server.url, place, "--wait=%w");
+    const text = readFileSync(file, "utf8");
+    const run = async (wait: string) => {
+      writeFileSync(file, text.replace("%w", wait));
+      const child = Bun.spawn(["ssh", "-F", file, `${prefix}admin--dev`, "echo in"], {
+        env: { PATH: process.env.PATH ?? "", HOME: place },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { out, err, code: await child.exited };
+    };
+    for (const wait of ["yes", "no", "auto"]) expect(await run(wait)).toMatchObject({ out: "in\n", code: 0 });
+    expect(await run("perhaps")).toMatchObject({ out: "", err: expect.stringContaining("--wait"), code: 255 });
   }, 60_000);
 
   test("[CN-8] a session with three forwards and 20 MB each way survives the server being killed", async () => {
