@@ -25,7 +25,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   "src/tools": 25,
   "src/web": 155,
   "src/wire": 20,
-  test: 2_150,
+  test: 2_160,
 };
 
 /** Functions of the product that are named `xOf` instead of by what they do. */
