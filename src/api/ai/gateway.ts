@@ -24,16 +24,13 @@ import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
 import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
 import { modelList } from "./model-list.ts";
+import { OpenCalls } from "./open-calls.ts";
 
 export const GATEWAY_PREFIX = "/api/v2/ai/";
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** Bytes of a provider's error that are read and passed on. */
 const MAX_ERROR_BYTES = 256 * 1024;
-/** Calls of one person, and of all, that may be under way. */
-const MAX_OPEN_OF_USER = 100;
-const MAX_OPEN = 2_000;
-const TRY_AGAIN_S = 5;
 
 /** Statuses after which the next provider is asked, if there is one. */
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
@@ -60,15 +57,13 @@ type Asked = {
 export class AiGateway {
   readonly #ctx: ApiContext;
   readonly #who: Who;
-  readonly #open = new Map<string, number>();
-  #openCount = 0;
-
+  readonly #calls = new OpenCalls();
   readonly #figures = new GatewayFigures();
 
   constructor(ctx: ApiContext, who: Who, metrics: Metrics | undefined) {
     this.#ctx = ctx;
     this.#who = who;
-    if (metrics) this.#figures.register(metrics, () => this.#openCount);
+    if (metrics) this.#figures.register(metrics, () => this.#calls.count);
   }
 
   /** Answers a request to the gateway, in the words of its dialect whatever happens. */
@@ -104,44 +99,22 @@ export class AiGateway {
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
     if (endpoint.kind === "models") return Response.json(modelList(dialect, namesFor(catalog, dialect, caller.asker)));
-    const body = readCallBody(endpoint, await readBytes(request, MAX_BODY_BYTES));
-    const targets = targetsFor(catalog, dialect, body.model, caller.asker);
-    if (targets.length === 0) {
-      const message = `The model "${body.model.slice(0, 100)}" is not available through this gateway. GET models lists the names you can use.`;
-      return { status: 404, code: "model_not_found", message };
-    }
-    return this.#counted(caller.payer.user_id, (release) =>
-      this.#call({ request, endpoint, caller, body, targets, release }),
-    );
-  }
-
-  /** Bounds the calls that are under way. `release` gives the place back, once. */
-  async #counted(
-    user_id: string,
-    run: (release: () => void) => Promise<Response | Refusal>,
-  ): Promise<Response | Refusal> {
-    const own = this.#open.get(user_id) ?? 0;
-    if (own >= MAX_OPEN_OF_USER || this.#openCount >= MAX_OPEN) {
-      const message = "Too many model calls are open. Try again when one of them has ended.";
-      return { status: 429, code: "too_many_calls", message, retry_after: TRY_AGAIN_S };
-    }
-    this.#open.set(user_id, own + 1);
-    this.#openCount++;
-    let isReleased = false;
-    const release = (): void => {
-      if (isReleased) return;
-      isReleased = true;
-      this.#openCount--;
-      const left = (this.#open.get(user_id) ?? 1) - 1;
-      if (left > 0) this.#open.set(user_id, left);
-      else this.#open.delete(user_id);
-    };
+    // Counted before it is read: what is sent is held in memory.
+    const place = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
+    if ("status" in place) return place;
     try {
-      const answered = await run(release);
-      if (!(answered instanceof Response) || answered.body === null) release();
+      const bytes = await readBytes(request, MAX_BODY_BYTES);
+      place.weigh(bytes.byteLength);
+      const body = readCallBody(endpoint, bytes);
+      const targets = targetsFor(catalog, dialect, body.model, caller.asker);
+      const answered =
+        targets.length === 0
+          ? unknownModel(body.model)
+          : await this.#call({ request, endpoint, caller, body, targets, release: place.release });
+      if (!(answered instanceof Response) || answered.body === null) place.release();
       return answered;
     } catch (error) {
-      release();
+      place.release();
       throw error;
     }
   }
@@ -356,6 +329,18 @@ const endGatewaySpan = (
   if (outcome !== "ok") span.fail(outcome ?? "failed");
   span.end();
 };
+
+/** The most that the body of a request can take: its declared length, unless it is compressed. */
+const maxBodyBytes = ({ headers }: Request): number => {
+  const declared = headers.has("content-encoding") ? null : headers.get("content-length");
+  return Math.min(Number(declared ?? MAX_BODY_BYTES), MAX_BODY_BYTES);
+};
+
+const unknownModel = (model: string): Refusal => ({
+  status: 404,
+  code: "model_not_found",
+  message: `The model "${model.slice(0, 100)}" is not available through this gateway. GET models lists the names you can use.`,
+});
 
 const toRefusal = (error: unknown, request: Request): Refusal => {
   if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };
