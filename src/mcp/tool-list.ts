@@ -10,18 +10,23 @@ const MAX_DESCRIPTION = 8_192;
 
 type Options = { readonly timeout: number; readonly signal?: AbortSignal };
 
-/** Lists the tools page by page. Rejects as the client does. */
+/** Lists the tools page by page, the first of a name. Rejects as the client does. */
 export const listTools = async (client: Client, options: Options): Promise<readonly StoredTool[]> => {
-  const tools: StoredTool[] = [];
+  const tools = new Map<string, StoredTool>();
+  // Cursors of some servers lead back to a page that was listed before.
+  const cursors = new Set<string>();
   let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page += 1) {
+  for (let page = 0; page < MAX_PAGES && tools.size < MAX_TOOLS; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const { tools: listed, nextCursor } = await client.request({ method: "tools/list", params }, ANYTHING, options);
-    tools.push(...(Array.isArray(listed) ? listed.flatMap(toolIn) : []));
-    if (typeof nextCursor !== "string" || nextCursor === cursor) break;
+    for (const tool of Array.isArray(listed) ? listed.flatMap(toolIn) : []) {
+      if (!tools.has(tool.name)) tools.set(tool.name, tool);
+    }
+    if (typeof nextCursor !== "string" || cursors.has(nextCursor)) break;
+    cursors.add(nextCursor);
     cursor = nextCursor;
   }
-  return tools.slice(0, MAX_TOOLS);
+  return [...tools.values()].slice(0, MAX_TOOLS);
 };
 
 type Members = Readonly<Record<string, unknown>>;

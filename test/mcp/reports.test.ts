@@ -1,0 +1,94 @@
+// Situations with MCP servers that people who host coding agents have reported in public. Each names its report.
+import { expect, test } from "bun:test";
+import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { systemClock } from "#base/clock.ts";
+import { McpPool } from "#src/mcp/pool.ts";
+
+type Page = { readonly tools: readonly object[]; readonly nextCursor?: string };
+type Odd = {
+  /** The page of tools behind this cursor. */
+  readonly page: (cursor: string | undefined) => Page;
+  readonly answer?: object;
+};
+
+const LIMITS = { silence_ms: 10_000, total_ms: 10_000 };
+const never = new AbortController().signal;
+const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: "object" }, ...more });
+
+/** A server that lists and answers this, and a pool that calls it. */
+const openOdd = ({ page, answer = { content: [] } }: Odd) => {
+  const asked: (string | undefined)[] = [];
+  const makeServer = (): Server => {
+    const server = new Server({ name: "odd", version: "1.0.0" }, { capabilities: { tools: {} } });
+    server.setRequestHandler("tools/list", ({ params }) => {
+      asked.push(params?.cursor);
+      return page(params?.cursor) as never;
+    });
+    server.setRequestHandler("tools/call", () => answer as never);
+    return server;
+  };
+  const listening = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const transport = new WebStandardStreamableHTTPServerTransport({});
+      await makeServer().connect(transport);
+      return transport.handleRequest(request);
+    },
+  });
+  const pool = new McpPool({ clock: systemClock, fetch });
+  const url = new URL(`http://127.0.0.1:${listening.port}/mcp`);
+  const target = { key: url.href, url, kind: "http" as const, headers: {} };
+  return {
+    asked,
+    names: async () => (await pool.connect(target)).tools.map(({ name }) => name),
+    call: () => pool.call(async () => target, "get", {}, { signal: never, limits: LIMITS }),
+    async [Symbol.asyncDispose]() {
+      await pool.stop();
+      await listening.stop(true);
+    },
+  };
+};
+
+test("[MC-3] vercel/ai#19240, github/copilot-cli#4006: tools beyond the first page are listed", async () => {
+  await using odd = openOdd({
+    page: (cursor) => (cursor === undefined ? { tools: [tool("a")], nextCursor: "2" } : { tools: [tool("b")] }),
+  });
+  expect(await odd.names()).toEqual(["a", "b"]);
+});
+
+test("[MC-15] DeusData/codebase-memory-mcp#1247: a cursor that leads back to the same page ends the list, and lists nothing twice", async () => {
+  await using stuck = openOdd({ page: () => ({ tools: [tool("a"), tool("b")], nextCursor: "same" }) });
+  expect(await stuck.names()).toEqual(["a", "b"]);
+  await using turning = openOdd({
+    page: (cursor) => ({ tools: [tool("a"), tool("b")], nextCursor: cursor === "x" ? "y" : "x" }),
+  });
+  expect(await turning.names()).toEqual(["a", "b"]);
+  expect(turning.asked.length).toBeLessThan(5);
+});
+
+const listed = {
+  page: () => ({
+    tools: [tool("get", { outputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } })],
+  }),
+};
+
+test("[MC-3] cyanheads/obsidian-mcp-server#108: structured content that is not of the tool's own schema is an answer", async () => {
+  const content = [{ type: "text", text: "three" }];
+  await using odd = openOdd({ ...listed, answer: { content, structuredContent: { other: 3 } } });
+  const { is_error, result } = await odd.call();
+  expect([is_error, result.output]).toEqual([false, "three"]);
+});
+
+test("[MC-3] czlonkowski/n8n-mcp#343: so is an answer without the structured content that the schema promises", async () => {
+  await using odd = openOdd({ ...listed, answer: { content: [{ type: "text", text: "three" }] } });
+  const { is_error, result } = await odd.call();
+  expect([is_error, result.output]).toEqual([false, "three"]);
+});
+
+test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the words of a failure are told, whatever its structured content is", async () => {
+  const content = [{ type: "text", text: "rejected: non-fast-forward" }];
+  await using odd = openOdd({ ...listed, answer: { isError: true, content, structuredContent: { code: 1 } } });
+  const { is_error, result } = await odd.call();
+  expect([is_error, result.error]).toEqual([true, "rejected: non-fast-forward"]);
+});
