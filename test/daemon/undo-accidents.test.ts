@@ -29,6 +29,8 @@ type World = Disposable & {
   readonly home: string;
   readonly repository: TestRepository;
   readonly checkpoints: Checkpoints;
+  /** Those of another daemon on the same folder. */
+  readonly other: Checkpoints;
   sh(script: string): void;
 };
 
@@ -61,14 +63,15 @@ const openWorld = (): World => {
   writeFileSync(join(home, "z"), "before\n");
   const env = { PATH: process.env.PATH ?? "", HOME: home };
   const groups = new ProcessGroups({ clock: CLOCK, agent_id: "t" });
-  const checkpoints = new Checkpoints({ clock: CLOCK, env, groups, state: join(place, "state"), folder: () => home });
+  const options = { clock: CLOCK, env, groups, state: join(place, "state"), folder: () => home };
+  const [checkpoints, other] = [new Checkpoints(options), new Checkpoints(options)];
   const sh = (script: string): void => {
     const identity =
       'git() { command git -c user.name=Ann -c user.email=ann@example.com -c init.defaultBranch=main "$@"; };';
     const { exitCode, stderr } = Bun.spawnSync(["bash", "-ec", `${identity} ${script}`], { cwd: home, env });
     if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
   };
-  return { home, repository, checkpoints, sh, [Symbol.dispose]: () => temp[Symbol.dispose]() };
+  return { home, repository, checkpoints, other, sh, [Symbol.dispose]: () => temp[Symbol.dispose]() };
 };
 
 /** What every checkpoint promises of that home. */
@@ -162,6 +165,19 @@ const ACCIDENTS: Record<string, Accident> = {
     also: { "u/many/7": undefined },
   },
   "a clone in an ignored folder is removed": { script: "rm -rf u/clones", names: ["u/clones/other/.git"] },
+  // From here on as people have reported them in public.
+  "rules of what is ignored are added, and files they name are made (cline/cline#14367)": {
+    script: "echo data/ >> u/.gitignore; mkdir u/data; echo precious > u/data/db",
+    also: { "u/data/db": "precious\n" },
+  },
+  "a folder becomes a link to one elsewhere with files of the same names (Zoo-Code-Org/Zoo-Code#1413)": {
+    script: "mkdir -p ../outside/deep; echo theirs > ../outside/deep/notes.txt; rm -rf plain; ln -s ../outside plain",
+    also: { "../outside/deep/notes.txt": "theirs\n" },
+  },
+  "files of a folder without git are changed and made (anomalyco/opencode#38672)": {
+    script: "echo b > plain/deep/notes.txt; echo c > plain/more",
+    also: { "plain/more": undefined },
+  },
   "everything in the home is removed": { script: "rm -rf ./*", names: ["u/.git", "u/ignored"] },
 };
 
@@ -170,6 +186,7 @@ const BROKEN = {
   "a worktree that is gone": "mkdir x; echo 'gitdir: /nonexistent' > x/.git",
   "an empty .git": "mkdir -p x/.git",
   "a clone that was cut short": "git init -q x; rm -rf x/.git/objects",
+  "a repository without a commit (anomalyco/opencode#26893)": "git init -q x",
   "a damaged HEAD": "git init -q x; echo zzz > x/.git/HEAD",
   "a .git of the whole home": "mkdir x; mkdir .git",
 };
@@ -309,6 +326,71 @@ testNeeding(
     sh("rm -rf w");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(textsOf(home, paths)).toEqual(before);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[UN-2] cline/cline#5598, cline/cline#1313, cline/cline#9317: repositories and submodules are as they were after every checkpoint, and after one that was given up",
+  async () => {
+    using world = openWorld();
+    const { checkpoints, home, sh } = world;
+    const look =
+      "for one in u u/lib u/clones/other; do git -C $one status --porcelain; git -C $one rev-parse HEAD; done";
+    const looks = (): string => {
+      sh(`(${look}; find . -name '.git*' -not -path '*/.git/*' | sort) > ../seen`);
+      return readFileSync(join(home, "..", "seen"), "utf8");
+    };
+    const before = looks();
+    await checkpoints.take({ chat_id: CHAT, message_id: 1, within_ms: 1 });
+    expect(looks()).toBe(before);
+    await checkpoints.take({ chat_id: CHAT, message_id: 2 });
+    await checkpoints.idle();
+    expect(looks()).toBe(before);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[UN-6] anomalyco/opencode#10287, anomalyco/opencode#3148: files return as they were at the message and no older, whatever was committed in the meantime and whoever else keeps checkpoints of them; without one nothing changes",
+  async () => {
+    using world = openWorld();
+    const { checkpoints, other, home, sh } = world;
+    await checkpoints.take({ chat_id: CHAT, message_id: 1 });
+    sh("cd u; echo newer > src/deep/code.txt; echo more > more; git add -A; git commit -qm newer; echo newest > a.txt");
+    const at = { "u/a.txt": "newest\n", "u/src/deep/code.txt": "newer\n", "u/more": "more\n" };
+    await Promise.all([
+      checkpoints.take({ chat_id: CHAT, message_id: 2 }),
+      other.take({ chat_id: CHAT, message_id: 3 }).catch(() => undefined),
+    ]);
+    const missing = await checkpoints.restore({ chat_id: CHAT, message_id: 99 }).catch((error) => error);
+    expect(missing.kind).toBe("not_found");
+    expect(textsOf(home, Object.keys(at))).toEqual(at);
+    sh("cd u; echo bad > a.txt; rm src/deep/code.txt more; echo bad > made");
+    await other.restore({ chat_id: CHAT, message_id: 2 });
+    expect(textsOf(home, [...Object.keys(at), "u/made"])).toEqual({ ...at, "u/made": undefined });
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[UN-5] cline/cline#4388: a checkpoint that was killed half way keeps no later one from being made",
+  async () => {
+    using world = openWorld();
+    const { checkpoints, home, sh } = world;
+    await checkpoints.take({ chat_id: CHAT, message_id: 1 });
+    await checkpoints.idle();
+    const places = join(home, "..", "state", "folders");
+    sh(
+      `for one in ${places}/*; do echo half > $one/index.lock; touch -d '10 minutes ago' $one/index.lock; done; echo b > z`,
+    );
+    expect(await checkpoints.take({ chat_id: CHAT, message_id: 2 })).toEqual({ problems: [] });
+    sh("echo c > z");
+    await checkpoints.restore({ chat_id: CHAT, message_id: 2 });
+    expect(textsOf(home, ["z"])).toEqual({ z: "b\n" });
   },
   60_000,
 );

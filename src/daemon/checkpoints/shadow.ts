@@ -100,6 +100,7 @@ export class ShadowGit {
   /** Makes the git directory where none exists. Its index starts from what the user's knows, so that not every file is read again. */
   async prepare(): Promise<void> {
     const { place, objects, root } = this.#place;
+    await this.#removeLeftLock();
     if (await isThere(join(place, "info", "ready"))) return;
     this.#tree = undefined;
     await rm(place, { recursive: true, force: true });
@@ -120,6 +121,13 @@ export class ShadowGit {
 
   get place(): Place {
     return this.#place;
+  }
+
+  /** A git that was killed leaves its lock behind, and every later one refuses to write. None of ours runs for longer than this. */
+  async #removeLeftLock(): Promise<void> {
+    const lock = join(this.#place.place, "index.lock");
+    const found = await lstat(lock).catch(() => undefined);
+    if (found && found.mtimeMs < this.#options.clock.now() - BULK_TIMEOUT_MS) await rm(lock, { force: true });
   }
 
   /** Takes over what the user's index and objects know. False when there is nothing to take over. */
