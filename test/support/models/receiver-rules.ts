@@ -23,6 +23,9 @@ import {
 
 export type Refusal = { readonly status: number; readonly body: unknown };
 
+/** For rules that no page and no file of the provider states, as far as is public. */
+const THREAD = "said by the server's own words in a thread alone: ";
+
 type Rule = { readonly source: string; readonly status?: number; readonly check: Check };
 
 type Message = {
@@ -128,7 +131,7 @@ const chat: readonly Rule[] = [
   { source: `${OPENAI_CHAT}: tools, at most 128`, check: atMostTools(128) },
   { source: `${OPENAI_CHAT}: function.name`, check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/) },
   {
-    source: "github.com/microsoft/autogen/issues/6377",
+    source: `${THREAD}github.com/microsoft/autogen/issues/6377`,
     check: chatIds(
       /^.{1,40}$/,
       () => "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40",
@@ -249,7 +252,7 @@ const anthropic: readonly Rule[] = [
       messagesOf(body)[0]?.role === "user" ? undefined : 'messages: first message must use the "user" role',
   },
   {
-    source: "github.com/tailcallhq/forgecode/issues/3071",
+    source: `${THREAD}github.com/tailcallhq/forgecode/issues/3071`,
     check: (body) =>
       first(messagesOf(body), ({ role, content }, at) =>
         role === "assistant" && ["thinking", "redacted_thinking"].includes(blocksOf(content).at(-1)?.type ?? "")
@@ -279,11 +282,11 @@ const anthropic: readonly Rule[] = [
     source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: name",
     check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/),
   },
-  { source: "github.com/anthropics/claude-code/issues/5973", check: rootHasNoCombinators },
-  { source: "github.com/anthropics/claude-code/issues/34771", check: keysMatch(/^[a-zA-Z0-9_.-]{1,64}$/) },
+  { source: `${THREAD}github.com/anthropics/claude-code/issues/5973`, check: rootHasNoCombinators },
+  { source: `${THREAD}github.com/anthropics/claude-code/issues/34771`, check: keysMatch(/^[a-zA-Z0-9_.-]{1,64}$/) },
   { source: "platform.claude.com/docs/en/agents-and-tools/tool-use: input_schema", check: rootIsObject },
   { source: "platform.claude.com/docs/en/api/messages: tools, input_schema", check: isDraft2020 },
-  { source: "github.com/anomalyco/opencode/issues/47543", check: refsResolve },
+  { source: `${THREAD}github.com/anomalyco/opencode/issues/47543`, check: refsResolve },
   { source: "platform.claude.com/docs/en/api/messages: tools", check: namesAreUnique },
 ];
 
@@ -292,7 +295,7 @@ const anthropic: readonly Rule[] = [
 const itemsOf = (body: Json): readonly Block[] => list<Block>(body.input);
 const responses: readonly Rule[] = [
   {
-    source: "platform.openai.com/docs/api-reference/responses/create; github.com/AnswerDotAI/fastllm/issues/45",
+    source: "github.com/openai/openai-openapi/blob/main/openapi.yaml: FunctionCallOutputItemParam.call_id, maxLength",
     check: (body) =>
       first(itemsOf(body), ({ call_id }, at) =>
         call_id === undefined || /^.{1,64}$/.test(String(call_id))

@@ -1,5 +1,7 @@
 // Situations that people who host coding agents have reported in public, as what their servers send and refuse. Each names its report.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
@@ -74,6 +76,18 @@ const CALLS: readonly Calls[] = [
     stream: piece({ index: 1, id: "c", type: "function", function: named('{"query":"a"}') }),
     args: ONE,
   },
+  {
+    report: "QwenLM/qwen-code#6249, vercel/ai#6687: the arguments of a call without any are an empty string",
+    stream: piece({ index: 0, id: "c", type: "function", function: named("") }),
+    args: [{}],
+  },
+  {
+    report: "open-webui#22189: a call without arguments, and its end in a piece of its own",
+    stream:
+      piece({ index: 0, id: "c", type: "function", function: { name: "list_templates" } }) +
+      piece({ index: 0, function: { arguments: "" } }),
+    args: [{}],
+  },
 ];
 
 describe("calls of chat-completions servers", () => {
@@ -92,6 +106,73 @@ describe("calls of chat-completions servers", () => {
     next.say({ text: "Done" }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
   });
+});
+
+type Failure = {
+  readonly report: string;
+  readonly kind?: ProviderKind;
+  readonly error: Json;
+  readonly is: ChatErrorKind;
+  readonly detail: string;
+};
+const FAILURES: readonly Failure[] = [
+  {
+    report: "apache/rocketmq-dashboard#2178",
+    error: { error: { message: "quota exceeded" } },
+    is: "usage_limit",
+    detail: "quota exceeded",
+  },
+  { report: "agentjido/req_llm#661", error: { error: "quota exceeded" }, is: "usage_limit", detail: "quota exceeded" },
+  {
+    report: "zendev-sh/goai#110",
+    error: { error: { message: "Invalid API key." }, message: "Invalid API key." },
+    is: "auth",
+    detail: "Invalid API key.",
+  },
+  {
+    report: "vercel/ai#13506",
+    error: { error: { message: "Context length exceeded", code: "CONTEXT_LENGTH_EXCEEDED" } },
+    is: "config",
+    detail: "Context length exceeded",
+  },
+  {
+    report: "ogx-ai/ogx#5224",
+    kind: "openai",
+    error: { type: "error", code: "insufficient_quota", message: "quota exceeded", param: null, sequence_number: 1 },
+    is: "usage_limit",
+    detail: "quota exceeded",
+  },
+];
+test.each([...FAILURES])(
+  "[MO-12] $report: an error in a stream of status 200 is told, and no empty answer",
+  async ({ kind, error, is, detail }) => {
+    await using world = await openModelWorld();
+    await addModel(world, kind);
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    const stream = `${line(error)}data: [DONE]\n\n`;
+    (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+    await follower.until(({ status }) => status === "error");
+    const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+    expect(last_error).toMatchObject({ kind: is, detail: expect.stringContaining(detail) });
+    expect(follower.history).toEqual(["user: hello"]);
+  },
+);
+
+test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are no JSON are an error, and no other arguments", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "look");
+  using follower = await Follower.open(world.owner, id);
+  const bad = piece({ index: 0, id: "c", type: "function", function: named("query=foo") });
+  (await world.upstream.next()).raw(bad + DONE).end();
+  const next = await world.upstream.next();
+  const answers = (next.body.messages as Json[]).filter(({ role }) => role === "tool");
+  expect(answers).toHaveLength(1);
+  expect(String(answers[0]?.content)).toContain("error");
+  expect(JSON.stringify(next.body)).not.toContain('\\"raw\\"');
+  next.say({ text: "Done" }, { finish: "stop" }).end();
+  await follower.until(({ status }) => status === "waiting");
 });
 
 test("[MO-44] earendil-works/pi#7441: counters behind the words, but no reason for the end and no last line", async () => {
