@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { programCommand } from "#test/support/program.ts";
@@ -135,6 +136,26 @@ describe("command lines", () => {
       { name: "color", value: "a=b" },
       { name: "size", value: "large" },
     ]);
+  }, 60_000);
+
+  test("[CV-40] a start ends well with its build, whatever the start scripts do: the plug-in follows them itself", async () => {
+    await signIn();
+    const script = "{display_name: fails, script: exit 3, run_on_start: true, start_blocks_login: true}";
+    const agent = `{name: main, os: linux, arch: amd64, scripts: [${script}]}`;
+    const template = await makeTemplate(admin, `provisioner: local\nresources: [{name: main, agents: [${agent}]}]\n`);
+    expect((await coder([...G, "create", "broken", "--template", template.name])).code).toBe(0);
+    await must([...G, "stop", "admin/broken"]);
+    const start = ["start", "--yes", "--reason", "vscode_connection", "admin/broken"];
+    expect(await coder([...G, ...start])).toMatchObject({ code: 0, err: expect.stringContaining("starting broken") });
+    await until(async () => {
+      const { latest_build } = await admin.get<Workspace>("/api/v2/users/admin/workspace/broken");
+      return latest_build.resources[0]?.agents[0]?.lifecycle_state === "start_error";
+    });
+    expect((await coder([...G, ...start])).code).toBe(0);
+    expect((await coder([...G, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
+    // Someone at a shell is told.
+    expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
+    await must([...G, "rm", "broken", "--yes"]);
   }, 60_000);
 
   test("[CV-40] a terminal in a workspace takes what the plug-in types", async () => {

@@ -13,7 +13,7 @@ import { plain } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote } from "../remote.ts";
 import { workspaceAsked } from "./find.ts";
-import { openAgents } from "./ready.ts";
+import { mustBeReady, openAgents } from "./ready.ts";
 
 /** What a build does, and what it has done. */
 export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
@@ -94,7 +94,8 @@ export const finishBuild = async (
     return EXIT.ok;
   }
   if (ended.job.status === "succeeded") {
-    const open = build.transition === "start" ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
+    const isAwaited = build.transition === "start" && mustBeReady(input);
+    const open = isAwaited ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
     if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: open?.build ?? ended }));
     else if (open === undefined || open.words === "") input.print(`${name} ${DONE[build.transition]}.`);
     if (!open || open.words === "") return EXIT.ok;

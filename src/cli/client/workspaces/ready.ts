@@ -13,6 +13,12 @@ type Watched = { type: string; data: Workspace };
 /** What keeps a workspace from being used, once nothing is going on any more: empty when all of its agents are ready. */
 export type Opened = { build: Build; words: string };
 
+/**
+ * True for someone at a shell. Programs that keep their sign-in in a folder of their own, such as plug-ins of editors, follow the agents
+ * themselves and open a workspace whose start scripts have failed: for them a start ends with its build.
+ */
+export const mustBeReady = ({ configFolder }: Pick<VerbInput, "configFolder">): boolean => configFolder === undefined;
+
 /** Waits until each agent is ready, or will not be. Ctrl-C ends the waiting. */
 export const openAgents = async (
   input: VerbInput,

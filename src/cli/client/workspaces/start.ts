@@ -3,7 +3,7 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { askForBuild, finishBuild, readStart } from "./build.ts";
-import { openAgents } from "./ready.ts";
+import { mustBeReady, openAgents } from "./ready.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, bodyFor } = readStart(input);
@@ -15,7 +15,7 @@ export const run: RunVerb = async (input) => {
     });
     if (build) return finishBuild(input, remote, workspace, build, has);
     const already = has["no-wait"] ? "was already started" : "is already running";
-    if (!has["no-wait"]) {
+    if (!has["no-wait"] && mustBeReady(input)) {
       const { words } = await openAgents(input, remote, workspace);
       if (words !== "") throw new VerbFailure(`${workspace.name} was already started, but ${words}`);
     }
