@@ -41,6 +41,9 @@ const HELD_RETRY_MS = 5_000;
 
 /** Bytes of a prompt for each token, about. */
 const BYTES_PER_TOKEN = 3;
+/** Bytes of an answer for each token, about. */
+const BYTES_PER_ANSWER_TOKEN = 4;
+const REPORTED = { outcome: "ok", is_estimated: false } as const;
 /** Tokens that an answer is expected to have at most, about. */
 export const EXPECTED_OUTPUT_TOKENS = 16_384;
 
@@ -68,12 +71,16 @@ export class MeteredModels implements LanguageModels {
     const call = await this.#begin(request);
     let used: ModelUsage | undefined;
     let isSettled = false;
+    let isFinished = false;
+    let bytes = 0;
     try {
       for await (const event of this.#deps.models.stream(request)) {
+        if (event.type === "finish") isFinished = true;
         if (event.type === "finish" && used) {
           isSettled = true;
           await this.#record(call, used);
         }
+        if ("delta" in event) bytes += Buffer.byteLength(event.delta);
         if (event.type === "usage") {
           // A provider may report more than once; the last report holds.
           used = this.#priced(request.model_id, event.usage);
@@ -83,6 +90,7 @@ export class MeteredModels implements LanguageModels {
     } finally {
       // It broke off, and yet it had said what it used: that it failed is what the caller must know.
       if (!isSettled && used) await this.#record(call, used).catch(() => {});
+      else if (!isSettled && !isFinished && bytes > 0) await this.#recordEstimate(call, request, bytes).catch(() => {});
       else if (!isSettled) await this.#deps.ledger.giveUp(call.open);
     }
   }
@@ -127,10 +135,10 @@ export class MeteredModels implements LanguageModels {
     };
   }
 
-  #likely({ messages, tools, model_id }: ModelRequest): Likely {
-    const input_tokens = Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
+  #likely(request: ModelRequest): Likely {
+    const input_tokens = estimateInput(request);
     const usage = { input_tokens, output_tokens: EXPECTED_OUTPUT_TOKENS };
-    const micros = computeCost(usage, this.#deps.models.price?.(model_id)) ?? 0;
+    const micros = computeCost(usage, this.#deps.models.price?.(request.model_id)) ?? 0;
     return { micros, tokens: input_tokens + EXPECTED_OUTPUT_TOKENS };
   }
 
@@ -139,16 +147,27 @@ export class MeteredModels implements LanguageModels {
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 
-  async #record({ open, row }: Call, usage: ModelUsage): Promise<void> {
+  /** An answer that ended before its provider said what it used has used its prompt, and what came of the answer. */
+  #recordEstimate(call: Call, request: ModelRequest, bytes: number): Promise<void> {
+    const usage = { input_tokens: estimateInput(request), output_tokens: Math.ceil(bytes / BYTES_PER_ANSWER_TOKEN) };
+    const outcome = request.signal.aborted ? "aborted" : "failed";
+    return this.#record(call, this.#priced(request.model_id, usage), { outcome, is_estimated: true });
+  }
+
+  async #record(
+    { open, row }: Call,
+    usage: ModelUsage,
+    { outcome, is_estimated }: Pick<Settlement, "outcome" | "is_estimated"> = REPORTED,
+  ): Promise<void> {
     if (!isCounted(usage)) return this.#deps.ledger.giveUp(open);
     const settlement: Settlement = {
-      outcome: "ok",
+      outcome,
       input_tokens: usage.input_tokens ?? 0,
       output_tokens: usage.output_tokens ?? 0,
       cache_read_tokens: usage.cache_read_tokens ?? 0,
       cache_creation_tokens: usage.cache_creation_tokens ?? 0,
       cost_micros: usage.cost_micros ?? null,
-      is_estimated: false,
+      is_estimated,
       first_byte_ms: null,
       duration_ms: null,
       provider_request_id: "",
@@ -164,6 +183,10 @@ export class MeteredModels implements LanguageModels {
 
 /** A call that runs, and what its row of the ledger says of it. */
 type Call = { readonly open: OpenCall; readonly row: LedgerCall };
+
+/** Returns the tokens of a prompt, about. */
+const estimateInput = ({ messages, tools }: ModelRequest): number =>
+  Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
 
 /** Whether a provider has said anything of tokens. */
 const isCounted = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>

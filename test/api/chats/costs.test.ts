@@ -183,3 +183,24 @@ testInside("[SP-3] an answer whose use cannot be stored is asked for again and i
   expect(follower.history).toEqual(["user: one", "assistant: kept"]);
   expect((await costOf(owner, id)).request_count).toBe(1);
 });
+
+testInside(
+  "[BU-8] an answer that ends before its use is reported is counted by an estimate, and one without a word is not",
+  async () => {
+    const models = new ScriptedModels(true);
+    models.cost = COST;
+    await using world = await openChatWorld({ models });
+    const { owner } = world;
+    const { id } = await createChat(world, "please find out why the nightly deployment of the api keeps failing");
+    using follower = await Follower.open(owner, id);
+    (await models.next()).fail("content_filter");
+    await follower.until(({ status }) => status === "error");
+    expect(await costOf(owner, id)).toMatchObject({ request_count: 0 });
+    await sendMessage(world, id, "more");
+    (await models.next()).say("x".repeat(400)).fail("content_filter");
+    await follower.until(({ status }) => status === "error");
+    const { request_count, output_tokens, input_tokens } = await costOf(owner, id);
+    expect({ request_count, output_tokens }).toEqual({ request_count: 1, output_tokens: 100 });
+    expect(input_tokens).toBeGreaterThan(20);
+  },
+);
