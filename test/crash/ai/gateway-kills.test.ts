@@ -1,13 +1,15 @@
 // The ledger of model calls when the server is killed in the middle of them.
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { AiUsage, GatewayCalls } from "#schema/ai/gateway.ts";
 import type { Client } from "#src/client.ts";
 import { gatewayCalls, gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
-import { addModel } from "#test/support/models/model-world.ts";
+import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { scaled } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 
@@ -16,7 +18,7 @@ const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
 /** What a call reserves at most, in millionths of a dollar. */
 const MAX_RESERVED = 10_100;
 
-test("[GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps what was told and what was reserved, each once", async () => {
+test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps what was told and what was reserved, each once", async () => {
   await using upstream = await ModelServer.start();
   await using place = await ServerPlace.make();
   await place.start();
@@ -54,8 +56,15 @@ test("[GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps w
   const open = [ask(100), ask(200)];
   for (const _ of open) (await upstream.next()).raw(event({ type: "message_start", message: {} }));
   for (const one of open) expect((await one).status).toBe(200);
+  // The provider's key is in nothing that somebody may read, while calls use it and after a crash.
+  const process = ["environ", "cmdline"].map((name) =>
+    readFileSync(`/proc/${place.newest.child.pid}/${name}`, "latin1"),
+  );
   place.newest.kill("SIGKILL");
-  await place.newest.ended;
+  const { errors } = await place.newest.ended;
+  expect([...process, errors, ...(await storedTexts(place.directory))].some((text) => text.includes(MODEL_KEY))).toBe(
+    false,
+  );
   for (let start = 0; start < 2; start++) {
     await place.start();
     const calls = await gatewayCalls(await place.client.signIn(ADMIN.email, ADMIN.password));
