@@ -56,15 +56,22 @@ const DIMENSIONS: Readonly<
   Record<UsageDimension, { readonly key: string; readonly name: string; readonly joins: string }>
 > = {
   user: { key: "s.user_id", name: "coalesce(max(u.username), '')", joins: "left join users u on u.id = s.user_id" },
+  group: {
+    key: "coalesce(g.group_id, '')",
+    name: "coalesce(nullif(max(n.display_name), ''), max(n.name), '')",
+    joins: "left join group_members g on g.user_id = s.user_id left join groups n on n.id = g.group_id",
+  },
   workspace: {
     key: "s.workspace_id",
     name: "coalesce(max(w.name), '')",
     joins: "left join workspaces w on w.id = s.workspace_id",
   },
   template: {
-    key: "coalesce(w.template_id, '')",
-    name: "coalesce(max(t.name), '')",
-    joins: "left join workspaces w on w.id = s.workspace_id left join templates t on t.id = w.template_id",
+    // Rows of earlier versions do not name it.
+    key: "coalesce(nullif(s.template_id, ''), w.template_id, '')",
+    name: "coalesce(nullif(max(t.display_name), ''), max(t.name), '')",
+    joins: `left join workspaces w on w.id = s.workspace_id
+      left join templates t on t.id = coalesce(nullif(s.template_id, ''), w.template_id)`,
   },
   model: {
     key: "coalesce(nullif(s.model, ''), c.model, '')",
@@ -77,7 +84,7 @@ const DIMENSIONS: Readonly<
     joins: `left join model_configs c on c.id = s.model_config_id
       left join model_providers p on p.id = coalesce(nullif(s.provider_id, ''), c.provider_id)`,
   },
-  day: { key: "strftime('%Y-%m-%d', s.created_at / 1000, 'unixepoch')", name: "''", joins: "" },
+  day: { key: "strftime('%Y-%m-%d', (s.created_at + ?4) / 1000, 'unixepoch')", name: "''", joins: "" },
   kind: { key: "s.kind", name: "''", joins: "" },
 };
 
@@ -85,12 +92,16 @@ const MAX_ROWS = 1_000;
 
 export type UsageRow = SpendSums & { readonly key: string; readonly name: string };
 
-/** All model calls of a range, of chats and of the gateway, summed up by one dimension. Times in milliseconds since 1970. */
-export const sumUsage = (
-  by: UsageDimension,
-  { from, to }: { readonly from: number; readonly to: number },
-  user_id: string | undefined,
-): Query<UsageRow> => {
+type UsageFilter = {
+  readonly from: number;
+  readonly to: number;
+  /** By how much the clock that days begin by is before UTC's. */
+  readonly offset: number;
+  readonly user_id: string | undefined;
+};
+
+/** All model calls of a range, of chats and of the gateway, summed up by one dimension. Times in milliseconds, since 1970. */
+export const sumUsage = (by: UsageDimension, { from, to, offset, user_id }: UsageFilter): Query<UsageRow> => {
   const { key, name, joins } = DIMENSIONS[by];
   return {
     sql: `select ${key}, ${name}, coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros),
@@ -99,7 +110,7 @@ export const sumUsage = (
       from model_spend s ${joins}
       where s.created_at >= ?1 and s.created_at < ?2 and (?3 = '' or s.user_id = ?3)
       group by 1 order by ${by === "day" ? "1" : "3 desc, 1"} limit ${MAX_ROWS}`,
-    params: [from, to, user_id ?? ""],
+    params: [from, to, user_id ?? "", ...(by === "day" ? [offset] : [])],
     map: ([id, called, cost, requests, unpriced, input, output, read, creation]) => ({
       key: text(id),
       name: text(called),

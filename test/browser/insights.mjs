@@ -44,6 +44,22 @@ await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async 
   await page.locator(".plot-box canvas").nth(2).waitFor();
   await look("insights-chats");
 
+  await tabs.getByRole("link", { name: "AI usage" }).click();
+  await page.getByRole("slider", { name: "Cost, by day" }).waitFor();
+  await page.getByRole("table").getByText("grace").waitFor();
+  await look("insights-ai-usage");
+  await page.getByLabel("Group by").selectOption("Group");
+  await page.getByRole("cell", { name: "No group" }).waitFor();
+  await page.getByLabel("Group by").selectOption("Day");
+  const usage = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download as CSV" }).click();
+  result.usage = readFileSync(await (await usage).path(), "utf8");
+  await page.goto(at("/account/ai-usage"));
+  await page.getByRole("slider", { name: "Cost, by day" }).waitFor();
+  result.choices = await page.getByLabel("Group by").locator("option").allTextContents();
+  await look("account-ai-usage");
+  await page.goto(at("/insights/chats"));
+
   await tabs.getByRole("link", { name: "Latency" }).click();
   await page.getByRole("table").waitFor();
   await look("insights-latency");

@@ -39,10 +39,10 @@ testNeeding(
     const models = [uuid(), uuid()];
     await seedSpend(
       store,
-      Array.from({ length: 200 }, () => {
+      Array.from({ length: 200 }, (_, index) => {
         const chat = uuid();
         return {
-          user_id: owner_id,
+          user_id: index % 4 === 0 ? guest.user_id : owner_id,
           chat_id: chat,
           root_chat_id: chat,
           kind: "chat_turn" as const,
@@ -58,11 +58,19 @@ testNeeding(
     );
     const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
     const given = [server.url.href, admin.token ?? ""];
-    const told = await runStory<{ csv: string; scripts: number }>("insights.mjs", given);
+    const told = await runStory<{ csv: string; usage: string; choices: string[] }>("insights.mjs", given);
     expect(told).toMatchObject({ wrong: [], file: true, builds: "120", days: 7, kept: true });
     expect(told.moved).not.toBe(told.last);
     expect(told.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");
     expect(told.csv.trim().split("\r\n").length).toBe(31);
+    expect(told.usage.split("\r\n")[0]).toStartWith("day,id,calls,calls_without_price,input_tokens,output_tokens");
+    const calls = told.usage
+      .trim()
+      .split("\r\n")
+      .slice(1)
+      .map((line) => Number(line.split(",")[2]));
+    expect(calls.reduce((sum, one) => sum + one, 0)).toBe(200);
+    expect(told.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Used for"]);
   },
   180_000,
 );

@@ -1,7 +1,7 @@
 // Routes alongside the model gateway: its settings, its calls, and what models have cost.
 import { t } from "elysia";
 import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
-import { costRange } from "#domain/chats/cost-range.ts";
+import { clockOffset, costRange } from "#domain/chats/cost-range.ts";
 import { AiUsage, GatewayCalls, GatewaySettings, USAGE_DIMENSIONS } from "#schema/ai/gateway.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { writesSetting } from "../audit/setting-targets.ts";
@@ -92,6 +92,7 @@ export const ai = (ctx: ApiContext) =>
           by,
           user_id,
           range: costRange({ start_date, end_date, month }, ctx.clock.now()),
+          offset: clockOffset(start_date),
         });
       },
       {

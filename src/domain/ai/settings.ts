@@ -50,18 +50,25 @@ export const gatewayCalls = async (
   return { calls, ...(last ? { next_before: last.id } : {}) };
 };
 
+type UsageAsked = {
+  readonly by: UsageDimension;
+  readonly range: CostRange;
+  /** By how much the clock that days begin by is before UTC's, in milliseconds. */
+  readonly offset: number;
+  readonly user_id: string | undefined;
+};
+
 /** Returns sums over all model calls of a range, of chats and of the gateway. 403 for the calls of others. */
 export const aiUsage = async (
   { store }: DomainContext,
   caller: UserCaller,
-  {
-    by,
-    range,
-    user_id,
-  }: { readonly by: UsageDimension; readonly range: CostRange; readonly user_id: string | undefined },
+  { by, range, offset, user_id }: UsageAsked,
 ): Promise<AiUsage> => {
-  const rows = await store.scan(sumUsage(by, range, ownOrAll(caller, user_id)));
-  const total = rows.reduce((sum, row) => added(sum, row), NOTHING_SPENT);
+  const filter = { ...range, offset, user_id: ownOrAll(caller, user_id) };
+  const rows = await store.scan(sumUsage(by, filter));
+  // Each call has one kind, and kinds are few: this sum has each call once.
+  const kinds = by === "kind" ? rows : await store.scan(sumUsage("kind", filter));
+  const total = kinds.reduce((sum, row) => added(sum, row), NOTHING_SPENT);
   return { start_date: rfc3339(range.from), end_date: rfc3339(range.to), by, total, rows };
 };
 

@@ -27,6 +27,12 @@ export const costRange = ({ start_date, end_date, month }: CostQuery, now: numbe
   return { from, to };
 };
 
+/** Returns by how much the clock of a time is before UTC's, in milliseconds; 0 for a date, and for what is no time. */
+export const clockOffset = (text: string | undefined): number => {
+  const [, sign, hours, minutes] = /([+-])(\d{2}):(\d{2})$/.exec(text ?? "") ?? [];
+  return (sign === "-" ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
+};
+
 const parseMonth = (text: string): CostRange => {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   if (month === "") throw invalidField("month", "must be a month, such as 2026-11");

@@ -110,23 +110,27 @@ export const GatewayCalls = namedObject("GatewayCalls", {
 export type GatewayCalls = Static<typeof GatewayCalls>;
 
 /** What usage is summed by. */
-export const USAGE_DIMENSIONS = ["user", "workspace", "template", "model", "provider", "day", "kind"] as const;
+export const USAGE_DIMENSIONS = ["user", "group", "workspace", "template", "model", "provider", "day", "kind"] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
 export const AiUsage = namedObject("AiUsage", {
   start_date: t.String({ format: "date-time" }),
   end_date: t.String({ format: "date-time" }),
   by: oneOf(USAGE_DIMENSIONS),
-  total: t.Object(counts),
+  total: t.Object(counts, { description: "Each call once." }),
   rows: t.Array(
     t.Object({
       key: t.String({
-        description: "The id of the user, workspace, template or provider; the model; the day; the kind.",
+        description:
+          "The id of the user, group, workspace, template or provider; the model; the day, which begins at the offset of `start_date`; the kind. Empty: the call has none.",
       }),
       name: t.String(),
       ...counts,
     }),
-    { description: "The most expensive first; days in their order. 1,000 at most." },
+    {
+      description:
+        "The most expensive first; days in their order. 1,000 at most. A call of someone who is in several groups is in the row of each.",
+    },
   ),
 });
 export type AiUsage = Static<typeof AiUsage>;

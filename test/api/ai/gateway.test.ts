@@ -1,5 +1,5 @@
 // The model gateway as its callers use it: through the SDKs that the providers themselves publish, and by plain HTTP where those are too polite.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -7,7 +7,10 @@ import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
 import { gatewayCalls, gatewayToken, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
+
+setDefaultTimeout(scaled(20_000));
 
 type World = Awaited<ReturnType<typeof openGatewayWorld>>;
 
@@ -26,6 +29,61 @@ const chunk = (more: object): string =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "test-model", ...more })}\n\n`;
 const delta = (content: string): string => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
 const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
+
+type Way = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
+
+/** A stream by each API, as its own SDK asks for it. Google's takes no fetch: its bytes stay unseen. */
+const STREAMS: readonly {
+  readonly api: string;
+  readonly kind: "openai-compat" | "openai" | "anthropic" | "google";
+  readonly base: string;
+  readonly open: (way: Way) => PromiseLike<AsyncIterable<object>>;
+}[] = [
+  {
+    api: "chat completions",
+    kind: "openai-compat",
+    base: "/openai/v1",
+    open: ({ url: baseURL, token: apiKey, fetch }) =>
+      new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 }).chat.completions.create({
+        model: "test-model",
+        stream: true,
+        messages: [{ role: "user", content: "hello" }],
+      }),
+  },
+  {
+    api: "responses",
+    kind: "openai",
+    base: "/openai/v1",
+    open: ({ url: baseURL, token: apiKey, fetch }) =>
+      new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 }).responses.create({
+        model: "test-model",
+        stream: true,
+        input: "hello",
+      }),
+  },
+  {
+    api: "messages",
+    kind: "anthropic",
+    base: "/anthropic",
+    open: ({ url: baseURL, token: apiKey, fetch }) =>
+      new Anthropic({ baseURL, apiKey, fetch, maxRetries: 0 }).messages.create({
+        model: "test-model",
+        max_tokens: 64,
+        stream: true,
+        messages: [{ role: "user", content: "hello" }],
+      }),
+  },
+  {
+    api: "generateContent",
+    kind: "google",
+    base: "/google",
+    open: ({ url: baseUrl, token: apiKey }) =>
+      new GoogleGenAI({ apiKey, httpOptions: { baseUrl } }).models.generateContentStream({
+        model: "test-model",
+        contents: "hello",
+      }),
+  },
+];
 
 describe("SDKs", () => {
   test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has what they used", async () => {
@@ -91,6 +149,40 @@ describe("SDKs", () => {
     call.raw(sent).end();
     expect(await (await asked).text()).toBe(sent);
   });
+
+  test.each(STREAMS)(
+    "[GW-2] $api: an SDK reads the same bytes and events of a stream as without the gateway",
+    async ({ kind, base, open }) => {
+      await using world = await openGatewayWorld();
+      const { provider } = await addModel(world, kind);
+      void world.upstream.answerAll((call) =>
+        call.say({ text: "Grüße " }, { text: "aus 東京" }, { finish: "stop" }).end(),
+      );
+      const read = async (url: string, token: string) => {
+        const bytes: Promise<string>[] = [];
+        const recording = Object.assign(async (...given: Parameters<typeof fetch>): Promise<Response> => {
+          const response = await fetch(...given);
+          bytes.push((response.clone() as Response).text());
+          return response;
+        }, fetch);
+        const events: unknown[] = [];
+        for await (const event of await open({ url, token, fetch: recording })) {
+          // Headers are those of the hop.
+          events.push(Object.assign({}, event, { sdkHttpResponse: undefined }));
+        }
+        return { events, bytes: await Promise.all(bytes) };
+      };
+      const through = await read(`${world.base}${base}`, world.token);
+      // The SDKs of Anthropic and Google name the version of the API themselves.
+      const direct = await read(
+        base.endsWith("/v1") ? provider.base_url : provider.base_url.replace(/\/v1(beta)?$/, ""),
+        MODEL_KEY,
+      );
+      expect(through.events.length).toBeGreaterThan(2);
+      expect(JSON.stringify(through.events)).toContain("東京");
+      expect(JSON.stringify(through)).toBe(JSON.stringify(direct));
+    },
+  );
 
   test("[GW-2] Anthropic's streams messages and counts tokens; betas and unknown members pass", async () => {
     await using world = await openGatewayWorld();
@@ -268,6 +360,24 @@ describe("who may call", () => {
     const usage = await owner.get<AiUsage>("/api/v2/ai/usage?by=user");
     expect(usage.total).toMatchObject({ request_count: 2, input_tokens: 8, output_tokens: 6 });
     expect(usage.rows.map(({ name }) => name).sort()).toContain("mia");
+    const { id: user_id } = await mia.get<{ id: string }>("/api/v2/users/me");
+    for (const name of ["one", "two"]) {
+      const group = await owner.post<{ id: string }>(`/api/v2/organizations/${organization_id}/groups`, { name });
+      await owner.patch(`/api/v2/groups/${group.id}`, { add_users: [user_id] });
+    }
+    const groups = await owner.get<AiUsage>("/api/v2/ai/usage?by=group");
+    expect(groups.rows.map(({ name, request_count }) => `${name} ${request_count}`).sort()).toEqual([
+      " 1",
+      "one 1",
+      "two 1",
+    ]);
+    expect(groups.total.request_count).toBe(2);
+    const day = async (offset: string): Promise<string | undefined> =>
+      (await mia.get<AiUsage>(`/api/v2/ai/usage?by=day&start_date=2020-01-01T00:00:00${encodeURIComponent(offset)}`))
+        .rows[0]?.key;
+    const at = Date.parse((await gatewayCalls(mia))[0]?.created_at ?? "");
+    const dayAt = (hours: number): string => new Date(at + hours * 3_600_000).toISOString().slice(0, 10);
+    expect([await day("+14:00"), await day("-12:00"), await day("Z")]).toEqual([dayAt(14), dayAt(-12), dayAt(0)]);
     const bad = {
       enabled: true,
       in_workspaces: true,

@@ -52,6 +52,7 @@ const SECTIONS: readonly {
       ["tokens", "API tokens"],
       ["applications", "Applications with access"],
       ["accounts", "Git and accounts"],
+      ["ai-usage", "AI usage"],
       ["secrets", "Secrets"],
       ["permissions", "Chat permissions"],
       ["skills", "Skills"],

@@ -85,7 +85,7 @@ export const FIRST_DATA: FirstData = {
   ],
   "/admin/models": ["/chats/providers", "/chats/model-configs", "/chats/providers/local"],
   "/admin/coding-agents": ["/ai/agents"],
-  "/admin/ai-gateway": ["/ai/settings", "/chats/providers", "/ai/usage?by=user"],
+  "/admin/ai-gateway": ["/ai/settings", "/chats/providers"],
   "/admin/external-accounts": ["/deployment/external-auth"],
   "/admin/permissions": [
     "/chats/config/default-permissions",

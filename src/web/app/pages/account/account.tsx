@@ -1,4 +1,5 @@
 // What is one's own: name, ways to sign in, keys, and how one's chats begin.
+import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
 import { mustEnrol } from "../../data/session.ts";
 import { type Section, Sections } from "../../parts/sections.tsx";
@@ -16,6 +17,8 @@ import { SessionList } from "./sessions.tsx";
 import { Skills } from "./skills.tsx";
 import { Tokens } from "./tokens.tsx";
 
+const OwnAiUsage = lazy(() => import("./ai-usage.tsx"));
+
 const SECTIONS: readonly Section[] = [
   { name: "profile", label: "Profile", page: Profile },
   { name: "security", label: "Security", page: Security },
@@ -23,6 +26,7 @@ const SECTIONS: readonly Section[] = [
   { name: "tokens", label: "API tokens", page: Tokens },
   { name: "applications", label: "Applications", page: Applications },
   { name: "accounts", label: "Git and accounts", page: Accounts },
+  { name: "ai-usage", label: "AI usage", page: OwnAiUsage },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },
   { name: "quiet-hours", label: "Quiet hours", page: QuietHours },

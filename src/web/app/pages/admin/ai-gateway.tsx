@@ -1,6 +1,6 @@
 // The model gateway: whether it answers, which names lead where, and what was used through it and by chats.
 import { useSignal } from "@preact/signals";
-import type { GatewayName, GatewaySettings, UsageDimension } from "#schema/ai/gateway.ts";
+import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -11,19 +11,6 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { failed, say } from "../../shell/toasts.tsx";
-
-const MICROS = 1_000_000;
-const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
-const COUNT = new Intl.NumberFormat();
-
-const DIMENSIONS: readonly { readonly value: UsageDimension; readonly label: string }[] = [
-  { value: "user", label: "Person" },
-  { value: "workspace", label: "Workspace" },
-  { value: "template", label: "Template" },
-  { value: "model", label: "Model" },
-  { value: "provider", label: "Provider" },
-  { value: "day", label: "Day" },
-];
 
 const read = async () => {
   const [settings, providers] = await Promise.all([call("GET /ai/settings"), call("GET /chats/providers")]);
@@ -58,7 +45,9 @@ export const AiGatewayPage = () => {
     <>
       <Access settings={settings} save={save} />
       <Names settings={settings} providers={providers} save={save} />
-      <Usage />
+      <p class="small mut">
+        <a href="/insights/ai-usage">AI usage</a> shows what calls have cost, by person, group, template, model and day.
+      </p>
     </>
   );
 };
@@ -223,63 +212,5 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
         </>
       )}
     </FormDialog>
-  );
-};
-
-const Usage = () => {
-  const by = useSignal<UsageDimension>("user");
-  const { state, again } = useResource(`ai usage ${by.value}`, () =>
-    call("GET /ai/usage", { query: { by: by.value } }),
-  );
-  const { data, error } = state.value;
-  const label = DIMENSIONS.find(({ value }) => value === by.value)?.label ?? "";
-  return (
-    <section class="panel" aria-labelledby="usage">
-      <header>
-        <h2 id="usage">AI usage, last 30 days</h2>
-      </header>
-      <div class="body stack">
-        <Select
-          label="Group by"
-          value={by.value}
-          choices={DIMENSIONS}
-          onPick={(value) => (by.value = value as UsageDimension)}
-        />
-        {error ? (
-          <Failed what="Cannot load the usage" error={error} again={again} />
-        ) : !data ? (
-          <Skeleton lines={4} />
-        ) : data.rows.length === 0 ? (
-          <p class="mut">No model calls yet.</p>
-        ) : (
-          <section class="scroll" tabIndex={0} aria-label={`Usage by ${label.toLowerCase()}`}>
-            <table class="table">
-              <thead>
-                <tr>
-                  <th>{label}</th>
-                  <th class="r">Calls</th>
-                  <th class="r">Tokens in</th>
-                  <th class="r">Tokens out</th>
-                  <th class="r">Cost</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.rows.map((row) => (
-                  <tr key={row.key}>
-                    <td>{row.name || row.key || "None"}</td>
-                    <td class="r">{COUNT.format(row.request_count)}</td>
-                    <td class="r">
-                      {COUNT.format(row.input_tokens + row.cache_read_tokens + row.cache_creation_tokens)}
-                    </td>
-                    <td class="r">{COUNT.format(row.output_tokens)}</td>
-                    <td class="r">{MONEY.format(row.total_cost_micros / MICROS)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </section>
-        )}
-      </div>
-    </section>
   );
 };

@@ -2,8 +2,8 @@
 
 import { Builds } from "../insights/builds.tsx";
 import { ChooseRange } from "../insights/choose-range.tsx";
-import { useRange } from "../insights/insights.tsx";
 import { Use } from "../insights/use.tsx";
+import { useRange } from "../insights/use-range.ts";
 
 const ignore = (): void => {};
 

@@ -1,0 +1,165 @@
+// What model calls of chats and of the gateway have cost and used: by day, and by person, group, template and more.
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { AiUsage, UsageDimension } from "#schema/ai/gateway.ts";
+import { call } from "../../data/api.ts";
+import { Select } from "../../parts/field.tsx";
+import { Plot } from "../../parts/plot/plot.tsx";
+import { count, MONEY, money, SHORT_COUNT, shortCount } from "./figures.ts";
+import { type PartProps, Report, useDays } from "./part.tsx";
+import { Stats } from "./stats.tsx";
+import { Table } from "./table.tsx";
+
+type Row = AiUsage["rows"][number];
+
+const DIMENSIONS: readonly { readonly value: UsageDimension; readonly label: string; readonly none: string }[] = [
+  { value: "user", label: "Person", none: "Deleted person" },
+  { value: "group", label: "Group", none: "No group" },
+  { value: "template", label: "Template", none: "No template" },
+  { value: "workspace", label: "Workspace", none: "No workspace" },
+  { value: "model", label: "Model", none: "Deleted model" },
+  { value: "provider", label: "Provider", none: "Deleted provider" },
+  { value: "day", label: "Day", none: "" },
+  { value: "kind", label: "Used for", none: "" },
+];
+const KINDS: Readonly<Record<string, string>> = {
+  chat_turn: "Chats",
+  title_generation: "Chat titles",
+  quickgen: "Short texts",
+  compaction: "Summaries of chats",
+  gateway: "AI gateway",
+};
+
+type UsageProps = PartProps & { readonly user_id?: string };
+
+const readUsage = ({ range, user_id }: UsageProps, by: UsageDimension): Promise<AiUsage> => {
+  const { start_time: start_date, end_time: end_date } = range.query;
+  return call("GET /ai/usage", { query: { start_date, end_date, by, ...(user_id === undefined ? {} : { user_id }) } });
+};
+
+/** The usage of everyone the reader may see, or of one person. */
+export const AiUsagePart = (props: UsageProps) => {
+  const { user_id = "" } = props;
+  return (
+    <>
+      <Report
+        name={`ai-usage by day ${user_id}`}
+        props={{ ...props, sheet: () => {} }}
+        read={() => readUsage(props, "day")}
+        sheetOf={() => ({ head: [], rows: [] })}
+      >
+        {({ total, rows }) => (
+          <>
+            <Totals total={total} />
+            <Days days={rows} range={props.range} />
+          </>
+        )}
+      </Report>
+      <Breakdown {...props} />
+    </>
+  );
+};
+
+const Breakdown = (props: UsageProps) => {
+  const { user_id } = props;
+  const by = useSignal<UsageDimension>(user_id === undefined ? "user" : "model");
+  const choices = DIMENSIONS.filter(({ value }) => user_id === undefined || (value !== "user" && value !== "group"));
+  const { label, none } = DIMENSIONS.find(({ value }) => value === by.value) ?? { label: "", none: "" };
+  const titleOf = ({ key, name }: Row): string => {
+    if (by.value === "kind") return KINDS[key] ?? key;
+    return name || (by.value === "model" || by.value === "day" ? key : "") || none;
+  };
+  return (
+    <section class="stack" aria-label="Breakdown">
+      <div class="line">
+        <Select
+          label="Group by"
+          value={by.value}
+          choices={choices}
+          onPick={(value) => (by.value = value as UsageDimension)}
+        />
+      </div>
+      <Report
+        name={`ai-usage ${by.value} ${user_id ?? ""}`}
+        props={props}
+        read={() => readUsage(props, by.value)}
+        sheetOf={({ rows }) => ({
+          head: [
+            ...[by.value, "id", "calls", "calls_without_price", "input_tokens", "output_tokens"],
+            ...["cache_read_tokens", "cache_creation_tokens", "cost_usd"],
+          ],
+          rows: rows.map((row) => [
+            ...[titleOf(row), row.key, row.request_count, row.unpriced_request_count],
+            ...[row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_creation_tokens],
+            row.total_cost_micros / 1_000_000,
+          ]),
+        })}
+      >
+        {({ rows }) => (
+          <>
+            <Table
+              title={`Usage by ${label.toLowerCase()}`}
+              head={[label, "Calls", "Input", "Output", "Cached", "Cost"]}
+              empty="No model calls in this period."
+              rows={rows.map((row) => ({
+                key: row.key,
+                cells: [
+                  titleOf(row),
+                  count(row.request_count),
+                  shortCount(row.input_tokens + row.cache_creation_tokens),
+                  shortCount(row.output_tokens),
+                  shortCount(row.cache_read_tokens),
+                  row.unpriced_request_count === row.request_count ? "no price" : money(row.total_cost_micros),
+                ],
+              }))}
+            />
+            {by.value === "group" && rows.length > 1 && (
+              <p class="dim small">Calls of people who are in several groups are counted in each of them.</p>
+            )}
+          </>
+        )}
+      </Report>
+    </section>
+  );
+};
+
+const Totals = ({ total }: { total: AiUsage["total"] }) => (
+  <Stats
+    stats={[
+      {
+        label: "Cost",
+        value: money(total.total_cost_micros),
+        note: total.unpriced_request_count > 0 ? `${count(total.unpriced_request_count)} calls without a price` : "",
+      },
+      { label: "Calls", value: count(total.request_count) },
+      { label: "Input tokens", value: shortCount(total.input_tokens + total.cache_creation_tokens) },
+      { label: "Cached input tokens", value: shortCount(total.cache_read_tokens) },
+      { label: "Output tokens", value: shortCount(total.output_tokens) },
+    ]}
+  />
+);
+
+const sumTokens = (row: Row): number =>
+  row.input_tokens + row.output_tokens + row.cache_read_tokens + row.cache_creation_tokens;
+
+const Days = ({ days: rows, range }: { readonly days: readonly Row[] } & Pick<PartProps, "range">) => {
+  const { dates, days, longDays } = useDays(range);
+  const [cost, tokens] = useMemo(() => {
+    const byDay = new Map(rows.map((row) => [row.key, row]));
+    const values = (figure: (row: Row) => number): number[] =>
+      dates.map((date) => {
+        const row = byDay.get(date);
+        return row ? figure(row) : 0;
+      });
+    return [
+      [{ label: "Cost", values: values((row) => row.total_cost_micros) }],
+      [{ label: "Tokens", values: values(sumTokens) }],
+    ];
+  }, [rows, dates]);
+  return (
+    <div class="split even">
+      <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} measure={MONEY} />
+      <Plot title="Tokens" days={days} longDays={longDays} lines={tokens} measure={SHORT_COUNT} />
+    </div>
+  );
+};

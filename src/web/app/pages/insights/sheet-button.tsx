@@ -1,0 +1,29 @@
+// Gives what a report shows as a file for spreadsheets.
+import type { Signal } from "@preact/signals";
+import { Button } from "../../parts/button.tsx";
+import { download } from "../../parts/download.ts";
+import { type Sheet, toCsv } from "./csv.ts";
+import type { ShownRange } from "./range.ts";
+
+type SheetButtonProps = {
+  readonly name: string;
+  readonly range: ShownRange;
+  /** Undefined while there is nothing to give. */
+  readonly sheet: Signal<Sheet | undefined>;
+};
+
+export const SheetButton = ({ name, range, sheet }: SheetButtonProps) => (
+  <Button
+    class="desk"
+    look="ghost"
+    icon="file"
+    label="Download as CSV"
+    disabled={sheet.value === undefined}
+    onPress={() => {
+      const file = `slipway-${name}-${range.first}-${range.last}.csv`;
+      if (sheet.value) download(file, toCsv(sheet.value), "text/csv");
+    }}
+  >
+    CSV
+  </Button>
+);
