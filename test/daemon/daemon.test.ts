@@ -125,6 +125,20 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "ready"]);
   });
 
+  test("[DM-24] Codex finds the gateway in its configuration before the first script runs", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      environmentVariables: {
+        OPENAI_BASE_URL: "https://slipway.example/api/v2/ai/openai/v1",
+        OPENAI_API_KEY: "slipway-ai.agent.secret",
+      },
+      scripts: [script("grep base_url ~/.codex/config.toml; stat -c %a ~/.codex/config.toml")],
+    };
+    await using _daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length === 2);
+    expect(server.lines()).toEqual(['info base_url = "https://slipway.example/api/v2/ai/openai/v1"', "info 600"]);
+  });
+
   test("[DM-23] what a secret no longer wants is taken back, after a restart and a reconnect, and nothing that someone has changed", async () => {
     await using server = new RecordingServer();
     const secret = (filePath: string, text: string, envName = "") => ({
