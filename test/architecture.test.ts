@@ -122,6 +122,7 @@ describe("the rules bite", () => {
     "const t = Date.now();", "const t = new Date();", "performance.now();", "setTimeout(f, 1);", "setInterval(f, 1);", "await Bun.sleep(1);",
     "AbortSignal.timeout(5)", "Math.random()", "crypto.randomUUID()", "process.env.HOME", "Bun.env.HOME", "process.exit(1)",
     'process.on("SIGTERM", f)', 'console.log("x")', "db.transaction(() => {})",
+    "Uint8Array.from(chunk)",
   ];
   test.each(said)("[RP-3] an actor may not say %s", (line) => {
     expect(sourceProblems("actors/x.ts", `// first\n${line}\n`)).toEqual([expect.stringContaining("actors/x.ts:2: ")]);
@@ -137,6 +138,7 @@ describe("the rules bite", () => {
     expect(sourceProblems("actors/x.ts", "// Date.now() is not for us\n/* nor\nprocess.exit() */\n")).toEqual([]);
     expect(sourceProblems("src/base/clock.ts", "Date.now(); setTimeout(f, 1);")).toEqual([]);
     expect(sourceProblems("src/main.ts", "process.exit(process.env.X)")).toEqual([]);
+    expect(sourceProblems("actors/x.ts", "Uint8Array.from([1, 2]); Uint8Array.from({ length: 2 }, f)")).toEqual([]);
     expect(sourceProblems("db/engine/writer.ts", "this.raw.transaction(run)")).toEqual([]);
     expect(sourceProblems("actors/x.ts", 'const a = new Date(ms); clock.setTimeout(f); const u = "http://x";')).toEqual(
       [],

@@ -85,7 +85,7 @@ export class NodeStream implements Duplex, NodeListener {
       return;
     }
     for (const frame of frames) {
-      if (frame.kind === KIND.data) this.#unread.put(Uint8Array.from(frame.body));
+      if (frame.kind === KIND.data) this.#unread.put(new Uint8Array(frame.body));
       else if (frame.kind === KIND.end) this.#endedByPeer();
       else if (frame.kind === KIND.acknowledged) this.#isAcknowledged = true;
       else if (frame.kind !== KIND.alive) this.#heard(frame);

@@ -64,5 +64,5 @@ const privateKey = (secret: Uint8Array) =>
 
 /** Bytes as little-endian words; a copy, so that alignment does not matter. */
 function words(bytes: Uint8Array): Uint32Array {
-  return new Uint32Array(Uint8Array.from(bytes).buffer);
+  return new Uint32Array(new Uint8Array(bytes).buffer);
 }

@@ -23,8 +23,13 @@ export class JsonObjects {
   /** The objects that end in this chunk. Throws WireError `protocol` or `too_large`; nothing can be read after that. */
   push(chunk: Uint8Array): Record<string, unknown>[] {
     const found: Record<string, unknown>[] = [];
+    const quoteFrom = finder(chunk, QUOTE);
+    const escapeFrom = finder(chunk, ESCAPE);
     let from = 0;
     for (let at = 0; at < chunk.byteLength; at += 1) {
+      // Nearly all bytes are in texts, whose end is searched for and not stepped to.
+      if (this.#inText && !this.#escaped) at = Math.min(quoteFrom(at), escapeFrom(at));
+      if (at === chunk.byteLength) break;
       const byte = chunk[at] as number;
       if (this.#depth === 0) {
         if (byte === OPEN) {
@@ -71,5 +76,17 @@ export class JsonObjects {
     }
   }
 }
+
+/** Returns where a byte is next, the length where it is no more. Asked for growing places, it looks at each byte once. */
+const finder = (chunk: Uint8Array, byte: number): ((from: number) => number) => {
+  let found = -1;
+  return (from) => {
+    if (found < from) {
+      const at = chunk.indexOf(byte, from);
+      found = at < 0 ? chunk.byteLength : at;
+    }
+    return found;
+  };
+};
 
 const nonsense = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");

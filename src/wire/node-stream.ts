@@ -15,7 +15,7 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
     },
     write(chunk: Buffer, _encoding, done) {
       // ssh2 may use its buffer again.
-      connection.write(Uint8Array.from(chunk)).then(() => done(), done);
+      connection.write(new Uint8Array(chunk)).then(() => done(), done);
     },
     final(done) {
       connection.end().then(() => done(), done);

@@ -74,7 +74,7 @@ const pass = (channel: ssh2.ServerChannel, stream: Input): void => {
   channel.on("data", (chunk: Buffer) => {
     channel.pause();
     // A program that has ended takes no more.
-    stream.write(Uint8Array.from(chunk)).then(
+    stream.write(new Uint8Array(chunk)).then(
       () => channel.resume(),
       () => channel.resume(),
     );

@@ -17,7 +17,7 @@ export const runPiped = ({ channel, command, directory, env, clock, groups, exit
   });
   groups.add(child.pid);
   channel.on("data", (chunk: Buffer) => {
-    child.stdin.write(Uint8Array.from(chunk));
+    child.stdin.write(new Uint8Array(chunk));
     const flushed = child.stdin.flush();
     if (!(flushed instanceof Promise)) return;
     channel.pause();

@@ -56,7 +56,7 @@ export const showOnTerminal = (
   };
   channel.on("data", (chunk: Buffer) => {
     unread += chunk.byteLength;
-    program.write(Uint8Array.from(chunk));
+    program.write(new Uint8Array(chunk));
     if (unread > UNREAD_INPUT) channel.pause();
   });
   let isOver = false;

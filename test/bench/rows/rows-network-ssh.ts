@@ -8,7 +8,7 @@ import { join as joined } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { nodeStream } from "#src/wire/node-stream.ts";
-import { residentMiB } from "../machine.ts";
+import { processorMs, residentMiB } from "../machine.ts";
 import { productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
@@ -17,6 +17,8 @@ const SESSIONS = 100;
 /** These stay open below the others: what the first of a program make it keep is no cost of a session. */
 const SESSIONS_BEFORE = 100;
 const AT_ONCE = 10;
+const UPLOADS = 3;
+const UPLOAD_MB = 20;
 /** Programs give memory of their start back late. */
 const SETTLE_MS = 10_000;
 
@@ -96,6 +98,51 @@ const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"
   return { server, daemon: daemonKb };
 };
 
+/** Milliseconds of the processor that server and daemon take for a megabyte of an upload: by OpenSSH, by a terminal's pipe, and to an app. */
+const uploadCosts = async (
+  { product, daemon, apps, headers, folder }: Reach,
+  run: ReturnType<typeof shellOf>,
+  name: string,
+): Promise<Record<"ssh" | "shell" | "app", number>> => {
+  const file = join(folder, "upload");
+  writeFileSync(file, Buffer.alloc(UPLOAD_MB << 20, "a line of an upload\n"));
+  await using app = await startReader();
+  const pids = [product.pid, daemon.pid];
+  const total = (): number => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
+  const costOf = async (work: () => Promise<unknown>): Promise<number> => {
+    const costs: number[] = [];
+    for (const _ of range(UPLOADS)) {
+      const before = total();
+      await work();
+      costs.push((total() - before) / UPLOAD_MB);
+    }
+    return median(costs);
+  };
+  const config = join(folder, "person", ".ssh", "config");
+  const piped = (command: string) => run("sh", "-c", `${command} < ${file}`);
+  return {
+    ssh: await costOf(() => piped(`ssh -F ${config} slipway.${name} 'cat > /dev/null'`)),
+    shell: await costOf(() => piped(`slipway workspaces shell ${name} -- sh -c 'cat > /dev/null'`)),
+    app: await costOf(() =>
+      fetch(`${product.url}${apps}/${app.port}/`, { method: "PUT", headers, body: Bun.file(file) }),
+    ),
+  };
+};
+
+/** An app that reads what it is sent. */
+const startReader = async () => {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    maxRequestBodySize: 2 * UPLOAD_MB * 1024 * 1024,
+    async fetch(request) {
+      for await (const _ of request.body ?? []);
+      return new Response();
+    },
+  });
+  return { port: server.port, [Symbol.asyncDispose]: () => server.stop(true) };
+};
+
 const below = (what: string, figure: string, bound: number, unit: "ms" | "KB") => ({
   what,
   target: `<= ${bound} ${unit}`,
@@ -125,6 +172,7 @@ export const networkSsh: Row = {
     const openssh: number[] = [];
     const config = join(folder, "person", ".ssh", "config");
     for (const _ of range(CALLS)) openssh.push((await run("ssh", "-F", config, `slipway.${name}`, "true")).ms);
+    const uploads = await uploadCosts(reach, run, name);
     const kilobytes = await idleKilobytes(reach);
     return {
       first,
@@ -133,6 +181,9 @@ export const networkSsh: Row = {
       processor: median(warm.map(({ processor_ms }) => processor_ms)),
       version: median(version.map(({ ms }) => ms)),
       openssh: median(openssh),
+      upload_ssh: uploads.ssh,
+      upload_shell: uploads.shell,
+      upload_app: uploads.app,
       idle_server: kilobytes.server,
       idle_daemon: kilobytes.daemon,
     };
@@ -144,12 +195,24 @@ export const networkSsh: Row = {
     processor: "the client's processor's time for it, ms",
     version: "slipway --version, ms",
     openssh: "ssh slipway.NAME true by OpenSSH, later, ms",
+    upload_ssh: "processor ms of server and daemon per MB up, OpenSSH",
+    upload_shell: "the same by slipway workspaces shell in a pipe",
+    upload_app: "the same to an app through the proxy",
     idle_server: "server's memory KB for each idle session",
     idle_daemon: "daemon's memory KB for each idle session",
   },
   verdicts: [
     below("`ssh NAME -- true`, first", "first", 400, "ms"),
     below("`ssh NAME -- true`, later", "warm", 150, "ms"),
+    {
+      what: "processor for an upload by ssh / to an app",
+      target: "<= 4",
+      value: ({ product }) =>
+        product ? (product.upload_ssh ?? Number.NaN) / (product.upload_app ?? Number.NaN) : undefined,
+      bound: 4,
+      unit: "ratio",
+      better: "lower",
+    },
     below("server's memory for an idle ssh session", "idle_server", 60, "KB"),
     below("daemon's memory for an idle ssh session", "idle_daemon", 300, "KB"),
   ],
