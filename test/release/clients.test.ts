@@ -48,6 +48,8 @@ beforeAll(async () => {
     copyFileSync(join(ROOT, "deploy/clients", name), join(project, name.split("/")[1] ?? ""));
   writeFileSync(join(project, "follow.mjs"), FOLLOW_MJS);
   writeFileSync(join(project, "act.mjs"), ACT_MJS);
+  writeFileSync(join(project, "limits.mjs"), LIMITS_MJS);
+  writeFileSync(join(project, "limits.py"), LIMITS_PY);
   writeFileSync(join(project, "follow.py"), FOLLOW_PY);
   writeFileSync(join(project, "act.py"), ACT_PY);
 }, 60_000);
@@ -112,6 +114,31 @@ tell(workspace(prefix + "-lost"))
 tell(workspace(prefix + "-busy"))
 tell(workspace("no good"))
 tell(lambda: slipway.get_workspace("00000000-0000-4000-8000-000000000000"))
+`;
+
+const LIMITS_MJS = `
+import { Slipway, SlipwayError } from "@slipway/client";
+const url = process.env.SLIPWAY_URL;
+const tell = async (work) => {
+  const error = await work.catch((error) => error);
+  const isOurs = error instanceof SlipwayError;
+  console.log(JSON.stringify(isOurs ? [error.status, error.detail, error.retryAfterMs / 1000 || 0] : [error.name]));
+};
+await tell(new Slipway({ url, timeoutMs: 300, retries: 1 }).getBuildInfo());
+await tell(new Slipway({ url }).getBuildInfo());
+await tell(new Slipway({ url }).getBuildInfo({ signal: AbortSignal.timeout(300) }));
+`;
+const LIMITS_PY = `
+import json, os
+from slipway_client import Slipway, SlipwayError
+url = os.environ["SLIPWAY_URL"]
+def tell(slipway):
+    try:
+        slipway.get_build_info()
+    except SlipwayError as error:
+        print(json.dumps([error.status, error.detail, error.retry_after or 0]))
+tell(Slipway(url, timeout=0.3, retries=1))
+tell(Slipway(url))
 `;
 
 const run = (command: string[]): void => {
@@ -207,8 +234,8 @@ for (const language of LANGUAGES) {
       proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
       const acting = start(language, "act", world.organization_id, world.template_id, prefix);
       (await world.models.next()).say("once").finish();
-      const told = (await acting.rest()).map((line) => JSON.parse(line));
-      expect(told).toEqual([
+      const results = (await acting.rest()).map((line) => JSON.parse(line));
+      expect(results).toEqual([
         { name: "made" },
         { status: 0, message: `No answer from ${proxy.url}.`, validations: [] },
         { name: `${prefix}-busy` },
@@ -230,7 +257,21 @@ for (const language of LANGUAGES) {
       ]);
     });
 
-    story("[RL-11] a chat's stream goes on over connections that break, each message once", async () => {
+    story("[RL-10] fails after its timeout, on a pause that is too long, and when it is aborted", async () => {
+      proxy.seen.length = 0;
+      proxy.fates.push("hangs", "hangs", "429 for an hour", "hangs");
+      const results = (await start(language, "limits").rest()).map((line) => JSON.parse(line));
+      const [late, busy, aborted] = results;
+      expect(late).toEqual([0, expect.stringMatching(/no answer within 300 ms|timed out/), 0]);
+      expect(busy).toEqual([429, "<html>busy</html>", 3600]);
+      // Python has no signals to abort with.
+      expect(aborted).toEqual(language.name === "Python" ? undefined : ["TimeoutError"]);
+      expect(proxy.seen.length).toBe(language.name === "Python" ? 3 : 4);
+      proxy.fates.length = 0;
+      proxy.cut();
+    });
+
+    story("[RL-11] a chat's stream resumes after each broken connection, with each message once", async () => {
       const { id } = await world.owner.post<{ id: string }>("/api/v2/chats", {
         organization_id: world.organization_id,
         content: said("one"),
@@ -251,7 +292,7 @@ for (const language of LANGUAGES) {
       expect(seen.filter((one, i) => seen.indexOf(one) === i)).toEqual(seen);
       expect(new Set(seen)).toEqual(new Set(await historyIds(id)));
 
-      // What was seen last is removed while nobody is connected.
+      // What was seen last is removed while no client is connected.
       proxy.fates.push(503, 503);
       proxy.cut();
       const [first = 0] = await historyIds(id);
@@ -263,7 +304,7 @@ for (const language of LANGUAGES) {
       expect(idsIn(lines.slice(reset))).toEqual(await historyIds(id));
     });
 
-    story("[RL-11] a build's log goes on behind the last line, and ends with the build", async () => {
+    story("[RL-11] a build's log resumes after the last line, and ends with the build", async () => {
       const name = `logged-${language.name.toLowerCase()}`;
       const made = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id: endless });
       const build = `/api/v2/workspacebuilds/${made.latest_build.id}`;

@@ -1,8 +1,8 @@
 // A proxy in front of a server that breaks connections when a test says so: answers that never arrive, statuses of its own, streams that are cut.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 
-/** What happens to a request: the server does it, and its answer arrives or is lost; or the proxy answers in its place, with `Retry-After: 0`. */
-export type Fate = "passes" | "lost" | 429 | 502 | 503;
+/** What happens to a request: the server does it, and its answer arrives or is lost; no answer comes; or the proxy answers, with `Retry-After: 0` or an hour. */
+export type Fate = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
 
 export const startCuttingProxy = async (target: URL) => {
   const fates: Fate[] = [];
@@ -11,12 +11,14 @@ export const startCuttingProxy = async (target: URL) => {
   const pass = (incoming: IncomingMessage, response: ServerResponse): void => {
     const fate = fates.shift();
     seen.push(`${incoming.method} ${incoming.url}${fate === undefined || fate === "passes" ? "" : ` ${fate}`}`);
-    if (typeof fate === "number") {
+    if (typeof fate === "number" || fate === "429 for an hour") {
       incoming.resume();
-      response.writeHead(fate, { "retry-after": "0" }).end("<html>busy</html>");
+      const [status, seconds] = typeof fate === "number" ? [fate, "0"] : [429, "3600"];
+      response.writeHead(status, { "retry-after": seconds }).end("<html>busy</html>");
       return;
     }
     open.add(response);
+    if (fate === "hangs") return;
     const { method, url, headers } = incoming;
     const options = { host: target.hostname, port: target.port, method, path: url, headers };
     const outgoing = request(Object.assign(options, { headers: Object.assign({}, headers, { host: target.host }) }));
