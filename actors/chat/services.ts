@@ -18,6 +18,7 @@ import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import type { Elsewhere } from "../runtime/far-asks.ts";
 import { openEngines } from "./acp/engine.ts";
+import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
 import { fileKeeper } from "./background/file-keeper.ts";
 import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
@@ -30,6 +31,8 @@ import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
 import { ownBlocks } from "./prompt/system-prompt.ts";
+import { AgentBudgets } from "./spending/agent-budgets.ts";
+import type { ModelLedger } from "./spending/ledger.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
 import type { TurnDeps } from "./turn/deps.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
@@ -73,6 +76,8 @@ type Deps = {
   readonly mcpLimits: CallLimits;
   /** How long someone's approval of a call is awaited. */
   readonly approvalMs: number;
+  readonly ledger: ModelLedger;
+  readonly modelTokens: AgentEngineDeps["modelTokens"];
   /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
   readonly hookService: HookService;
 };
@@ -97,6 +102,8 @@ export const openChats = ({
   mcpFetch,
   mcpLimits,
   approvalMs,
+  ledger,
+  modelTokens,
   hookService,
 }: Deps): ChatServices => {
   const { hooks } = hookService;
@@ -128,10 +135,9 @@ export const openChats = ({
     chats: () => chats,
   };
   const tellWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
-  const generations = new Generations(
-    Object.assign({}, turns, { parts, tellWaiting, engines: openEngines(turns) }),
-    slots,
-  );
+  const budgets = new AgentBudgets({ store, ledger, topics });
+  const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens }));
+  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting, engines }), slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });

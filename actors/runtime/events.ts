@@ -11,6 +11,8 @@ export type Events = {
   chat_parts: PartBatch;
   /** What is wrong around a turn of the chat now, in words; empty when nothing is. */
   chat_warnings: { warnings: readonly string[] };
+  /** A budget has kept a model call of the chat's coding agent from beginning. */
+  agent_refused: Record<string, never>;
   /** A turn of the chat begins or ceases to wait until others have ended. */
   chat_waits: { isWaiting: boolean };
   /** Something about a chat of the user with the topic's id that lists show. */
@@ -66,7 +68,7 @@ export const HEARD_EVERYWHERE = ["key_gone", "access_changed", "inbox"] as const
 export const HEARD_AMONG_ACTIVE = [
   ...HEARD_EVERYWHERE,
   ...(["owner_chats", "workspace", "workspace_changed", "shown_changed", "agent_gone"] as const),
-  ...(["external_auth", "secrets_changed", "notified", "models_changed"] as const),
+  ...(["external_auth", "secrets_changed", "notified", "models_changed", "agent_refused"] as const),
 ] as const satisfies readonly (keyof Events)[];
 
 /** Kinds of events of the stream `/chats/watch` (facts/chats 2.10). */

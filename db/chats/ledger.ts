@@ -21,7 +21,7 @@ export type CallFilter = {
 export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter): Query<CallRow> => ({
   sql: `select s.key, s.user_id, coalesce(u.username, ''), s.workspace_id, coalesce(w.name, ''), s.provider_id,
       coalesce(p.display_name, ''), s.asked_model, s.model, s.outcome, s.is_estimated, s.input_tokens, s.output_tokens,
-      s.cache_read_tokens, s.cache_creation_tokens, s.cost_micros, s.first_byte_ms, s.duration_ms, s.provider_request_id, s.created_at
+      s.cache_read_tokens, s.cache_creation_tokens, s.cost_micros, s.first_byte_ms, s.duration_ms, s.provider_request_id, s.created_at, s.chat_id
     from model_spend s left join users u on u.id = s.user_id left join workspaces w on w.id = s.workspace_id
       left join model_providers p on p.id = s.provider_id
     where s.kind = 'gateway' and s.key < ?1 and (?2 = '' or s.user_id = ?2) and (?3 = '' or s.workspace_id = ?3)
@@ -33,6 +33,7 @@ export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter):
     username: text(row[2]),
     workspace_id: text(row[3]) || null,
     workspace_name: text(row[4]),
+    chat_id: text(row[20]) || null,
     provider_id: text(row[5]),
     provider_name: text(row[6]),
     asked_model: text(row[7]),

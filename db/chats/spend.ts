@@ -21,6 +21,22 @@ export const findCallPlace = query(
     .where(eq(chats.key, sql.placeholder("chat"))),
 );
 
+/** Who pays for the calls of a chat's coding agent, and where the chat belongs: {id}. */
+export const findChatPayer = query(
+  build
+    .select({
+      owner_id: chats.owner_id,
+      owner_status: users.status,
+      organization_id: chats.organization_id,
+      workspace_id: chats.workspace_id,
+      root_chat_id: sql<string>`coalesce(${chats.root_chat_id}, ${chats.parent_chat_id}, ${chats.id})`.as("root_chat"),
+      coding_agent: chats.coding_agent,
+    })
+    .from(chats)
+    .innerJoin(users, eq(users.id, chats.owner_id))
+    .where(and(given(chats.id), eq(users.deleted, false))),
+);
+
 /** Costs and tokens of some calls; calls without a price count as 0 in the sum and are counted apart. */
 const sums = {
   total_cost_micros: sql<number>`coalesce(sum(${model_spend.cost_micros}), 0)`.as("total_cost_micros"),

@@ -44,9 +44,14 @@ export class ProgramStdio {
     this.writable = new WritableStream<Uint8Array>({ write: (bytes) => this.#write(bytes) });
   }
 
-  /** Starts the program; `started` tells when it runs. Rejects when the workspace cannot be reached. */
-  static async start(ask: AskDaemon, clock: Clock, json: StartAgentProgram): Promise<ProgramStdio> {
-    await ask({ method: "POST", path: "/coding-agents/start", json, patient: true });
+  /** Starts the program; `started` tells when it runs. Rejects when the workspace cannot be reached, or once the signal fires. */
+  static async start(
+    ask: AskDaemon,
+    clock: Clock,
+    json: StartAgentProgram,
+    signal: AbortSignal,
+  ): Promise<ProgramStdio> {
+    await ask({ method: "POST", path: "/coding-agents/start", json, patient: true, signal });
     return new ProgramStdio(ask, clock, json.id);
   }
 

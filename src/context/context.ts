@@ -31,6 +31,8 @@ import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
+import { chatToken } from "#domain/ai/chat-token.ts";
+import { workspaceToken } from "#domain/ai/workspace-token.ts";
 import { dropStored } from "#domain/builds/kept.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
@@ -322,6 +324,11 @@ export class Context implements ApiContext, AsyncDisposable {
       slots: { root: config.chat_slots, child: config.subchat_slots },
       recordsAll: config.chat_debug_logging,
       asksTitles: config.chat_titles,
+      ledger,
+      modelTokens: (of) => ({
+        of_workspace: workspaceToken(encryption, of.agent_id),
+        of_chat: chatToken(encryption, of),
+      }),
       mcpAccess: mcpAccess(this),
       hookService,
       approvalMs: config.approval_timeout,

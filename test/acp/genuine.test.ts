@@ -1,100 +1,86 @@
 // Genuine coding agents, as their vendors publish them: each does a turn in a workspace with an edit, asks a person, and calls its models
-// through the gateway with the workspace's own token.
+// through the gateway with the chat's own token.
 import { expect } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "#base/clock.ts";
 import type { CodingAgent, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { Chat } from "#schema/chats/chat.ts";
-import { Client } from "#src/client.ts";
-import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { pendingCalls } from "#test/support/acp/agent-world.ts";
-import { AgentUpstream, SENTENCE } from "#test/support/acp/upstream.ts";
-import { createChat } from "#test/support/chats.ts";
-import { gatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
-import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { openAgentGateway } from "#test/support/acp/agent-gateway.ts";
+import { beginAgentChat, pendingCalls } from "#test/support/acp/agent-world.ts";
+import { SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { MODEL_KEY } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { seedAgent } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
-const folder = needs.agents.file;
+const { found, file: folder } = needs.agents;
+const PATH = `${join(folder, "node_modules/.bin")}:${process.env.PATH}`;
+// One workspace for all of them, one after the other: each takes both cores for its start.
+const world = found ? await forFile(openAgentGateway({ env: { PATH } })) : undefined;
 
-const turnOf = async (name: string, kind: "anthropic" | "openai" | "google" | "openai-compat", base: string) => {
-  await using world = await openGatewayWorld({ clock: systemClock });
-  const { server, owner } = world;
-  const seeded = await seedAgent(server);
-  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
-  const file = join(home, "proof.txt");
-  await using upstream = new AgentUpstream(file, "made by the agent");
-  await addModel({ owner, upstream } as never, kind, { is_default: false }, `My ${kind}`, base);
-  const dialect = kind === "openai-compat" ? "openai" : kind;
-  await owner.put<unknown>("/api/v2/ai/settings", {
-    enabled: true,
-    in_workspaces: true,
-    names: [],
-    default_names: { [dialect]: "test-model" },
-  });
-  const { agents } = await owner.get<CodingAgents>("/api/v2/ai/agents");
+const turnOf = async (name: string): Promise<void> => {
+  if (!world) throw new Error("the agents are not there");
+  const { admin, owner, seeded, home, upstream } = world;
+  const file = join(home, `proof-${name}.txt`);
+  const { agents } = await admin.get<CodingAgents>("/api/v2/ai/agents");
   const { name: _, is_preset: __, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
-  await owner.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }));
-  const env = { PATH: `${join(folder, "node_modules/.bin")}:${process.env.PATH}` };
-  await using _daemon = await startAgentProcess(server, seeded, home, { env });
-  try {
-    const person = new Client(server.url, seeded.owner_token);
-    const speaker = { owner: person, organization_id: seeded.organization_id };
-    const { id } = await createChat(speaker, "Write proof.txt", {
-      workspace_id: seeded.workspace_id,
-      coding_agent: name,
-      permissions: { default: "ask_changes", rules: [] },
-    });
-    const path = `/api/v2/chats/${id}`;
-    const status = async () => {
-      const chat = await person.get<Chat>(path);
-      if (chat.last_error) throw new Error(JSON.stringify(chat.last_error));
-      return chat.status;
-    };
-    await until(async () => (await status()) === "requires_action", { patience: 240_000 });
-    expect(existsSync(file)).toBe(false);
-    const [call] = await pendingCalls(person, id);
-    expect(call?.tool_name).toMatch(/^(write_file|edit_files|execute)$/);
-    await person.post(`${path}/permissions`, { answers: [{ tool_call_id: call?.tool_call_id, decision: "allow" }] });
-    await until(async () => (await status()) === "waiting", { patience: 120_000 });
-    expect(readFileSync(file, "utf8")).toBe("made by the agent");
-    const messages = await messagesOf(person, id);
-    expect(messages.at(-1)?.content.at(-1)?.text).toContain(SENTENCE);
-    expect(messages.flatMap(({ content }) => content).find(({ type }) => type === "tool-result")?.is_error).toBe(false);
-    const calls = await gatewayCalls(owner);
-    expect(calls.length).toBeGreaterThanOrEqual(2);
-    expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));
-    expect(new Set(upstream.calls.map(({ key }) => key.replace("Bearer ", "")))).toEqual(new Set([MODEL_KEY]));
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }));
+  const permissions = { default: "ask_changes", rules: [] };
+  const { id } = await beginAgentChat(world, `Write ${file}`, { coding_agent: name, permissions });
+  const path = `/api/v2/chats/${id}`;
+  const status = async () => {
+    const chat = await owner.get<Chat>(path);
+    if (chat.last_error) throw new Error(JSON.stringify(chat.last_error));
+    return chat.status;
+  };
+  await until(async () => (await status()) === "requires_action", { patience: 240_000 });
+  expect(existsSync(file)).toBe(false);
+  const [call] = await pendingCalls(owner, id);
+  expect(call?.tool_name).toMatch(/^(write_file|edit_files|execute)$/);
+  await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: call?.tool_call_id, decision: "allow" }] });
+  await until(async () => (await status()) === "waiting", { patience: 120_000 });
+  expect(readFileSync(file, "utf8")).toBe(WRITTEN);
+  const messages = await messagesOf(owner, id);
+  expect(messages.at(-1)?.content.at(-1)?.text).toContain(SENTENCE);
+  expect(messages.flatMap(({ content }) => content).find(({ type }) => type === "tool-result")?.is_error).toBe(false);
+  const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
+  expect(calls.length).toBeGreaterThanOrEqual(2);
+  expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));
+  expect(new Set(upstream.calls.map(({ key }) => key.replace("Bearer ", "")))).toEqual(new Set([MODEL_KEY]));
 };
 
 testNeeding(
   [needs.agents],
   "[CA-11] Claude Code edits a file after a person has allowed it",
-  () => turnOf("claude-code", "anthropic", "/v1"),
+  () => turnOf("claude-code"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Codex runs a command after a person has allowed it",
-  () => turnOf("codex", "openai", "/v1"),
+  () => turnOf("codex"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Gemini CLI edits a file after a person has allowed it",
-  () => turnOf("gemini", "google", "/v1beta"),
+  () => turnOf("gemini"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] opencode edits a file after a person has allowed it",
-  () => turnOf("opencode", "openai-compat", "/v1"),
+  () => turnOf("opencode"),
   400_000,
+);
+testNeeding(
+  [needs.agents],
+  "[CA-13] every model call of an agent counts for its chat",
+  async () => {
+    const calls = world ? await gatewayCalls(world.admin) : [];
+    expect(calls.filter(({ chat_id }) => chat_id === null)).toEqual([]);
+  },
+  60_000,
 );

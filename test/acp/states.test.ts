@@ -1,6 +1,6 @@
 // What a chat that is led with a coding agent does when somebody or something comes in between.
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
@@ -98,6 +98,38 @@ test("[CA-5] an interruption cancels the agent's turn; what it said stays, and t
   await sendMessage(world, id, "say again");
   await until(async () => (await shown(id)).at(-1) === "assistant: again");
   expect(logOf(world, id)).toEqual(["initialize", "new", 'prompt "wait"', "cancelled", 'prompt "say again"']);
+}, 120_000);
+
+test("[CA-5] an interruption while an agent is being installed is over at once; the next message waits for the same installation", async () => {
+  const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
+  await setAgent(world, "slow", { install_script: script });
+  const { id } = await beginAgentChat(world, "say one", { coding_agent: "slow", permissions: null });
+  await until(() => existsSync(join(home, "slow")));
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "say two");
+  writeFileSync(join(home, "go"), "");
+  await until(async () => (await shown(id)).at(-1) === "assistant: onetwo");
+  expect(readFileSync(join(home, "slow"), "utf8")).toBe("ran\n");
+  expect(logOf(world, id)).toEqual(["initialize", "new", expect.stringContaining("say two")]);
+}, 120_000);
+
+test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {
+  const homes = join(home, ".local/state/slipway/coding-agents/homes");
+  const { id } = await beginAgentChat(world, "wait", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await statusIs(id, "waiting");
+  expect(agentsOf(id).length).toBeGreaterThan(0);
+  await world.owner.delete(`/api/v2/chats/${id}`);
+  await until(() => !existsSync(join(homes, id)) && agentsOf(id).length === 0);
+  const deleted = join(homes, "00000000-0000-4000-8000-000000000000");
+  mkdirSync(deleted);
+  const yesterday = new Date(Date.now() - 25 * 3_600_000);
+  utimesSync(join(home, ".local/state/slipway/checkpoints/tidied"), yesterday, yesterday);
+  const other = await beginAgentChat(world, "say x", FREE);
+  await until(() => !existsSync(deleted));
+  expect(existsSync(join(homes, other.id))).toBe(true);
 }, 120_000);
 
 test("[CA-6] an agent that was killed is started again and loads its session; nothing is stored twice", async () => {

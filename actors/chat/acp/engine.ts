@@ -1,13 +1,12 @@
 // The engines of chats: Slipway's own loop, and coding agents that speak the Agent Client Protocol.
 import { findCodingAgent } from "#db/models/coding-agents.ts";
 import { PRESETS } from "#src/acp/presets.ts";
-import type { TurnDeps } from "../turn/deps.ts";
 import type { Engine, Engines } from "../turn/engine.ts";
 import { Turn } from "../turn/turn.ts";
 import { AgentSessions } from "./sessions.ts";
-import { AgentTurn } from "./turn.ts";
+import { type AgentEngineDeps, AgentTurn } from "./turn.ts";
 
-export const openEngines = (deps: TurnDeps): Engines => {
+export const openEngines = (deps: AgentEngineDeps): Engines => {
   const { store, clock } = deps;
   const sessions = new AgentSessions(clock);
   const findProfile = async (name: string) =>
@@ -17,6 +16,7 @@ export const openEngines = (deps: TurnDeps): Engines => {
   const agents: Engine = { begin: (of, begun) => new AgentTurn(withSessions, of, begun) };
   return {
     of: (coding_agent) => (coding_agent === null ? own : agents),
+    forget: (chat_id) => sessions.end(chat_id),
     leave: (isLeaving) => sessions.leave(isLeaving),
   };
 };

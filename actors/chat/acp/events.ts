@@ -13,6 +13,8 @@ export type Asked = {
 export type AgentEvent =
   | { readonly type: "update"; readonly update: SessionUpdate }
   | ({ readonly type: "asked" } & Asked)
+  /** The gateway has refused a model call of the agent's: a budget is used up. */
+  | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
   /** `isGone`: the program has ended; otherwise it has refused the prompt. */
   | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean };

@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
+import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import { AcpConnection, type AgentRequests, type ContentBlock, type PermissionOption } from "#src/acp/connection.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
@@ -15,12 +16,14 @@ import type { AgentStep } from "./step.ts";
 /** So long an agent may take to end what it does after it was cancelled. */
 const CANCEL_MS = 10_000;
 
-/** What a session is opened with. `load`: the session to go on with, where the agent can. */
+/** What a session is opened with. `load`: the session to go on with, where the agent can. `signal`: the turn that waits for it has ended. */
 export type OpenSession = {
   readonly chat_id: string;
   readonly profile: CodingAgent;
   readonly load: string | undefined;
   readonly isPlanning: boolean;
+  readonly model_tokens: ModelTokens;
+  readonly signal: AbortSignal;
 };
 
 type Opened = {
@@ -74,18 +77,14 @@ export class AgentSession {
   /** Starts the agent and opens its session. Rejects in words when it cannot be installed, started or spoken with. */
   static async open(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
-    { chat_id, profile, load, isPlanning }: OpenSession,
+    { chat_id, profile, load, isPlanning, model_tokens, signal }: OpenSession,
   ): Promise<AgentSession> {
     const { clock, agent } = deps;
     const { command, arguments: words, variables, install_script, auth_method } = profile;
-    const stdio = await ProgramStdio.start((call) => agent.call(call), clock, {
-      id: uuid(),
-      chat_id,
-      command,
-      arguments: words,
-      variables,
-      install_script,
-    });
+    const program = { id: uuid(), chat_id, command, arguments: words, variables, install_script, model_tokens };
+    const stdio = await ProgramStdio.start((call) => agent.call(call), clock, program, signal);
+    const giveUp = (): void => stdio.end();
+    signal.addEventListener("abort", giveUp);
     const events = new AgentEvents();
     let heard: string[] | undefined = [];
     let session: AgentSession | undefined;
@@ -107,6 +106,7 @@ export class AgentSession {
       },
     };
     try {
+      signal.throwIfAborted();
       const cwd = await stdio.started;
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
       const opened = await openSession(connection, cwd, load, () => (heard ?? []).join(""));
@@ -118,6 +118,8 @@ export class AgentSession {
     } catch (error) {
       stdio.end();
       throw new Error(reasonOf(error));
+    } finally {
+      signal.removeEventListener("abort", giveUp);
     }
   }
 

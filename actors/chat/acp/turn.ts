@@ -3,6 +3,7 @@
 // where it waits.
 import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
+import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { toolOf } from "#src/acp/calls.ts";
@@ -16,10 +17,12 @@ import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, Step } from "../messages.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
+import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import { agentFolder } from "../turn/agent-choice.ts";
 import { keepFiles } from "../turn/checkpoints.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 import type { RunningTurn } from "../turn/engine.ts";
+import { pauseTurn } from "../turn/failed-call.ts";
 import { Reporter } from "../turn/reporter.ts";
 import type { TurnOf } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
@@ -31,8 +34,16 @@ import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
 import { verdictOn } from "./verdict.ts";
+import { startedWorkspace } from "./workspace.ts";
 
-export type AgentTurnDeps = TurnDeps & {
+/** What turns of coding agents need in addition. */
+export type AgentEngineDeps = TurnDeps & {
+  readonly budgets: AgentBudgets;
+  /** The tokens for models of the workspace that an agent is of, and of a chat in it. */
+  readonly modelTokens: (of: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
+};
+
+export type AgentTurnDeps = AgentEngineDeps & {
   readonly sessions: AgentSessions;
   /** Undefined: there is no such agent any more. */
   readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
@@ -41,6 +52,7 @@ export type AgentTurnDeps = TurnDeps & {
 /** How often in one turn an agent that has died is started again. */
 const MAX_RESTARTS = 2;
 const NOT_RUN = "The agent was restarted before this call had a result.";
+const NO_BUDGET = "A budget was used up before this call had a result.";
 const LOST =
   "The agent could not load its session. It was given the conversation as text, and may have forgotten details of its earlier work.";
 
@@ -76,9 +88,10 @@ export class AgentTurn implements RunningTurn {
   }
 
   async run(): Promise<void> {
-    const { sessions } = this.#deps;
+    const { sessions, budgets } = this.#deps;
     const { chat_id } = this.#of;
     sessions.use(chat_id, true);
+    const hearNoMore = budgets.onRefused(chat_id, () => sessions.of(chat_id)?.events.push({ type: "refused" }));
     try {
       for (;;) {
         const { history_version } = this;
@@ -87,6 +100,7 @@ export class AgentTurn implements RunningTurn {
         if ((await this.#attempt(begun)) === "over" || this.isStopped) return;
       }
     } finally {
+      hearNoMore();
       sessions.use(chat_id, false);
     }
   }
@@ -96,7 +110,8 @@ export class AgentTurn implements RunningTurn {
     const { chat_id } = this.#of;
     this.#abort.abort(reason);
     this.buffer?.close();
-    if (reason === INTERRUPTED) this.commands = sessions.of(chat_id)?.cancel();
+    const session = sessions.of(chat_id);
+    if (session && reason === INTERRUPTED) this.commands = session.cancel();
     else sessions.end(chat_id);
   }
 
@@ -194,12 +209,26 @@ export class AgentTurn implements RunningTurn {
       await live.cancel();
     }
     if (live && !isKnown) sessions.end(chat_id);
+    const usedUp = await this.#deps.budgets.usedUp(ofBudgets(begun));
+    if (this.isStopped) return undefined;
+    if (usedUp) {
+      await pauseTurn(this.#reporter, begun.fence, usedUp);
+      return undefined;
+    }
+    await startedWorkspace(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
+    if (this.isStopped) return undefined;
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, this.#waits);
     const session = await sessions.open(part, agent, {
       chat_id,
       profile,
       load: isKnown ? stored?.session_id : undefined,
       isPlanning: begun.about.plan_mode !== null,
+      model_tokens: this.#deps.modelTokens({
+        agent_id: await agent.id(),
+        chat_id,
+        owner_id: begun.about.owner_id,
+      }),
+      signal: this.#abort.signal,
     });
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
@@ -245,6 +274,15 @@ export class AgentTurn implements RunningTurn {
         return undefined;
       case "asked":
         return this.#decide(begun, step, session, event);
+      case "refused":
+        if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
+        await session.cancel();
+        // What it said before the refusal takes longer to arrive than the refusal.
+        for (const late of session.events.drain()) {
+          if (late.type === "update") step.take(late.update, clock.now(), session.done);
+        }
+        // The next attempt pauses before it prompts.
+        return this.#commit(begun, step, "continue", NO_BUDGET);
       case "ended": {
         const failure = STOPS[event.stop];
         if (failure) return this.#fail(begun, { message: `${display_name} ${failure}` });
@@ -361,6 +399,8 @@ const stepOf = (report: Report, then: "continue" | "act" | "finish" | ChatError)
   typeof then === "string" ? { ...report, then } : failedStep(report, then);
 
 const failedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
+
+const ofBudgets = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
 
 const WRITES = "write-";
 

@@ -4,6 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { besideRequest } from "#base/network/request-part.ts";
+import type { CallPlace } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
 import {
   insertReservation,
@@ -105,13 +106,18 @@ export class ModelLedger {
   }
 
   /** Whether a limit is used up that a call counts for; true where that cannot be read. */
-  async isStillReached(call: LedgerCall): Promise<boolean> {
+  async isStillReached(place: CallPlace): Promise<boolean> {
     try {
-      const limits = await limitsOn(this.#deps, call);
-      return (await this.#reached(limits))?.isHeld === false;
+      return (await this.usedUp(place)) !== undefined;
     } catch {
       return true;
     }
+  }
+
+  /** Returns the limit on such calls that is used up. Rejects when the limits cannot be read. */
+  async usedUp(place: CallPlace): Promise<Reached | undefined> {
+    const reached = await this.#reached(await limitsOn(this.#deps, place));
+    return reached?.isHeld === false ? reached : undefined;
   }
 
   /** The limit that is used up, else the one whose rest is reserved. */

@@ -1,5 +1,6 @@
 // The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6, UN-10).
-// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are copied or deleted.
+// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are copied or deleted. What the
+// workspace keeps of a deleted chat goes, the home of its coding agent too.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -17,6 +18,9 @@ const PATIENCE_MS = 10_000;
 const WITHIN_MS = 9_000;
 /** Writing a large repository again takes its time. */
 const RESTORE_MS = 10 * 60_000;
+
+/** Chats that the daemon takes at once; the others go another day. */
+const MAX_FORGOTTEN = 1_000;
 
 type Of = PromptOf & { readonly chat_id: string };
 const toServicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
@@ -96,18 +100,21 @@ export const copyFiles = async (
   }
 };
 
-/** The workspace forgets the checkpoints of chats that are no more (rule UN-10). Never rejects: it is asked again another day. */
+/** The workspace forgets what it keeps of chats that are no more (rule UN-10). Never rejects: it is asked again another day. */
 const forgetGone = async ({ store }: AgentDeps, agent: WorkspaceAgent, chats: readonly string[]): Promise<void> => {
   try {
     const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
-    await forget(agent, found.flat());
+    await forget(agent, found.flat().slice(0, MAX_FORGOTTEN));
   } catch (error) {
-    log("chats").debug("checkpoints of deleted chats were not forgotten: {error}", { error });
+    log("chats").debug("what the workspace keeps of deleted chats was not forgotten: {error}", { error });
   }
 };
 
 const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promise<void> => {
-  if (chat_ids.length > 0) await agent.call({ method: "POST", path: "/checkpoints/forget", json: { chat_ids } });
+  if (chat_ids.length === 0) return;
+  for (const path of ["/checkpoints/forget", "/coding-agents/forget"]) {
+    await agent.call({ method: "POST", path, json: { chat_ids } });
+  }
 };
 
 /** The same at once for a chat that was just deleted, where its workspace runs. Never rejects. */
@@ -116,6 +123,9 @@ export const forgetFiles = async (parts: AgentDeps, of: Of): Promise<void> => {
   try {
     await forget(new WorkspaceAgent(parts, toServicesOf(of), false), [of.chat_id]);
   } catch (error) {
-    log("chats").debug("checkpoints of chat {chat_id} are forgotten later: {error}", { chat_id: of.chat_id, error });
+    log("chats").debug("what the workspace keeps of chat {chat_id} is forgotten later: {error}", {
+      chat_id: of.chat_id,
+      error,
+    });
   }
 };

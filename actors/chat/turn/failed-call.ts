@@ -49,7 +49,7 @@ export const afterFailure = async (
 };
 
 /** A raise that came before the pause was stored has found nothing to resume, so the budget is looked at again. */
-const pauseTurn = async (
+export const pauseTurn = async (
   reporter: Reporter,
   fence: StartedAttempt["fence"],
   { pause, isStillUsedUp }: BudgetUsedUp,

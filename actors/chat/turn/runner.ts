@@ -164,6 +164,7 @@ export class Generations {
 
   /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */
   forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
+    this.#deps.engines.forget(of.chat_id);
     void forgetFiles(this.#deps, of);
   }
 

@@ -73,6 +73,11 @@ export class WorkspaceAgent implements ToolAgent {
     return this.#call<Uint8Array>({ method: "GET", path, signal, patient: true }, (response) => response.bytes(most));
   }
 
+  /** Returns the agent's id. Throws `ToolError` when none exists. */
+  id(): Promise<string> {
+    return this.#agent();
+  }
+
   async #call<T>(call: AgentCall, read: Read<T>): Promise<T> {
     const { clock } = this.#deps;
     const until = clock.monotonic() + PATIENCE_MS;

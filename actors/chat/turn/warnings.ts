@@ -3,9 +3,9 @@
 
 /**
  * mcp: servers that are left out. tools: tools that the model's server does not accept. checkpoint: files that an undo of the last message
- * could not bring back. agent: a coding agent that has lost its session.
+ * could not bring back. agent: a coding agent that has lost its session. workspace: it is being started.
  */
-type Source = "mcp" | "tools" | "checkpoint" | "agent";
+type Source = "mcp" | "tools" | "checkpoint" | "agent" | "workspace";
 
 const MAX_CHATS = 1_000;
 

@@ -1,8 +1,11 @@
-// Who calls the gateway: the programs of a workspace with its token, or a person with an API key that has the scope `ai:use`.
+// Who calls the gateway: the programs of a workspace with its token, the coding agent of a chat with the chat's, or a person with an API key that has
+// the scope `ai:use`.
 import { AppError } from "#base/errors.ts";
 import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
+import { findChatPayer } from "#db/chats/spend.ts";
 import { readMemberships } from "#db/users/members.ts";
+import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
 import { agentOfToken } from "#domain/ai/workspace-token.ts";
@@ -24,7 +27,16 @@ export const gatewayCaller = async (request: Request, who: Who): Promise<Gateway
   if (token === undefined) {
     return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
   }
-  return isWorkspaceToken(token) ? workspaceCaller(token, who) : personCaller(token, request, who);
+  if (isWorkspaceToken(token)) return workspaceCaller(token, who);
+  return isChatToken(token) ? chatCaller(token, who) : personCaller(token, request, who);
+};
+
+const NO_CHAT = { chat_id: "", root_chat_id: "" } as const;
+
+const NO_ACCESS: Refusal = {
+  status: 403,
+  code: "permission_denied",
+  message: "The template gives this agent no access to models.",
 };
 
 const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
@@ -32,12 +44,11 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
   const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
   if (!agent) return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
-  if (agent.api_key_scope !== "all") {
-    return { status: 403, code: "permission_denied", message: "The template gives this agent no access to models." };
-  }
+  if (agent.api_key_scope !== "all") return NO_ACCESS;
   const { groups } = await readMemberships(who.store, agent.owner_id);
   return {
     payer: {
+      ...NO_CHAT,
       user_id: agent.owner_id,
       workspace_id: agent.workspace_id,
       key_id: "",
@@ -47,6 +58,33 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
     asker: { groups, template_id: agent.template_id },
   };
 };
+
+/** The chat's owner pays, who need not be the workspace's. */
+const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
+  const named = namesInChatToken(token);
+  const chat = named && (await who.store.get(findChatPayer({ id: named.chat_id })));
+  if (!chat || !isTokenOf(who.encryption, token, { ...named, owner_id: chat.owner_id })) return TOKEN_ENDED;
+  const agent = await who.store.get(findSignedInAgent({ id: named.agent_id }));
+  if (!agent || agent.workspace_id !== chat.workspace_id || chat.coding_agent === null) return TOKEN_ENDED;
+  if (chat.owner_status === "suspended") return unknown("The owner of this chat is suspended.");
+  if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
+  if (agent.api_key_scope !== "all") return NO_ACCESS;
+  const { groups } = await readMemberships(who.store, chat.owner_id);
+  return {
+    payer: {
+      user_id: chat.owner_id,
+      workspace_id: agent.workspace_id,
+      key_id: "",
+      organization_id: chat.organization_id,
+      template_id: agent.template_id,
+      chat_id: named.chat_id,
+      root_chat_id: chat.root_chat_id,
+    },
+    asker: { groups, template_id: agent.template_id },
+  };
+};
+
+const TOKEN_ENDED = unknown("The token of this chat is no longer valid. It ends with the chat and with its workspace.");
 
 const personCaller = async (token: string, request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
   const identity = await identify({ token, place: "header", compat: false }, request, who);
@@ -63,6 +101,7 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
   }
   return {
     payer: {
+      ...NO_CHAT,
       user_id: identity.user_id,
       workspace_id: "",
       key_id: identity.key_id,

@@ -125,7 +125,12 @@ export class AiGateway {
     const [first] = targets as [Target, ...Target[]];
     const begun = clock.monotonic();
     const reserved = endpoint.kind === "count" ? undefined : await openCall(this.#ctx, caller.payer, first, body);
-    if (reserved && "isHeld" in reserved) return budgetRefusal(this.#ctx, reserved);
+    if (reserved && "isHeld" in reserved) {
+      const { chat_id } = caller.payer;
+      // The chat asks whether to go on; its agent would only try again.
+      if (chat_id !== "" && !reserved.isHeld) this.#ctx.topics.publish("agent_refused", chat_id, {});
+      return budgetRefusal(this.#ctx, reserved);
+    }
     // From here on the call lasts as long as the model takes.
     this.#ctx.requests.exempt(request);
     const abort = new AbortController();

@@ -18,7 +18,7 @@ export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadB
   },
   "/api/v0/coding-agents/forget": {
     POST: async (request: Request) => {
-      programs.forget((await readBody(request, Forget)).chat_ids);
+      await programs.forget((await readBody(request, Forget)).chat_ids);
       return Response.json({ message: "Their homes are removed." });
     },
   },

@@ -1,13 +1,18 @@
 // Coding agents that chats are led with: each program in a process group and a home folder of its own, what it needs installed once for the
 // workspace. The server feeds and reads it by offsets, so that neither a broken connection nor a repeated request loses or doubles a byte.
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { pause, within } from "#base/retry.ts";
-import type { AgentProgramOutput, AgentProgramState, StartAgentProgram } from "#schema/agents/agent-program.ts";
+import type {
+  AgentProgramOutput,
+  AgentProgramState,
+  ModelTokens,
+  StartAgentProgram,
+} from "#schema/agents/agent-program.ts";
 import { type Environment, expand } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
@@ -136,10 +141,18 @@ export class CodingAgentPrograms {
     if (program.group !== 0) this.#options.groups.end(program.group);
   }
 
-  /** Removes the homes of chats that are no more; their programs end. */
-  forget(chat_ids: readonly string[]): void {
-    for (const [id, { chat_id }] of this.#programs) if (chat_ids.includes(chat_id)) this.end(id);
+  /** Removes the homes of chats that are no more, once their programs have ended. */
+  async forget(chat_ids: readonly string[]): Promise<void> {
+    const programs = [...this.#programs].filter(([, { chat_id }]) => chat_ids.includes(chat_id));
+    for (const [id] of programs) this.end(id);
+    await within(this.#options.clock, END_MS, Promise.all(programs.map(([, { over }]) => over)));
     for (const chat_id of chat_ids) rmSync(this.#home(chat_id), { recursive: true, force: true });
+  }
+
+  /** Chats that have a home here. */
+  chats(): string[] {
+    const homes = join(this.#options.state, "homes");
+    return existsSync(homes) ? readdirSync(homes) : [];
   }
 
   #find(id: string): Program {
@@ -209,8 +222,8 @@ export class CodingAgentPrograms {
     return join(this.#options.state, "installed", sha256(script).slice(0, 16));
   }
 
-  #environment({ chat_id, variables }: StartAgentProgram, installed: string): Environment {
-    const { env } = this.#options;
+  #environment({ chat_id, variables, model_tokens }: StartAgentProgram, installed: string): Environment {
+    const env = withModelToken(this.#options.env, model_tokens);
     const home = this.#home(chat_id);
     mkdirSync(home, { recursive: true, mode: 0o700 });
     const gitconfig = join(env.HOME ?? "", ".gitconfig");
@@ -261,6 +274,14 @@ export class CodingAgentPrograms {
     throw new Error(`The install script ${why}.\n${tail.trim()}`);
   }
 }
+
+/** Other values stay: a key that the template has set is for another server. */
+const withModelToken = (env: Environment, tokens: ModelTokens | undefined): Environment =>
+  tokens === undefined
+    ? env
+    : Object.fromEntries(
+        Object.entries(env).map(([name, value]) => [name, value === tokens.of_workspace ? tokens.of_chat : value]),
+      );
 
 /** Where a script puts what it installs; `bin` and `node_modules/.bin` in it are on the agent's path. */
 const INSTALL_FOLDER = "SLIPWAY_INSTALL_DIR";

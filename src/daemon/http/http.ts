@@ -128,6 +128,7 @@ const makeRoutes = ({
   processes,
   git,
   checkpoints,
+  codingAgents,
   context,
   mcp,
   place,
@@ -236,7 +237,8 @@ const makeRoutes = ({
       POST: async (request: Request) => {
         const { problems = [], chats } = await checkpoints.take(await readBody(request, TakeCheckpoint));
         const message = problems.length === 0 ? "The files as they are now are kept." : "Not all files are kept.";
-        const taken: CheckpointTaken = { message, problems, ...(chats ? { chats } : {}) };
+        const kept = chats && [...new Set([...chats, ...codingAgents.chats()])];
+        const taken: CheckpointTaken = { message, problems, ...(kept ? { chats: kept } : {}) };
         return Response.json(taken);
       },
     },

@@ -17,6 +17,9 @@ export type Payer = {
   /** Empty for a person's token: then the call counts for each organization of the person. */
   readonly organization_id: string;
   readonly template_id: string;
+  /** Empty: no chat's coding agent calls. */
+  readonly chat_id: string;
+  readonly root_chat_id: string;
 };
 
 /** Returns the price of a target; undefined: nobody knows. */
@@ -31,8 +34,6 @@ const likelyUse = (target: Target, { prompt_tokens, max_output_tokens = EXPECTED
 
 const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBody): LedgerCall => ({
   ...payer,
-  chat_id: "",
-  root_chat_id: "",
   kind: "gateway",
   provider_id: target.provider.id,
   model_config_id: target.config?.id ?? "",

@@ -4,18 +4,19 @@ import { listTokenHashes } from "#db/agents/tokens.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { KnownSecrets } from "#src/tools/mask.ts";
+import { chatToken } from "../ai/chat-token.ts";
 import { workspaceToken } from "../ai/workspace-token.ts";
 import type { DomainContext } from "../context.ts";
 import { openSecrets } from "../users/secrets.ts";
 
-type Of = { readonly owner_id: string; readonly workspace_id: string | null };
+type Of = { readonly chat_id: string; readonly owner_id: string; readonly workspace_id: string | null };
 type Deps = Pick<DomainContext, "store" | "links" | "modelSettings" | "encryption">;
 
 export const knownSecrets = async (
   { store, links, modelSettings, encryption }: Deps,
   of: Of,
 ): Promise<KnownSecrets> => {
-  const { owner_id, workspace_id } = of;
+  const { chat_id, owner_id, workspace_id } = of;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
   // A workspace that is shared has the accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
@@ -31,7 +32,10 @@ export const knownSecrets = async (
       ...kept.flat().map(({ value }) => value),
       ...linked.flat(),
       ...providers,
-      ...tokens.map(({ id }) => workspaceToken(encryption, id)),
+      ...tokens.flatMap(({ id }) => [
+        workspaceToken(encryption, id),
+        chatToken(encryption, { agent_id: id, chat_id, owner_id }),
+      ]),
     ],
     agent_tokens: new Set(tokens.flatMap(({ token_hash }) => (token_hash === null ? [] : [token_hash]))),
     keys: new Map(keys.flat().map(({ id, secret_hash }) => [id, secret_hash])),

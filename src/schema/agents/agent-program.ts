@@ -13,10 +13,13 @@ export const StartAgentProgram = t.Object({
   arguments: t.Array(Word, { maxItems: 100 }),
   /** `$NAME` in values stands for a variable of the workspace. */
   variables: t.Record(t.String({ minLength: 1, maxLength: 256 }), Word),
+  /** Variables whose value is the workspace's token for models have the chat's instead, so that the calls count for the chat. */
+  model_tokens: t.Optional(t.Object({ of_workspace: t.String({ minLength: 1 }), of_chat: t.String({ minLength: 1 }) })),
   /** Run by `sh` before the first start in this workspace, and again when it has changed; empty: nothing is to be installed. */
   install_script: t.String({ maxLength: 100_000 }),
 });
 export type StartAgentProgram = Static<typeof StartAgentProgram>;
+export type ModelTokens = NonNullable<StartAgentProgram["model_tokens"]>;
 
 /** `ended` after `installing`: the installation failed. */
 export type AgentProgramState = "installing" | "running" | "ended";

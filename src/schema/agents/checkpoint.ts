@@ -20,8 +20,8 @@ export const TakeCheckpoint = t.Object({
 });
 
 /**
- * `problems`: in words, which folders were not kept. `chats`: once a day, whose checkpoints are kept; those that no longer exist are to be
- * forgotten.
+ * `problems`: in words, which folders were not kept. `chats`: once a day, of which chats something is kept, checkpoints or the home of a coding
+ * agent; those that no longer exist are to be forgotten.
  */
 export type CheckpointTaken = { message: string; problems?: string[]; chats?: string[] };
 

@@ -38,6 +38,9 @@ const fields = {
     description: "The method of `authenticate` that the agent must be sent before a session; empty: none.",
   }),
   mode: t.String({ maxLength: 256, description: "The mode in which its sessions begin; empty: the agent's default." }),
+  starts_workspace: t.Optional(
+    t.Boolean({ description: "Whether a message starts the chat's workspace when it is stopped. Absent: yes." }),
+  ),
 };
 
 export const CODING_AGENT_NAME = "^[a-z0-9]+(-[a-z0-9]+)*$";

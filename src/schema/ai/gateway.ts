@@ -85,6 +85,9 @@ export const GatewayCall = namedObject("GatewayCall", {
     description: "The workspace whose token called; null for a person's token.",
   }),
   workspace_name: t.String(),
+  chat_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
+    description: "The chat whose coding agent called; null for other callers.",
+  }),
   provider_id: t.String(),
   provider_name: t.String(),
   asked_model: t.String(),

@@ -181,11 +181,19 @@ test("[US-7] a daemon that does not answer is asked five times, one request at a
 });
 
 test("[US-5] what tools answer has none of the owner's values in it", async () => {
-  const known = await knownSecrets(contextOf(world.server), { owner_id: ids.ada ?? "", workspace_id: null });
+  const known = await knownSecrets(contextOf(world.server), {
+    chat_id: "",
+    owner_id: ids.ada ?? "",
+    workspace_id: null,
+  });
   const mask = new SecretMask(known);
   expect(mask.text(`curl -H "Authorization: ${VALUE}-2"`)).toBe('curl -H "Authorization: [hidden]"');
   const shared = await createWorkspace(ada, template_id, "shared");
-  const seen = await knownSecrets(contextOf(world.server), { owner_id: ids.bob ?? "", workspace_id: shared.id });
+  const seen = await knownSecrets(contextOf(world.server), {
+    chat_id: "",
+    owner_id: ids.bob ?? "",
+    workspace_id: shared.id,
+  });
   expect(new SecretMask(seen).text(`${VALUE}-2`)).toBe("[hidden]");
 });
 

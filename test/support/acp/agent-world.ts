@@ -39,12 +39,14 @@ export const openAgentWorld = async (options: Parameters<typeof openToolWorld>[0
   return world;
 };
 
+export type AgentWorld = Pick<ToolWorld, "owner" | "organization_id" | "seeded" | "home">;
+
 /** A chat of the world's workspace that is led with the agent. */
-export const beginAgentChat = (world: ToolWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
+export const beginAgentChat = (world: AgentWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
   createChat(world, text, Object.assign({ workspace_id: world.seeded.workspace_id, coding_agent: "test" }, more));
 
 /** What the agent of a chat has noted of what it was asked. */
-export const logOf = (world: ToolWorld, chat_id: string): string[] => {
+export const logOf = (world: Pick<AgentWorld, "home">, chat_id: string): string[] => {
   const path = join(world.home, ".local/state/slipway/coding-agents/homes", chat_id, "agent.log");
   return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
 };

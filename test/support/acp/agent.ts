@@ -6,6 +6,7 @@
 //   free COMMAND      runs it without asking     write PATH    writes through its client
 //   wait              waits until it is cancelled              die           ends at once
 //   fail TEXT         refuses the prompt         plan          tells a plan
+//   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -28,9 +29,10 @@ class Turn {
   readonly #client: AgentContext;
   readonly #session: string;
   readonly #cwd: string;
-  isCancelled = false;
+  readonly #cancelled: Promise<void>;
 
-  constructor(client: AgentContext, session: string, cwd: string) {
+  constructor(client: AgentContext, session: string, cwd: string, cancelled: Promise<void>) {
+    this.#cancelled = cancelled;
     this.#client = client;
     this.#session = session;
     this.#cwd = cwd;
@@ -111,10 +113,23 @@ class Turn {
       );
   }
 
-  wait(): Promise<void> {
-    return new Promise((resolve) => {
-      cancelled.set(this.#session, resolve);
+  /** False: it was cancelled. */
+  async callModel(): Promise<boolean> {
+    const { OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
+    const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${OPENAI_API_KEY}` },
+      body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
     });
+    const text = await response.text();
+    log(`called ${response.status}`);
+    if (response.status === 429) await this.wait();
+    else await this.say("agent_message_chunk", response.ok ? "answered " : text);
+    return response.status !== 429;
+  }
+
+  wait(): Promise<void> {
+    return this.#cancelled;
   }
 }
 
@@ -161,9 +176,9 @@ agent({ name: "test-agent" })
     const { sessionId, prompt } = params;
     const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("\n");
     log(`prompt ${JSON.stringify(text)}`);
-    const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".");
-    record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
     const isStopped = Promise.withResolvers<void>();
+    const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".", isStopped.promise);
+    record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
     cancelled.set(sessionId, isStopped.resolve);
     for (const line of (text.split("</conversation>").at(-1) ?? "").split("\n")) {
       const [verb = "", first = "", ...rest] = line.trim().split(" ");
@@ -175,6 +190,7 @@ agent({ name: "test-agent" })
       if (verb === "write") await turn.write(first);
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
+      if (verb === "call" && !(await turn.callModel())) return { stopReason: "cancelled" };
       if (verb === "plan") {
         await turn.tell({
           sessionUpdate: "plan",

@@ -1,5 +1,6 @@
-// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. A model of it writes one
-// file with whatever tool the agent offers for that, and says a sentence when it sees the result.
+// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. A model of it writes the
+// file that the prompt names, `proof-NAME.txt` with its path, with whatever tool the agent offers for that, and says a sentence when it sees the
+// result.
 export const SENTENCE = "The file is written, as you asked.";
 
 type Json = Record<string, unknown>;
@@ -10,12 +11,8 @@ export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
   /** Paths of the calls, and the keys they came with. */
   readonly calls: { readonly path: string; readonly key: string }[] = [];
-  readonly #file: string;
-  readonly #content: string;
 
-  constructor(file: string, content: string) {
-    this.#file = file;
-    this.#content = content;
+  constructor() {
     this.#server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -42,15 +39,16 @@ export class AgentUpstream implements AsyncDisposable {
     if (pathname.endsWith("/count_tokens")) return Response.json({ input_tokens: 10 });
     if (pathname.includes("countTokens")) return Response.json({ totalTokens: 10 });
     if (pathname.endsWith("/messages"))
-      return anthropic(body, this.#use(namesIn(body, "name"), has(body, '"tool_result"')));
+      return anthropic(body, useFor(text, namesIn(body, "name"), has(body, '"tool_result"')));
     if (pathname.endsWith("/responses")) {
-      return responses(body, this.#use(namesIn(body, "name"), has(body, '"function_call_output"')));
+      return responses(body, useFor(text, namesIn(body, "name"), has(body, '"function_call_output"')));
     }
     if (pathname.endsWith("/chat/completions")) {
       const names = list(body.tools).map((tool) => String((tool.function as Json | undefined)?.name));
       return completions(
         body,
-        this.#use(
+        useFor(
+          text,
           names,
           list(body.messages).some(({ role }) => role === "tool"),
         ),
@@ -58,27 +56,30 @@ export class AgentUpstream implements AsyncDisposable {
     }
     if (pathname.includes("enerateContent")) {
       const names = list(body.tools).flatMap((tool) => list(tool.functionDeclarations).map(({ name }) => String(name)));
-      return gemini(body, this.#use(names, has(body, '"functionResponse"')), pathname.includes("stream"));
+      return gemini(body, useFor(text, names, has(body, '"functionResponse"')), pathname.includes("stream"));
     }
     return Response.json({ error: { message: "not found" } }, { status: 404 });
   }
-
-  /** The call that writes the file; undefined: it was made, or the agent asks for something else, such as a title. */
-  #use(names: readonly string[], isDone: boolean): Use | undefined {
-    if (isDone) return undefined;
-    const command = `printf '%s' '${this.#content}' > ${this.#file}`;
-    const file = { content: this.#content };
-    const uses: readonly Use[] = [
-      { name: "Write", args: Object.assign({ file_path: this.#file }, file) },
-      { name: "write_file", args: Object.assign({ file_path: this.#file }, file) },
-      { name: "write", args: Object.assign({ filePath: this.#file }, file) },
-      { name: "exec_command", args: { cmd: command } },
-      { name: "shell_command", args: { command } },
-      { name: "shell", args: { command: ["bash", "-lc", command] } },
-    ];
-    return uses.find(({ name }) => names.includes(name));
-  }
 }
+
+/** What the model writes into the file. */
+export const WRITTEN = "made by the agent";
+
+/** The call that writes the file; undefined: it was made, or the agent asks for something else, such as a title. */
+const useFor = (text: string, names: readonly string[], isDone: boolean): Use | undefined => {
+  const [path] = /\/[\w/.-]*proof-[a-z-]+\.txt/.exec(text) ?? [];
+  if (isDone || path === undefined) return undefined;
+  const command = `printf '%s' '${WRITTEN}' > ${path}`;
+  const uses: readonly Use[] = [
+    { name: "Write", args: { file_path: path, content: WRITTEN } },
+    { name: "write_file", args: { file_path: path, content: WRITTEN } },
+    { name: "write", args: { filePath: path, content: WRITTEN } },
+    { name: "exec_command", args: { cmd: command } },
+    { name: "shell_command", args: { command } },
+    { name: "shell", args: { command: ["bash", "-lc", command] } },
+  ];
+  return uses.find(({ name }) => names.includes(name));
+};
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 const namesIn = (body: Json, member: string): string[] => list(body.tools).map((tool) => String(tool[member]));

@@ -104,6 +104,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
   const isNew = agent === "new";
   const now = isNew ? NEW : inputOf(agent);
   const dialect = useSignal<string>(now.dialect);
+  const startsWorkspace = useSignal(now.starts_workspace ?? true);
   const close = sets(edited, undefined);
   return (
     <FormDialog
@@ -123,6 +124,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
             auth_method: (said.auth_method ?? "").trim(),
             mode: (said.mode ?? "").trim(),
+            starts_workspace: startsWorkspace.value,
           },
           isNew ? "Agent added" : "Agent changed",
         )
@@ -172,6 +174,12 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
           />
           <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional" />
           <Field label="Mode" name="mode" value={now.mode} hint="Optional. The mode in which sessions begin." />
+          <Switch
+            label="Start stopped workspaces"
+            note="A message to a chat starts its workspace."
+            checked={startsWorkspace.value}
+            onSwitch={into(startsWorkspace)}
+          />
         </>
       )}
     </FormDialog>

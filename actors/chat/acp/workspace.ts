@@ -1,0 +1,39 @@
+// A chat's workspace before its coding agent runs in it: one that is stopped is started, and the chat shows that.
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import type { PromptOf } from "../prompt/prompt.ts";
+import type { TurnDeps } from "../turn/deps.ts";
+
+type Of = {
+  readonly chat_id: string;
+  readonly about: PromptOf;
+  readonly profile: Pick<CodingAgent, "starts_workspace" | "display_name">;
+};
+
+/**
+ * Starts the workspace and waits until it can be worked in; one that is on its way is waited for. Rejects in words when it may not be
+ * started, or does not start. Nothing happens to one that has an agent, was deleted or is dormant.
+ */
+export const startedWorkspace = async (
+  { store, toolServices, warnings }: Pick<TurnDeps, "store" | "toolServices" | "warnings">,
+  { chat_id, about, profile }: Of,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { workspace_id } = about;
+  const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
+  if (!workspace || workspace.deleted || workspace.dormant_at !== null) return;
+  const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+  if (agents.length > 0) return;
+  if (profile.starts_workspace === false) {
+    throw new Error(
+      `${profile.display_name} needs the workspace "${workspace.name}", which is ${workspace.status}. Start it first.`,
+    );
+  }
+  warnings.set("workspace", chat_id, [`Starting workspace "${workspace.name}".`]);
+  try {
+    await toolServices({ ...about, chat_id, run_id: chat_id }).startWorkspace({}, signal);
+  } finally {
+    warnings.set("workspace", chat_id, []);
+  }
+};

@@ -1,0 +1,40 @@
+// Budgets as a chat that is led with a coding agent meets them: the gateway refuses the agent's calls, and the chat asks whether to go on (rule BU-4).
+import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
+import { findCallPlace } from "#db/chats/spend.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Events } from "../../runtime/events.ts";
+import type { ModelLedger } from "./ledger.ts";
+import { BudgetUsedUp } from "./metered-models.ts";
+import { loadPause } from "./warnings.ts";
+
+type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly topics: Topics<Events> };
+type Of = { readonly chat_key: number; readonly owner_id: string };
+
+export class AgentBudgets {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the budget that is used up now. Undefined where none is, or where that cannot be read: the gateway refuses calls then. */
+  async usedUp({ chat_key, owner_id }: Of): Promise<BudgetUsedUp | undefined> {
+    const { store, ledger } = this.#deps;
+    try {
+      const place = await store.get(findCallPlace({ chat: chat_key }));
+      if (!place) return undefined;
+      const call = { ...place, user_id: owner_id };
+      const reached = await ledger.usedUp(call);
+      return reached && new BudgetUsedUp(await loadPause(store, reached), () => ledger.isStillReached(call));
+    } catch (error) {
+      log("chats").warn("the budgets of a coding agent cannot be read: {error}", { error });
+      return undefined;
+    }
+  }
+
+  /** Hears that the gateway has refused a call of this chat's agent, until the returned function is called. */
+  onRefused(chat_id: string, listener: () => void): () => void {
+    return this.#deps.topics.subscribe("agent_refused", chat_id, listener);
+  }
+}

@@ -1,0 +1,26 @@
+// The token with which the coding agent of a chat calls the gateway, so that its calls count for the chat: `slipway-chat.<agent id>.<chat
+// id>.<secret>`. Like the workspace's token it is derived and stored nowhere. It counts as long as the chat has this owner and this workspace, and the
+// workspace's agent counts.
+import type { Encryption } from "#base/encryption.ts";
+import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
+
+const PREFIX = "slipway-chat.";
+
+/** A chat whose coding agent runs through this agent of its workspace. */
+export type ChatAtAgent = { readonly agent_id: string; readonly chat_id: string; readonly owner_id: string };
+type Derivation = Pick<Encryption, "deriveUuid">;
+
+/** Returns the token for the coding agent of this chat, always the same. */
+export const chatToken = (encryption: Derivation, { agent_id, chat_id, owner_id }: ChatAtAgent): string =>
+  `${PREFIX}${agent_id}.${chat_id}.${encryption.deriveUuid(`ai_chat_token:${agent_id}:${chat_id}:${owner_id}`)}`;
+
+export const isChatToken = (token: string): boolean => token.startsWith(PREFIX);
+
+/** Returns the agent and the chat that a token names. Nothing is proven by that: see `isTokenOf`. */
+export const namesInChatToken = (token: string): Pick<ChatAtAgent, "agent_id" | "chat_id"> | undefined => {
+  const [agent_id = "", chat_id = ""] = token.slice(PREFIX.length).split(".");
+  return isUuid(agent_id) && isUuid(chat_id) ? { agent_id, chat_id } : undefined;
+};
+
+export const isTokenOf = (encryption: Derivation, token: string, of: ChatAtAgent): boolean =>
+  sameDigest(sha256(token), sha256(chatToken(encryption, of)));

@@ -1,0 +1,75 @@
+// Model calls of a chat's coding agent: they count for the chat, pause it at the end of a budget, and end with it.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Budget } from "#schema/ai/budget.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import { openAgentGateway } from "#test/support/acp/agent-gateway.ts";
+import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { until } from "#test/support/until.ts";
+import { messagesOf } from "#test/tools/world.ts";
+
+const world = await forFile(openAgentGateway());
+const { owner, admin, home, server } = world;
+await setAgent(world, "test");
+
+const chatOf = (id: string): Promise<Chat> => owner.get<Chat>(`/api/v2/chats/${id}`);
+const statusIs = (id: string, status: string) =>
+  until(async () => (await chatOf(id)).status === status, { what: `${status} of ${id}` });
+const callsOf = async (id: string) => (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
+const promptsOf = (id: string): string[] => logOf(world, id).filter((line) => line.startsWith("prompt"));
+
+test("[CA-13] the budget of a chat counts the calls of its agent; at its end the chat asks, and a raise lets the same turn go on", async () => {
+  const { id } = await beginAgentChat(world, "say begun", { permissions: null });
+  await statusIs(id, "waiting");
+  const budget = { scope: "chat", scope_id: id, period: "month", unit: "usd", amount: 100 };
+  const { id: budget_id } = await admin.put<Budget>("/api/v2/ai/budgets", budget);
+  // Each call costs 60 micros.
+  await sendMessage(world, id, "call\ncall\ncall\nsay over");
+  await statusIs(id, "requires_action");
+  expect((await chatOf(id)).budget_pause).toMatchObject({ budget_id, scope: "chat", spent: 120 });
+  expect((await callsOf(id)).map(({ cost_micros }) => cost_micros)).toEqual([60, 60]);
+  const said = (await messagesOf(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
+  expect(said.at(-1)).toBe("answered answered ");
+  await admin.post<unknown>(`/api/v2/ai/budgets/${budget_id}/raise`, { amount: 100 });
+  await statusIs(id, "waiting");
+  expect(logOf(world, id).slice(-4)).toEqual([
+    "called 200",
+    "called 200",
+    "called 429",
+    expect.stringContaining("continue where you left off"),
+  ]);
+  await sendMessage(world, id, "call\nsay last");
+  await until(async () => (await callsOf(id)).length === 3);
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "call\ncall");
+  await statusIs(id, "requires_action");
+  const prompts = promptsOf(id).length;
+  // Its budget is used up before the agent is told anything.
+  await owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "say never");
+  await statusIs(id, "requires_action");
+  expect(promptsOf(id)).toHaveLength(prompts);
+}, 120_000);
+
+test("[CA-13] the chat's token is hidden from the chat, and ends with it", async () => {
+  const { id } = await beginAgentChat(world, 'free printf %s "$OPENAI_API_KEY" | tee token', { permissions: null });
+  await statusIs(id, "waiting");
+  const token = readFileSync(join(home, "token"), "utf8");
+  expect(token).toStartWith(`slipway-chat.${world.seeded.agent_id}.${id}.`);
+  expect(JSON.stringify(await messagesOf(owner, id))).not.toContain(token.slice(-36));
+  const status = async (bearer: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${bearer}` };
+    return (await fetch(new URL("/api/v2/ai/openai/v1/models", server.url), { headers })).status;
+  };
+  expect(await status(token)).toBe(200);
+  expect(await status(`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`)).toBe(401);
+  const other = await beginAgentChat(world, "say x", { permissions: null });
+  expect(await status(token.replace(id, other.id))).toBe(401);
+  await owner.delete(`/api/v2/chats/${id}`);
+  expect(await status(token)).toBe(401);
+}, 120_000);

@@ -1,0 +1,56 @@
+// Coding agents with models behind the gateway: a server with providers of every dialect on ./upstream.ts, a workspace, and its daemon.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { Client } from "#src/client.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { openGatewayWorld, setGateway } from "../models/gateway-world.ts";
+import { addModel } from "../models/model-world.ts";
+import { seedAgent } from "../seed.ts";
+import { AgentUpstream } from "./upstream.ts";
+
+const BASES: readonly (readonly [ProviderKind, string])[] = [
+  ["anthropic", "/v1"],
+  ["openai", "/v1"],
+  ["google", "/v1beta"],
+  ["openai-compat", "/v1"],
+];
+/** An output token costs 10 micros. None is the default: the chats themselves ask no model for titles. */
+const PRICE = { is_default: false, model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
+
+/** `env`: of the daemon. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
+export const openAgentGateway = async ({ env = {} }: { readonly env?: Record<string, string> } = {}) => {
+  const world = await openGatewayWorld({ clock: systemClock });
+  const { server, owner: admin } = world;
+  const upstream = new AgentUpstream();
+  const providers = new Map<string, string>();
+  for (const [kind, base] of BASES) {
+    const { provider } = await addModel({ owner: admin, upstream } as never, kind, PRICE, `My ${kind}`, base);
+    providers.set(kind, provider.id);
+  }
+  await setGateway(admin, {
+    names: [{ name: "default", targets: [{ provider_id: providers.get("openai-compat") ?? "", model: "test-model" }] }],
+    default_names: { anthropic: "test-model", openai: "test-model", google: "test-model" },
+  });
+  const seeded = await seedAgent(server);
+  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
+  const daemon = await startAgentProcess(server, seeded, home, { env });
+  return {
+    server,
+    admin,
+    upstream,
+    seeded,
+    home,
+    /** The owner of the workspace and of its chats. */
+    owner: new Client(server.url, seeded.owner_token),
+    organization_id: seeded.organization_id,
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      await world[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
