@@ -4,8 +4,10 @@ import type { Outbound } from "#base/outbound.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
+import { readAttachment } from "#db/chats/files.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { Attachments } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/http.ts";
@@ -135,8 +137,9 @@ export const openChats = ({
     chats: () => chats,
   };
   const tellWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
+  const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
-  const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens }));
+  const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
   const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting, engines }), slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });

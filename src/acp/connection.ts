@@ -38,6 +38,9 @@ export type AgentRequests = {
 
 export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[] };
 
+/** What a prompt may hold besides text. */
+export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
+
 /** A cold start on a busy machine; a longer one is broken. */
 const ANSWER_MS = 180_000;
 
@@ -91,8 +94,9 @@ export class AcpConnection {
     return this.#info.agentCapabilities?.loadSession === true;
   }
 
-  get takesImages(): boolean {
-    return this.#info.agentCapabilities?.promptCapabilities?.image === true;
+  get promptAbilities(): PromptAbilities {
+    const { image, embeddedContext } = this.#info.agentCapabilities?.promptCapabilities ?? {};
+    return { images: image === true, documents: embeddedContext === true };
   }
 
   async newSession(cwd: string): Promise<SessionInfo> {

@@ -12,6 +12,8 @@ import { messagesOf } from "#test/tools/world.ts";
 
 const world = await forFile(openAgentWorld());
 const { home } = world;
+/** A picture of one pixel. */
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const ASKS = { permissions: { default: "ask_changes", rules: [] } };
 const FREE = { permissions: null };
 
@@ -112,6 +114,51 @@ test("[CA-5] an interruption while an agent is being installed is over at once; 
   await until(async () => (await shown(id)).at(-1) === "assistant: onetwo");
   expect(readFileSync(join(home, "slow"), "utf8")).toBe("ran\n");
   expect(logOf(world, id)).toEqual(["initialize", "new", expect.stringContaining("say two")]);
+}, 120_000);
+
+test("[CA-16] attachments reach the agent: text as text, pictures and documents in the form that it takes, and in words what it cannot take", async () => {
+  const upload = async (name: string, type: string, body: string): Promise<object> => {
+    const bytes = type === "image/png" ? Buffer.from(body, "base64") : body;
+    const response = await fetch(
+      new URL(`/api/v2/chats/files?organization=${world.organization_id}`, world.server.url),
+      {
+        method: "POST",
+        headers: {
+          "Service-Session-Token": world.owner.token ?? "",
+          "content-type": type,
+          "content-disposition": `attachment; filename="${name}"`,
+        },
+        body: bytes,
+      },
+    );
+    return { type: "file", file_id: ((await response.json()) as { id: string }).id };
+  };
+  await setAgent(world, "reader", { variables: { TEST_AGENT_READS_TEXT: "1" } });
+  for (const coding_agent of ["test", "reader"]) {
+    const { id } = await beginAgentChat(world, "say ready", { coding_agent, permissions: null });
+    await statusIs(id, "waiting");
+    const content = [
+      { type: "text", text: "say seen" },
+      await upload("notes.txt", "text/plain", "remember the milk"),
+      await upload("dot.png", "image/png", DOT),
+      await upload("paper.pdf", "application/pdf", "%PDF-1.4 paper"),
+    ];
+    await world.owner.post<unknown>(`/api/v2/chats/${id}/messages`, { content });
+    await until(async () => (await shown(id)).at(-1) === "assistant: seen");
+    const [, ...given] = logOf(world, id).slice(logOf(world, id).findLastIndex((line) => line.startsWith("prompt")));
+    const prompt = logOf(world, id).findLast((line) => line.startsWith("prompt")) ?? "";
+    expect(prompt).toContain("remember the milk");
+    if (coding_agent === "test") {
+      expect(given).toEqual([
+        `image image/png ${Buffer.from(DOT, "base64").length}`,
+        "resource attachment:///paper.pdf application/pdf %PDF-1.4 paper",
+      ]);
+    } else {
+      expect(given).toEqual([]);
+      expect(prompt).toContain('You cannot be shown the attached picture \\"dot.png\\".');
+      expect(prompt).toContain('You cannot be given the attached file \\"paper.pdf\\".');
+    }
+  }
 }, 120_000);
 
 test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {

@@ -20,7 +20,11 @@ export type Handover = {
   readonly fresh: string;
   /** Whether a person has said something since. */
   readonly hasFresh: boolean;
+  /** What people have attached since. */
+  readonly files: readonly MessagePart[];
 };
+
+export type Prompt = { readonly text: string; readonly files: readonly MessagePart[] };
 
 export const handoverOf = (history: readonly Row[], stored: StoredSession | null): Handover => {
   const at = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
@@ -29,14 +33,19 @@ export const handoverOf = (history: readonly Row[], stored: StoredSession | null
     isKnown: at >= 0,
     fresh: since.map(({ content }) => textOf(content)).join("\n\n"),
     hasFresh: since.some((row) => !isHookRow(row)),
+    files: filesIn(since),
   };
 };
 
+/** The files that people have attached to these messages. */
+export const filesIn = (rows: readonly Row[]): readonly MessagePart[] =>
+  rows.flatMap(({ role, content }) => (role === "user" ? content.filter(({ type }) => type === "file") : []));
+
 /** What was said last by people: the prompt that a crash may have kept from the agent. */
-export const lastPrompt = (history: readonly Row[]): string => {
+export const lastPrompt = (history: readonly Row[]): Prompt => {
   const last = history.findLastIndex(({ role }) => role !== "user");
   const rows = history.slice(last + 1);
-  return rows.map(({ content }) => textOf(content)).join("\n\n");
+  return { text: rows.map(({ content }) => textOf(content)).join("\n\n"), files: filesIn(rows) };
 };
 
 export const CONTINUE =

@@ -7,7 +7,13 @@ import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
-import { AcpConnection, type AgentRequests, type ContentBlock, type PermissionOption } from "#src/acp/connection.ts";
+import {
+  AcpConnection,
+  type AgentRequests,
+  type ContentBlock,
+  type PermissionOption,
+  type PromptAbilities,
+} from "#src/acp/connection.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
@@ -139,8 +145,8 @@ export class AgentSession {
     return event;
   }
 
-  get takesImages(): boolean {
-    return this.#connection.takesImages;
+  get promptAbilities(): PromptAbilities {
+    return this.#connection.promptAbilities;
   }
 
   /** Begins a turn of the agent; its end is an event. */

@@ -7,6 +7,7 @@ import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { toolOf } from "#src/acp/calls.ts";
+import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { pathsIn } from "#src/tools/permission-mode.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
@@ -29,7 +30,8 @@ import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import { untilAnswered } from "../until-answered.ts";
 import type { AgentEvent, Asked } from "./events.ts";
-import { CONTINUE, handoverOf, lastPrompt, retold } from "./handover.ts";
+import { CONTINUE, filesIn, type Handover, handoverOf, lastPrompt, type Prompt, retold } from "./handover.ts";
+import { promptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
@@ -39,6 +41,7 @@ import { startedWorkspace } from "./workspace.ts";
 /** What turns of coding agents need in addition. */
 export type AgentEngineDeps = TurnDeps & {
   readonly budgets: AgentBudgets;
+  readonly attachments: Attachments;
   /** The tokens for models of the workspace that an agent is of, and of a chat in it. */
   readonly modelTokens: (of: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
 };
@@ -194,7 +197,8 @@ export class AgentTurn implements RunningTurn {
     const { sessions, warnings } = this.#deps;
     const { chat_id, part } = this.#of;
     const stored = begun.coding_agent?.session ?? null;
-    const { isKnown, fresh, hasFresh } = handoverOf(history, stored);
+    const handover = handoverOf(history, stored);
+    const { isKnown, hasFresh } = handover;
     const live = sessions.of(chat_id);
     if (live?.isPrompting) {
       if (isKnown && !hasFresh) {
@@ -241,7 +245,12 @@ export class AgentTurn implements RunningTurn {
     const how = { waits: this.#waits, signal: this.#abort.signal };
     await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
-    session.prompt([{ type: "text", text: isSame ? promptFor(session, fresh, history) : retold(history) }]);
+    const { text, files } = isSame
+      ? promptFor(session, handover, history)
+      : { text: retold(history), files: filesIn(history) };
+    const blocks = await promptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
+    if (this.isStopped) return undefined;
+    session.prompt(blocks);
     return session;
   }
 
@@ -411,11 +420,11 @@ const STOPS: Readonly<Record<string, string | undefined>> = {
 };
 
 /** What the agent is told in a session that knows the chat: a prompt that it has replayed has reached it before. */
-const promptFor = ({ replayed }: AgentSession, fresh: string, history: readonly MessageRow[]): string => {
-  if (fresh !== "") return fresh;
+const promptFor = ({ replayed }: AgentSession, fresh: Handover, history: readonly MessageRow[]): Prompt => {
+  if (fresh.fresh !== "") return { text: fresh.fresh, files: fresh.files };
   const last = lastPrompt(history.filter((row) => !isHookRow(row)));
-  const hasIt = replayed === undefined || last === "" || squeezed(replayed).includes(squeezed(last));
-  return hasIt ? CONTINUE : last;
+  const hasIt = replayed === undefined || last.text === "" || squeezed(replayed).includes(squeezed(last.text));
+  return hasIt ? { text: CONTINUE, files: [] } : last;
 };
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, "");

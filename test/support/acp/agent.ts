@@ -14,6 +14,7 @@ import { type AgentContext, agent, ndJsonStream, RequestError, type ToolCallUpda
 
 const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
+const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
 const recordOf = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
 
@@ -139,7 +140,7 @@ const folders = new Map<string, string>();
 agent({ name: "test-agent" })
   .onRequest("initialize", async () => {
     log("initialize");
-    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: { image: false } } };
+    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: ABILITIES } };
   })
   .onRequest("session/new", async ({ params }) => {
     const sessionId = `s-${process.pid}-${Date.now()}`;
@@ -176,6 +177,13 @@ agent({ name: "test-agent" })
     const { sessionId, prompt } = params;
     const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("\n");
     log(`prompt ${JSON.stringify(text)}`);
+    for (const block of prompt) {
+      if (block.type === "image") log(`image ${block.mimeType} ${Buffer.from(block.data, "base64").length}`);
+      if (block.type === "resource" && "blob" in block.resource) {
+        const { uri, mimeType, blob } = block.resource;
+        log(`resource ${uri} ${mimeType} ${Buffer.from(blob, "base64").toString()}`);
+      }
+    }
     const isStopped = Promise.withResolvers<void>();
     const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".", isStopped.promise);
     record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
