@@ -36,7 +36,7 @@ export type AgentRequests = {
   writeFile(request: WriteTextFileRequest): Promise<void>;
 };
 
-export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[] };
+export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[]; readonly mode: string };
 
 /** What a prompt may hold besides text. */
 export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
@@ -101,7 +101,7 @@ export class AcpConnection {
 
   async newSession(cwd: string): Promise<SessionInfo> {
     const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers: [] }));
-    return { session_id: made.sessionId, modes: modesOf(made.modes) };
+    return { session_id: made.sessionId, ...modesOf(made.modes) };
   }
 
   /** The agent replays the session as updates before this resolves. */
@@ -109,7 +109,7 @@ export class AcpConnection {
     const asked = { sessionId: session_id, cwd, mcpServers: [] };
     const answer: unknown = await inTime(this.#clock, this.#connection.agent.request("session/load", asked));
     const loaded = (answer ?? {}) as LoadSessionResponse;
-    return { session_id, modes: modesOf(loaded.modes) };
+    return { session_id, ...modesOf(loaded.modes) };
   }
 
   async setMode(session_id: string, mode: string): Promise<void> {
@@ -136,8 +136,10 @@ export class AcpConnection {
   }
 }
 
-const modesOf = (modes: SessionModeState | null | undefined): readonly string[] =>
-  (modes?.availableModes ?? []).map(({ id }) => id);
+const modesOf = (modes: SessionModeState | null | undefined): Pick<SessionInfo, "modes" | "mode"> => ({
+  modes: (modes?.availableModes ?? []).map(({ id }) => id),
+  mode: modes?.currentModeId ?? "",
+});
 
 const inTime = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
   const over = new AbortController();

@@ -161,6 +161,24 @@ test("[CA-16] attachments reach the agent: text as text, pictures and documents 
   }
 }, 120_000);
 
+test("[CA-17] the agent's mode follows the chat's from message to message, and a plan mode that it has left is taken again", async () => {
+  const { id } = await beginAgentChat(world, "say one", { permissions: null, plan_mode: "plan" });
+  await statusIs(id, "waiting");
+  const send = async (text: string, plan_mode: string): Promise<void> => {
+    await sendMessage(world, id, text, { plan_mode });
+    await until(() => logOf(world, id).at(-1) === `prompt ${JSON.stringify(text)}`);
+    await statusIs(id, "waiting");
+  };
+  await send("leave default", "plan");
+  await send("say three", "plan");
+  await send("say four", "");
+  await send("say five", "");
+  expect(logOf(world, id)).toEqual([
+    ...["initialize", "new", "mode plan", 'prompt "say one"', 'prompt "leave default"'],
+    ...["mode plan", 'prompt "say three"', "mode default", 'prompt "say four"', 'prompt "say five"'],
+  ]);
+}, 120_000);
+
 test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {
   const homes = join(home, ".local/state/slipway/coding-agents/homes");
   const { id } = await beginAgentChat(world, "wait", FREE);

@@ -3,6 +3,7 @@
 
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
 import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
@@ -17,6 +18,7 @@ import {
 import { ProgramStdio } from "#src/acp/stdio.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
+import { modeFor } from "./modes.ts";
 import type { AgentStep } from "./step.ts";
 
 /** So long an agent may take to end what it does after it was cancelled. */
@@ -27,7 +29,6 @@ export type OpenSession = {
   readonly chat_id: string;
   readonly profile: CodingAgent;
   readonly load: string | undefined;
-  readonly isPlanning: boolean;
   readonly model_tokens: ModelTokens;
   readonly signal: AbortSignal;
 };
@@ -36,6 +37,8 @@ type Opened = {
   readonly connection: AcpConnection;
   readonly session_id: string;
   readonly replayed: string | undefined;
+  readonly modes: readonly string[];
+  readonly mode: string;
 };
 
 export class AgentSession {
@@ -56,6 +59,8 @@ export class AgentSession {
   readonly asked = new Map<string, Asked>();
   /** The step that was stored last: its open calls go on in the next one. */
   step: AgentStep | undefined;
+  readonly #modes: readonly string[];
+  #mode: string;
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
   #isGone = false;
@@ -65,8 +70,10 @@ export class AgentSession {
     stdio: ProgramStdio,
     events: AgentEvents,
     profile: CodingAgent,
-    { connection, session_id, replayed }: Opened,
+    { connection, session_id, replayed, modes, mode }: Opened,
   ) {
+    this.#modes = modes;
+    this.#mode = mode;
     this.#clock = deps.clock;
     this.#agent = deps.agent;
     this.#stdio = stdio;
@@ -83,7 +90,7 @@ export class AgentSession {
   /** Starts the agent and opens its session. Rejects in words when it cannot be installed, started or spoken with. */
   static async open(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
-    { chat_id, profile, load, isPlanning, model_tokens, signal }: OpenSession,
+    { chat_id, profile, load, model_tokens, signal }: OpenSession,
   ): Promise<AgentSession> {
     const { clock, agent } = deps;
     const { command, arguments: words, variables, install_script, auth_method } = profile;
@@ -96,6 +103,7 @@ export class AgentSession {
     let session: AgentSession | undefined;
     const requests: AgentRequests = {
       update: (_, update) => {
+        if (session && update.sessionUpdate === "current_mode_update") session.#mode = update.currentModeId;
         if (heard === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
           heard.push(update.content.text);
@@ -116,8 +124,6 @@ export class AgentSession {
       const cwd = await stdio.started;
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
       const opened = await openSession(connection, cwd, load, () => (heard ?? []).join(""));
-      const mode = isPlanning && opened.modes.includes("plan") ? "plan" : profile.mode;
-      if (mode !== "" && opened.modes.includes(mode)) await connection.setMode(opened.session_id, mode);
       heard = undefined;
       session = new AgentSession(deps, stdio, events, profile, { connection, ...opened });
       return session;
@@ -143,6 +149,19 @@ export class AgentSession {
     const event = await this.events.next(signal);
     if (event?.type === "ended" || event?.type === "failed") this.#isPrompting = false;
     return event;
+  }
+
+  /** Puts the agent into the mode of this turn. An agent that refuses stays as it is: the chat's rules hold in every mode. */
+  async takeMode(isPlanning: boolean): Promise<void> {
+    const modes = { available: this.#modes, current: this.#mode };
+    const wanted = modeFor(modes, { isPlanning, preferred: this.profile.mode });
+    if (wanted === undefined || wanted === this.#mode) return;
+    try {
+      await this.#connection.setMode(this.session_id, wanted);
+      this.#mode = wanted;
+    } catch (error) {
+      log("chats").warn("a coding agent did not take the mode {mode}: {error}", { mode: wanted, error });
+    }
   }
 
   get promptAbilities(): PromptAbilities {

@@ -226,7 +226,6 @@ export class AgentTurn implements RunningTurn {
       chat_id,
       profile,
       load: isKnown ? stored?.session_id : undefined,
-      isPlanning: begun.about.plan_mode !== null,
       model_tokens: this.#deps.modelTokens({
         agent_id: await agent.id(),
         chat_id,
@@ -245,6 +244,7 @@ export class AgentTurn implements RunningTurn {
     const how = { waits: this.#waits, signal: this.#abort.signal };
     await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
+    await session.takeMode(begun.about.plan_mode !== null);
     const { text, files } = isSame
       ? promptFor(session, handover, history)
       : { text: retold(history), files: filesIn(history) };

@@ -6,6 +6,7 @@
 //   free COMMAND      runs it without asking     write PATH    writes through its client
 //   wait              waits until it is cancelled              die           ends at once
 //   fail TEXT         refuses the prompt         plan          tells a plan
+//   leave MODE        says that it is in this mode now
 //   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -196,6 +197,7 @@ agent({ name: "test-agent" })
       if (verb === "edit") await turn.edit(first, `${rest.join(" ")}\n`);
       if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
       if (verb === "write") await turn.write(first);
+      if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
       if (verb === "call" && !(await turn.callModel())) return { stopReason: "cancelled" };
