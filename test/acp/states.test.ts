@@ -226,6 +226,40 @@ test("[CA-6] an agent that dies while a call waits is started again; the call is
   expect(logOf(world, id).at(-1)).toContain("continue where you left off");
 }, 120_000);
 
+test("[CA-6] an agent that is killed while it speaks or runs a command is started again and continues", async () => {
+  for (const text of ["wait", "free touch begun; sleep 60"]) {
+    const { id } = await beginAgentChat(world, text, FREE);
+    await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+    if (text !== "wait") await until(() => existsSync(join(home, "begun")));
+    kill(id);
+    await statusIs(id, "waiting");
+    expect(logOf(world, id).at(-1)).toContain("continue where you left off");
+    if (text !== "wait") expect((await shown(id)).join("\n")).toContain("restarted before this call had a result");
+  }
+}, 120_000);
+
+test("[CA-5] an agent that is killed while it ignores an interruption holds nothing up", async () => {
+  const { id } = await beginAgentChat(world, "stubborn", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  kill(id);
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "say again");
+  await until(async () => (await shown(id)).at(-1) === "assistant: again");
+}, 120_000);
+
+test("[CA-7] an agent that dies while it loads its session gets a new one with the conversation", async () => {
+  await setAgent(world, "fragile", { variables: { TEST_AGENT_DIES_LOADING: "1" } });
+  const { id } = await beginAgentChat(world, "say first", { coding_agent: "fragile", permissions: null });
+  await statusIs(id, "waiting");
+  kill(id);
+  await until(() => agentsOf(id).length === 0);
+  await sendMessage(world, id, "say second");
+  await until(async () => (await shown(id)).at(-1) === "assistant: second");
+  expect(logOf(world, id).at(-1)).toContain("<conversation>");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
+}, 120_000);
+
 test("[CA-7] an agent that cannot load its session is given the conversation as text, and the chat says so", async () => {
   await setAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
   const { id } = await beginAgentChat(world, "say first", { coding_agent: "forgets", permissions: null });
@@ -296,12 +330,19 @@ test("[CA-6] a server that starts again asks the same question; the agent is sta
   expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
 }, 120_000);
 
-test("[CA-6] a server that starts again in the middle of a turn continues it, and no agent of the old one is left", async () => {
+test("[CA-6] a server that starts again in the middle of a turn continues it, also of an agent that is being installed, and no agent of the old one is left", async () => {
+  const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
+  await setAgent(world, "later", { install_script: script });
+  const installing = await beginAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
+  await until(() => existsSync(join(home, "later")));
   const { id } = await beginAgentChat(world, "wait", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   const before = agentsOf(id);
   expect(before.length).toBeGreaterThan(0);
   await world.restart();
+  writeFileSync(join(home, "finish"), "");
+  await until(async () => (await shown(installing.id)).at(-1) === "assistant: installed");
+  expect(readFileSync(join(home, "later"), "utf8")).toBe("ran\n");
   await statusIs(id, "waiting");
   expect(logOf(world, id).at(-1)).toContain("continue where you left off");
   expect(agentsOf(id).filter((pid) => before.includes(pid))).toEqual([]);
@@ -310,11 +351,17 @@ test("[CA-6] a server that starts again in the middle of a turn continues it, an
 test("[CA-6] a daemon that was killed takes its agents along; the next daemon's agent continues the turn", async () => {
   const { id } = await beginAgentChat(world, "wait", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
-  const before = agentsOf(id);
+  const asking = await beginAgentChat(world, "run echo asked", ASKS);
+  await until(async () => (await pendingCalls(world.owner, asking.id)).length > 0);
+  const before = [...agentsOf(id), ...agentsOf(asking.id)];
   world.daemon.process.kill("SIGKILL");
   await world.daemon.process.exited;
   await using _daemon = await startAgentProcess(world.server, world.seeded, home);
   await statusIs(id, "waiting");
   await until(() => !agentsOf(id).some((pid) => before.includes(pid)));
   expect(logOf(world, id).at(-1)).toContain("continue where you left off");
+  await answer(asking.id, "allow");
+  await statusIs(asking.id, "waiting");
+  expect((await shown(asking.id)).join("\n")).toContain("The agent was restarted before this call had a result.");
+  expect([...agentsOf(id), ...agentsOf(asking.id)].filter((pid) => before.includes(pid))).toEqual([]);
 }, 120_000);

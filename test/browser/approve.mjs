@@ -1,5 +1,5 @@
-// A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, and an answer from a
-// notification of the system while the page is elsewhere.
+// A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, an answer from a
+// notification of the system while the page is elsewhere, and from a phone what a coding agent asks that was started on a laptop.
 // node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
@@ -92,6 +92,37 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await touch.close();
   }
   result.touch = touch !== undefined && touch !== null;
+
+  // A coding agent is chosen and asks on the laptop. The answer comes from a phone.
+  await page.goto(at("/chats"));
+  await text.waitFor();
+  await page.getByRole("button", { name: "No workspace" }).click();
+  await page.getByRole("button", { name: /^story/ }).click();
+  await page.getByRole("button", { name: "coder", exact: true }).click();
+  await page.getByRole("button", { name: "Test agent Coding agent" }).click();
+  await page.getByRole("button", { name: "Test agent", exact: true }).waitFor();
+  await text.fill("edit greeting hello\nsay The greeting is written.");
+  await text.press("Control+Enter");
+  await page.waitForURL("**/chats/*");
+  await page.getByRole("button", { name: "Allow once" }).waitFor();
+  await look("agent-laptop");
+  const pocket = await context
+    .browser()
+    ?.newContext({ hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } });
+  if (pocket) {
+    await pocket.addCookies(await context.cookies());
+    const phone = await openPage(pocket, result.wrong);
+    await phone.goto(page.url());
+    const question = phone.getByRole("group", { name: /greeting/ });
+    await question.waitFor();
+    result.question = await question.getByRole("heading").textContent();
+    await look("agent-phone", phone);
+    await phone.getByRole("button", { name: "Allow once" }).tap();
+    await phone.getByText("The greeting is written.").last().waitFor();
+    await look("agent-phone-done", phone);
+    await pocket.close();
+  }
+  await page.getByRole("button", { name: "Allow once" }).waitFor({ state: "detached" });
 
   // The system's notification carries the answer, while the page is elsewhere.
   await page.goto(at("/account/notifications"));

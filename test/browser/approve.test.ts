@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
@@ -13,7 +14,7 @@ import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
-  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification; a late press changes nothing",
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][CA-2] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);
@@ -26,6 +27,7 @@ testNeeding(
       { ...STORY_ENV, ...reach },
     );
     const { admin, organization_id } = story.world;
+    await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
     const work = join(story.home, "work");
     mkdirSync(work);
     const sum = join(work, "sum.sh");
@@ -71,6 +73,8 @@ testNeeding(
       },
       late: "The chat no longer waits for this approval.",
     });
+    expect(told.question).toBe("Create greeting?");
+    expect(readFileSync(join(story.home, "greeting"), "utf8")).toBe("hello\n");
     expect(await waits()).toBe(true);
     expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);

@@ -222,16 +222,16 @@ export class AgentTurn implements RunningTurn {
     await startedWorkspace(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
     if (this.isStopped) return undefined;
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, this.#waits);
-    const session = await sessions.open(part, agent, {
-      chat_id,
-      profile,
-      load: isKnown ? stored?.session_id : undefined,
-      model_tokens: this.#deps.modelTokens({
-        agent_id: await agent.id(),
-        chat_id,
-        owner_id: begun.about.owner_id,
-      }),
-      signal: this.#abort.signal,
+    const { plan_mode, owner_id } = begun.about;
+    const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
+    const { signal } = this.#abort;
+    const open = (load: string | undefined): Promise<AgentSession> =>
+      sessions.open(part, agent, { chat_id, profile, load, model_tokens, signal });
+    const load = isKnown ? stored?.session_id : undefined;
+    const session = await open(load).catch((error) => {
+      if (load === undefined || this.isStopped) throw error;
+      // It died while it loaded the session: a new one is given the conversation.
+      return open(undefined);
     });
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
@@ -244,7 +244,7 @@ export class AgentTurn implements RunningTurn {
     const how = { waits: this.#waits, signal: this.#abort.signal };
     await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
-    await session.takeMode(begun.about.plan_mode !== null);
+    await session.takeMode(plan_mode !== null);
     const { text, files } = isSame
       ? promptFor(session, handover, history)
       : { text: retold(history), files: filesIn(history) };

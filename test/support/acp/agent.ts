@@ -6,6 +6,7 @@
 //   free COMMAND      runs it without asking     write PATH    writes through its client
 //   wait              waits until it is cancelled              die           ends at once
 //   fail TEXT         refuses the prompt         plan          tells a plan
+//   stubborn          works on when it is cancelled
 //   leave MODE        says that it is in this mode now
 //   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,6 +16,7 @@ import { type AgentContext, agent, ndJsonStream, RequestError, type ToolCallUpda
 
 const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
+const DIES_LOADING = process.env.TEST_AGENT_DIES_LOADING === "1";
 const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
 const recordOf = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
@@ -165,6 +167,7 @@ agent({ name: "test-agent" })
   })
   .onRequest("session/load", async ({ params, client }) => {
     const { sessionId } = params;
+    if (DIES_LOADING) process.exit(9);
     if (FORGETS || !existsSync(recordOf(sessionId))) throw RequestError.resourceNotFound(sessionId);
     folders.set(sessionId, params.cwd);
     log("load");
@@ -197,6 +200,10 @@ agent({ name: "test-agent" })
       if (verb === "edit") await turn.edit(first, `${rest.join(" ")}\n`);
       if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
       if (verb === "write") await turn.write(first);
+      if (verb === "stubborn") {
+        await turn.say("agent_message_chunk", "busy");
+        await new Promise(() => {});
+      }
       if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
