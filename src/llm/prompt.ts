@@ -146,7 +146,8 @@ const toTexts = (part: MessagePart): string[] => {
 };
 
 /** A file as a part of a text. */
-export const fenced = (name: string, content: string): string => `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
+export const fenced = (name: string, content: string): string =>
+  `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
 /** Calls that a provider runs itself and that have their result, or will get it when the provider continues with a paused answer. */
 const executedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {

@@ -203,6 +203,7 @@ export interface Routes {
             dialect: "anthropic" | "openai" | "google";
             auth_method: string;
             mode: string;
+            starts_workspace?: boolean;
           },
           never
         >;

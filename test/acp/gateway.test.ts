@@ -48,7 +48,7 @@ test("[CA-13] the budget of a chat counts the calls of its agent; at its end the
   await sendMessage(world, id, "call\ncall");
   await statusIs(id, "requires_action");
   const prompts = promptsOf(id).length;
-  // Its budget is used up before the agent is told anything.
+  // Its budget is used up before the agent is sent anything.
   await owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await statusIs(id, "waiting");
   await sendMessage(world, id, "say never");

@@ -102,7 +102,7 @@ test("[CA-5] an interruption cancels the agent's turn; what it said stays, and t
   expect(logOf(world, id)).toEqual(["initialize", "new", 'prompt "wait"', "cancelled", 'prompt "say again"']);
 }, 120_000);
 
-test("[CA-5] an interruption while an agent is being installed is over at once; the next message waits for the same installation", async () => {
+test("[CA-5] an interruption while an agent is being installed ends immediately; the next message waits for the same installation", async () => {
   const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
   await setAgent(world, "slow", { install_script: script });
   const { id } = await beginAgentChat(world, "say one", { coding_agent: "slow", permissions: null });
