@@ -1,11 +1,13 @@
 // Undo on a large repository: how long the next checkpoint of a workspace's files takes when ten of 50,000 have changed, beside git's own
-// look at the same repository, which is all that somebody at a terminal would wait for.
+// look at the same repository, which is all that somebody at a terminal would wait for. The processor's time says the same on a machine that
+// is wanted by others.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { processorTicks } from "../machine.ts";
 import { type Figures, productFigure, type Row, range, ratioOf } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
@@ -62,31 +64,42 @@ const measure = async (side: SideName): Promise<Figures> => {
   if (side === "product") await checkpoints.take({ chat_id: CHAT, message_id: 1 });
   const first_ms = performance.now() - began;
   const taken: number[] = [];
+  let ticks = 0;
   for (const look of range(LOOKS)) {
     change(root, look);
     // What a checkpoint finds out afterwards is not waited for by any tool.
     await checkpoints.idle();
+    const before = processorTicks().own;
     const start = performance.now();
     await looks[side]?.(look);
     taken.push(performance.now() - start);
+    ticks += processorTicks().own - before;
   }
   await checkpoints.idle();
-  return { p50_ms: median(taken), first_ms };
+  return { p50_ms: median(taken), processor_ms: (ticks * 10) / LOOKS, first_ms };
 };
 
 export const undo: Row = {
   name: "undo",
   title: `the next checkpoint of a repository of ${FOLDERS * FILES_IN_EACH} files, ${CHANGED} changed`,
   sides: ["floor", "product"],
-  maxRounds: 3,
+  maxRounds: 5,
   measure: (_, side) => measure(side),
-  figures: { p50_ms: "ms", first_ms: "ms" },
+  figures: { p50_ms: "next p50, ms", processor_ms: "processor for one, ms", first_ms: "first, ms" },
   verdicts: [
     { what: "next p50", target: "<= 150 ms", value: productFigure("p50_ms"), bound: 150, better: "lower", unit: "ms" },
     {
       what: "next p50 / git status",
       target: "<= 2",
       value: ratioOf("p50_ms"),
+      bound: 2,
+      better: "lower",
+      unit: "ratio",
+    },
+    {
+      what: "processor for one / git status",
+      target: "<= 2",
+      value: ratioOf("processor_ms"),
       bound: 2,
       better: "lower",
       unit: "ratio",
