@@ -1,5 +1,5 @@
 // Where a named app of a workspace is, found with few reads for each request that goes to one. Read only.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
@@ -15,6 +15,7 @@ export const findNamedWorkspace = query(
       name: workspaces.name,
       owner_id: workspaces.owner_id,
       organization_id: workspaces.organization_id,
+      template_id: workspaces.template_id,
       user_acl: workspaces.user_acl,
       group_acl: workspaces.group_acl,
       dormant_at: workspaces.dormant_at,
@@ -79,4 +80,16 @@ export const listShareMaximums = query(
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(templates, eq(templates.id, workspaces.template_id))
     .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
+);
+
+/** How an app was shared by the newest builds of a workspace that had it: {workspace_id, slug}, letter case ignored. */
+export const listKnownApps = query(
+  build
+    .select({ agent: agents.name, level: agent_apps.sharing_level })
+    .from(agents)
+    .innerJoin(agent_apps, eq(agent_apps.agent_id, agents.id))
+    .innerJoin(workspace_builds, eq(workspace_builds.id, agents.build_id))
+    .where(and(given(agents.workspace_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
+    .orderBy(desc(workspace_builds.build_number))
+    .limit(20),
 );

@@ -56,6 +56,8 @@ export const templates = sqliteTable(
     snapshots_on_stop: integer().notNull().default(0),
     /** Days for which the trash keeps the files of deleted workspaces; 0: they are removed. */
     trash_days: integer().notNull().default(7),
+    /** off | people | public: who starts a stopped workspace by connecting to it. */
+    wake_on_connect: text().notNull().default("people"),
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),

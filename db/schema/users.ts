@@ -34,6 +34,8 @@ export const users = tableTouching("callers", "workspaces")(
     quiet_hours_schedule: text().notNull().default(""),
     /** They do not want to read again that nobody tells them of their tasks. */
     task_notification_alert_dismissed: integer({ mode: "boolean" }).notNull().default(false),
+    /** Their connections start stopped workspaces, where the template allows it. */
+    wake_on_connect: integer({ mode: "boolean" }).notNull().default(true),
     /** They have begun a chat at some time. */
     has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
     /** The account at github.com that this user has linked, by its number. */

@@ -1,6 +1,6 @@
 // Provisioner jobs and their logs: template imports and workspace builds. Rows are written by the job's owner alone (the workspace
 // or the template-version actor); the reads here are by key, except the list of open jobs at start.
-import { and, asc, gt, lt, sql } from "drizzle-orm";
+import { and, asc, desc, gt, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { job_logs, jobs } from "../schema/jobs.ts";
 
@@ -29,4 +29,14 @@ const page = and(
 /** Lines with `after` < id < `before`, oldest first, at most `limit`; `job` is the integer key. */
 export const listJobLogs = query(
   build.select().from(job_logs).where(page).orderBy(asc(job_logs.id)).limit(sql.placeholder("limit")),
+);
+
+/** The newest line of a job: {job}, the integer key. */
+export const findLastJobLog = query(
+  build
+    .select({ output: job_logs.output })
+    .from(job_logs)
+    .where(given(job_logs.job))
+    .orderBy(desc(job_logs.id))
+    .limit(1),
 );

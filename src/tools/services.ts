@@ -23,6 +23,8 @@ export interface ToolServices {
   /** Makes a workspace and binds the chat to it; one that it has already is answered as it is. Waits until it can be worked in. */
   createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult>;
   startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
+  /** Starts the chat's workspace for a call when it is stopped, as its template and its owner allow; waits until it can be worked in. */
+  wakeWorkspace(signal: AbortSignal): Promise<void>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
   /** What brings an agent back that is not connected, in one sentence for the model. */
   wayBack(): Promise<string>;

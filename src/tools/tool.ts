@@ -83,5 +83,8 @@ export class ToolError extends Error {
 /** The workspace cannot be reached now, though it should run. */
 export class WorkspaceAway extends ToolError {}
 
+/** The workspace does not run. */
+export class WorkspaceStopped extends ToolError {}
+
 /** Someone wants the turn to end: what it has started ends with it. A server that stops leaves programs alone. */
 export const INTERRUPTED = new Error("the turn was interrupted");

@@ -47,10 +47,13 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
   expect(await bob.get<object>("/api/v2/users/me/appearance")).toEqual({ theme_preference: "", terminal_font: "" });
   expect(await statusOf(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
 
-  const alerts = { task_notification_alert_dismissed: true };
+  const alerts = { task_notification_alert_dismissed: true, wake_on_connect: true };
   expect(await ada.put<object>("/api/v2/users/me/preferences", alerts)).toEqual(alerts);
   expect(await ada.get<object>("/api/v2/users/me/preferences")).toEqual(alerts);
-  expect(await bob.get<object>("/api/v2/users/me/preferences")).toEqual({ task_notification_alert_dismissed: false });
+  expect(await bob.get<object>("/api/v2/users/me/preferences")).toEqual({
+    task_notification_alert_dismissed: false,
+    wake_on_connect: true,
+  });
   expect(await statusOf(ada, "PUT", "/users/me/preferences", { task_notification_alert_dismissed: "yes" })).toBe(400);
 
   const filled = (client: Client) =>

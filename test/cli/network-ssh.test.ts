@@ -246,4 +246,24 @@ describe("slipway port-forward", () => {
       expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);
     }
   }, 60_000);
+
+  test("[WO-8] starts a stopped workspace, and holds what connects in the meantime", async () => {
+    await world.must(["workspaces", "stop", "dev"]);
+    using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("held") });
+    const free = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => free.once("listening", resolve));
+    const { port } = free.address() as AddressInfo;
+    await new Promise((resolve) => free.close(resolve));
+    const refused = await world.run(["port-forward", "dev", "--tcp", `${port}:80`, "--disable-autostart"]);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("dev is stopped")]);
+    const child = world.spawn(["port-forward", "dev", "--tcp", `${port}:${app.port}`]);
+    const held = () =>
+      fetch(`http://127.0.0.1:${port}`).then(
+        (one) => one.text(),
+        () => undefined,
+      );
+    expect(await until(held)).toBe("held");
+    child.kill("SIGINT");
+    await child.exited;
+  }, 60_000);
 });

@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
+import type { WakeLevel } from "#schema/workspaces/wake.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
@@ -25,7 +27,7 @@ const openServices = async () => {
   return { ...world, models, owner, organization_id, begin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
 
-test("[TO-15] a chat without a workspace finds a template, makes a workspace, works in it, stops it and starts it", async () => {
+test("[TO-15] [WO-9] a chat without a workspace finds a template, makes a workspace, works in it, stops it and starts it", async () => {
   await using services = await openServices();
   const { id, call } = await services.begin();
   const found = await callTools(
@@ -57,8 +59,12 @@ test("[TO-15] a chat without a workspace finds a template, makes a workspace, wo
   expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
   const stopped = await callTools(services, worked.next, ["stop_workspace"]);
   expect(stopped.results).toMatchObject([{ stopped: true, workspace_name: "made" }]);
+  const wake = (wake_on_connect: WakeLevel) =>
+    services.owner.patch(`/api/v2/templates/${template_id}`, { wake_on_connect });
+  await wake("off");
   const refused = await callTools(services, stopped.next, ["execute", { command: "true" }]);
-  expect(refused.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
+  expect(refused.results).toMatchObject([{ error: expect.stringContaining("does not start workspaces on connect") }]);
+  await wake("people");
   const started = await callTools(services, refused.next, ["start_workspace"]);
   expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
   const again = await callTools(
@@ -68,6 +74,12 @@ test("[TO-15] a chat without a workspace finds a template, makes a workspace, wo
     ["start_workspace"],
   );
   expect(again.results).toMatchObject([{ output: "here\n" }, { started: true }]);
+  const ended = await callTools(services, again.next, ["stop_workspace"]);
+  const woken = await callTools(services, ended.next, ["read_file", { path: "file" }]);
+  expect(woken.results).toMatchObject([{ content: expect.stringContaining("here") }]);
+  expect((await services.owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status).toBe(
+    "running",
+  );
 }, 60_000);
 
 test("[TO-16] templates and workspaces are the owner's to use, with the rights of now", async () => {

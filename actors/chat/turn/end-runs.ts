@@ -17,7 +17,7 @@ export const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Inte
     pending_calls.map(async (call) => {
       const of = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, agentOfCall(call).agent);
+        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, { name: agentOfCall(call).agent });
         await endProcess({ agent, clock: parts.clock }, of.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;

@@ -6,7 +6,7 @@ import { permissionFor } from "#src/tools/permission.ts";
 import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
 import { toolsFor } from "#src/tools/registry.ts";
 import { argumentsProblem } from "#src/tools/run.ts";
-import { ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import { ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
@@ -26,7 +26,7 @@ export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly Pen
   Promise.all(
     calls.map(async (call) => {
       const { agent, args } = agentOfCall(call);
-      const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, agent);
+      const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, { name: agent });
       const folder = await agentFolder(deps.store, of.workspace_id, agent);
       return inTime(deps, (signal) => previewCall(workspace, { ...call, args }, folder ?? "", signal));
     }),
@@ -60,11 +60,10 @@ export const failingCalls = async (
       if (!tool || permissionFor(permissions, { tool_name, args }, place) !== "ask") return undefined;
       const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;
       if (edit === undefined) return argumentsProblem(tool, args);
-      const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, agent);
+      const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });
       return inTime(deps, (late) => previewEdit(workspace, edit, AbortSignal.any([late, signal]))).then(
         () => undefined,
-        (error: unknown) =>
-          error instanceof ToolError && !(error instanceof WorkspaceAway) ? error.message : undefined,
+        (error: unknown) => (error instanceof ToolError && !isUnknown(error) ? error.message : undefined),
       );
     }),
   );
@@ -87,3 +86,6 @@ const inTime = async <T>(
     limit.cancel();
   }
 };
+
+/** The workspace cannot say it: it is away, or starts with the call. */
+const isUnknown = (error: ToolError): boolean => error instanceof WorkspaceAway || error instanceof WorkspaceStopped;

@@ -11,7 +11,7 @@ import { CHAT_HEADER } from "#schema/agents/git-message.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { Skills } from "#src/tools/skills/skills.ts";
 import type { Subagents } from "#src/tools/subagents/agents.ts";
-import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
@@ -27,6 +27,8 @@ const RETURN_MS = 30_000;
 const ANSWER_MS = 60_000;
 /** What has a limit of its own says that it has passed. */
 const ANSWER_SPARE_MS = 10_000;
+/** Statuses of a workspace that a call is worth waiting for. */
+const MAY_WAKE: ReadonlySet<string> = new Set(["stopped", "stopping", "pending", "starting"]);
 /** Bytes of one answer. */
 const MOST = 16 * 1024 * 1024;
 
@@ -44,6 +46,13 @@ export type AgentDeps = {
 /** What it takes to reach a workspace. */
 export type ReachDeps = Pick<AgentDeps, "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
 
+export type AgentOptions = {
+  /** Of the agent; the workspace's first one when absent. */
+  readonly name?: string | undefined;
+  /** Given where a call starts a stopped workspace (rule WO-9); ends the waiting for it. */
+  readonly wakes?: AbortSignal;
+};
+
 export class WorkspaceAgent implements ToolAgent {
   readonly #deps: ReachDeps;
   readonly #workspace_id: string | null;
@@ -54,10 +63,11 @@ export class WorkspaceAgent implements ToolAgent {
   #known: boolean;
 
   readonly #name: string | undefined;
+  readonly #wakes: AbortSignal | undefined;
 
-  /** `name`: of the agent; the workspace's first one when absent. */
-  constructor(deps: ReachDeps, of: ServicesOf, known: boolean, name?: string) {
+  constructor(deps: ReachDeps, of: ServicesOf, known: boolean, { name, wakes }: AgentOptions = {}) {
     this.#name = name;
+    this.#wakes = wakes;
     this.#deps = deps;
     this.#workspace_id = of.workspace_id;
     this.#services = deps.toolServices(of);
@@ -134,11 +144,15 @@ export class WorkspaceAgent implements ToolAgent {
   async #agent(): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
-    const workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
+    let workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
     if (!(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
+    if (this.#wakes && MAY_WAKE.has(workspace.status)) {
+      await this.#services.wakeWorkspace(this.#wakes);
+      workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
+    }
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent = chosenAgent(agents, this.#name);
     if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
@@ -146,7 +160,7 @@ export class WorkspaceAgent implements ToolAgent {
       this.#known ||= this.#isExpected(agent.last_connected_at);
       return agent.id;
     }
-    throw new ToolError(`The workspace does not run: it is ${workspace.status}.`);
+    throw new WorkspaceStopped(`The workspace does not run: it is ${workspace.status}.`);
   }
 
   /** It was there for the server before this one, which has just begun. */

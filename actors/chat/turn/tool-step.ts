@@ -118,7 +118,7 @@ export class ToolStep {
       run_id,
       context_limit,
       mask: await this.#mask,
-      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, named.agent),
+      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, { name: named.agent, wakes: signal }),
       services,
       skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#deps.subagents({

@@ -15,6 +15,7 @@ import step12 from "./0030_invitations.sql" with { type: "text" };
 import step13 from "./0031_coding_agents.sql" with { type: "text" };
 import step14 from "./0032_budgets.sql" with { type: "text" };
 import step15 from "./0033_workspace_snapshots.sql" with { type: "text" };
+import step16 from "./0034_wake_on_connect.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0000_release_0_2_0", step0],
@@ -33,4 +34,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0031_coding_agents", step13],
   ["0032_budgets", step14],
   ["0033_workspace_snapshots", step15],
+  ["0034_wake_on_connect", step16],
 ];

@@ -41,6 +41,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...[
       "snapshots_on_stop",
       "trash_days",
+      "wake_on_connect",
       "max_port_share_level",
       "use_classic_parameter_flow",
       "cors_behavior",

@@ -20,10 +20,18 @@ const COOKIE_SECONDS = 30 * 86_400;
 type Offer = { id: string; secret: string; user_id: string; parent: string; until: number };
 type Session = { token: string; parent: string };
 
+const MAY_START = "workspace:start";
+
+/** Someone who has sent a session or a key of their own. */
+export const asAppCaller = (caller: UserCaller): AppCaller => ({ caller, mayStart: allows(caller.scopes, MAY_START) });
+
 /** Who is signed in at an app's host. */
 export type AppCaller = {
-  readonly caller: UserCaller /** The sign-in it came from, when it came from one. */;
+  readonly caller: UserCaller;
+  /** The sign-in it came from, when it came from one. */
   readonly parent?: string;
+  /** Whether that sign-in, or the key itself, may start workspaces. */
+  readonly mayStart: boolean;
 };
 
 export class HandOver {
@@ -80,7 +88,7 @@ export class HandOver {
     const isAllowed = isAllowedFrom(parent.allowed_addresses, this.#ctx.addresses.of(request));
     if (!isAllowed || !allows(listScopes(parent), "workspace:application_connect")) return undefined;
     const caller = await loadPerson(session.token, request, who);
-    return caller && { caller, parent: session.parent };
+    return caller && { caller, parent: session.parent, mayStart: allows(listScopes(parent), MAY_START) };
   }
 
   #open<T>(sealed: string, context: string): T | undefined {

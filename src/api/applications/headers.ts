@@ -2,6 +2,7 @@
 // one connection only, and an app below the access URL may not speak for the whole origin (rules AX-6 to AX-8). Pure.
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
+import { WAITS } from "./opening.ts";
 
 const UPSTREAM = "coder_session_token";
 /** The app's host keeps its session here; over TLS a name that no other host can set. */
@@ -12,7 +13,7 @@ export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 export const BY_PATH = "service_app_by_path";
 
 const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
-const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH]);
+const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAITS]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** What only nodes of a cluster say to each other: an app that said so would have its request done again. */
 const OF_NODES = new Set([NODE_HEADER, PART_HEADER]);

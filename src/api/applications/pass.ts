@@ -26,7 +26,7 @@ export type Passing = Opened & {
   /** Its pages get no origin. */
   readonly sandboxed: boolean;
   used(): void;
-  trouble(trouble: Trouble): Response;
+  trouble(trouble: Trouble): Response | Promise<Response>;
 };
 
 /** Answers with what the app answers, or with why it does not. Throws 503 when too much is open. */

@@ -11,12 +11,13 @@ import { getPath } from "../http/errors.ts";
 import { cookie, findCredential, SESSION_COOKIE, type Who } from "../http/identify.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
-import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson } from "./hand-over.ts";
+import { type AppCaller, asAppCaller, HandOver, KEY_PARAMETER, loadPerson } from "./hand-over.ts";
 import { appQuery, BY_PATH, withoutPairs } from "./headers.ts";
 import { isFromOwnPage, isOwnPreflight } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
+import { AppWaiting } from "./waiting.ts";
 
 /** What is asked for, once it is known by which way. */
 type Asked = {
@@ -34,6 +35,7 @@ export class AppProxy {
   readonly #handOver: HandOver;
   readonly #activity: AppActivity;
   readonly #visits: AppVisits;
+  readonly #waiting: AppWaiting;
 
   constructor(ctx: ApiContext, who: Who) {
     this.#ctx = ctx;
@@ -41,6 +43,7 @@ export class AppProxy {
     this.#handOver = new HandOver(ctx);
     this.#activity = new AppActivity(ctx);
     this.#visits = new AppVisits(ctx);
+    this.#waiting = new AppWaiting(ctx);
   }
 
   /** The app that the Host header names, if it names one. */
@@ -72,7 +75,7 @@ export class AppProxy {
     if (!path) return this.#trouble(request, "not_found");
     const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
     const caller = session && (await loadPerson(session, request, this.#who));
-    const by = caller ? { caller } : await this.#byToken(request);
+    const by = caller ? asAppCaller(caller) : await this.#byToken(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
   }
 
@@ -94,7 +97,7 @@ export class AppProxy {
     headers.delete("cookie");
     const token = findCredential(new Request(request.url, { headers }))?.token;
     const caller = token === undefined ? undefined : await loadPerson(token, request, this.#who);
-    return caller && { caller };
+    return caller && asAppCaller(caller);
   }
 
   async #serve(request: Request, asked: Asked): Promise<Response> {
@@ -104,6 +107,9 @@ export class AppProxy {
     const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
     const asPreflight = isOwnPreflight(request, from);
     const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
+    const opening = { name, by, here: `${samePath(`${prefix}${rest}`)}${query}` };
+    const waits = await this.#waiting.answer(request, opening, place);
+    if (waits) return waits;
     if (place === "signed_out" && wantsPage(request)) return this.#signIn(request, asked, query);
     if (typeof place === "string") return this.#trouble(request, place);
     if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
@@ -126,7 +132,10 @@ export class AppProxy {
         this.#activity.note(place, by?.caller);
         this.#visits.used(place, visitor);
       },
-      trouble: (trouble) => this.#trouble(request, trouble),
+      trouble: async (trouble) => {
+        const comes = COMES_YET.has(trouble) ? await this.#waiting.instead(request, opening, place) : undefined;
+        return comes ?? this.#trouble(request, trouble);
+      },
     };
     const answer = await passOn(this.#ctx, request, passing);
     this.#visits.answered(place, visitor, answer.status);
@@ -175,7 +184,7 @@ export class AppProxy {
     try {
       const session = await this.#handOver.exchange(sealed, label);
       const query = withoutPairs(getQuery(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
-      const answer = elsewhere(`${samePath(request.url)}${query}`);
+      const answer = elsewhere(`${samePath(getPath(request.url))}${query}`);
       answer.headers.append("set-cookie", session);
       return answer;
     } catch (error) {
@@ -188,6 +197,9 @@ export class AppProxy {
     return troubleAnswer(request, trouble, this.#ctx.accessUrl);
   }
 }
+
+/** Troubles that pass when the workspace has only just started. */
+const COMES_YET: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
 
 const getQuery = (url: string): string => {
   const at = url.indexOf("?");
@@ -205,7 +217,7 @@ const withPair = (query: string, name: string, value: string): string =>
 const hasPair = (query: string, name: string): boolean => new URLSearchParams(query).has(name);
 
 /** A path that begins with two slashes would name another host. */
-const samePath = (url: string): string => getPath(url).replace(/^\/+/, "/");
+const samePath = (path: string): string => path.replace(/^\/+/, "/");
 
 const elsewhere = (location: string): Response =>
   new Response(null, {

@@ -10,6 +10,11 @@ main { max-width: 28rem; padding: 2rem; }
 h1 { font-size: 1.25rem; margin: 0 0 .5rem; }
 p { margin: 0 0 .75rem; color: var(--faint); }
 a { display: inline-block; padding: .5rem 0; color: var(--accent); margin-right: 1.25rem; }
+ol { list-style: none; margin: 0 0 1rem; padding: 0; color: var(--faint); }
+li::before { content: "\\25CB"; display: inline-block; width: 1.5rem; }
+li.done::before { content: "\\2713"; }
+li.now { color: var(--ink); font-weight: 600; }
+li.now::before { content: "\\25CF"; color: var(--accent); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 `;
 
@@ -30,16 +35,42 @@ export type Plain = {
 
 /** The page, with the headers given and its own. `home` is where the way back leads; what may pass is offered to be tried again. */
 export const plainPage = ({ status, title, text, home, action }: Plain, headers: Headers): Response => {
+  setHeaders(headers);
+  const { href, text: words } = action ?? { href: "", text: "Try again" };
+  const again = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(words)}</a>`;
+  const body = `<h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${again}<a href="${Bun.escapeHTML(home)}">Home</a>`;
+  return new Response(whole(title, "", body), { status, headers });
+};
+
+export type Step = { readonly text: string; readonly state: "done" | "now" | "later" };
+
+/** Seconds after which the page that waits asks again. */
+const AGAIN_SECONDS = 2;
+
+/** A page that shows how far something is, and asks for itself again until it gets another answer. */
+export const waitingPage = (
+  { title, steps, note }: { readonly title: string; readonly steps: readonly Step[]; readonly note: string },
+  headers: Headers,
+): Response => {
+  setHeaders(headers);
+  const items = steps.map(
+    ({ text, state }) =>
+      `<li class="${state}"${state === "now" ? ' aria-current="step"' : ""}>${Bun.escapeHTML(text)}</li>`,
+  );
+  const body = `<h1>${Bun.escapeHTML(title)}</h1><ol>${items.join("")}</ol><p role="status">${Bun.escapeHTML(note)}</p>`;
+  const again = `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">`;
+  return new Response(whole(title, again, body), { status: 503, headers });
+};
+
+const setHeaders = (headers: Headers): void => {
   headers.set("content-type", "text/html; charset=utf-8");
   headers.set("content-security-policy", POLICY);
   headers.set("referrer-policy", "no-referrer");
-  const { href, text: words } = action ?? { href: "", text: "Try again" };
-  const again = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(words)}</a>`;
-  const page = `<!doctype html>
+};
+
+const whole = (title: string, head: string, body: string): string => `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>
-<body><main><h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${again}<a href="${Bun.escapeHTML(home)}">Home</a></main></body>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${head}<title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>
+<body><main>${body}</main></body>
 </html>
 `;
-  return new Response(page, { status, headers });
-};

@@ -1,8 +1,13 @@
 // Quiet hours, and what one has chosen about the app.
 import { userPath } from "#domain/users/find.ts";
-import { findOwn, setPreferences } from "#domain/users/looks.ts";
+import { findOwn, setPreferences, toPreferences } from "#domain/users/looks.ts";
 import { findQuietOwner, setQuietHours, toQuietHours } from "#domain/workspaces/quiet-hours.ts";
-import { QuietHours, UpdateQuietHoursRequest, UserPreferences } from "#schema/users/quiet-hours.ts";
+import {
+  QuietHours,
+  UpdateQuietHoursRequest,
+  UpdateUserPreferences,
+  UserPreferences,
+} from "#schema/users/quiet-hours.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -53,8 +58,7 @@ export const quietHours = (ctx: ApiContext) =>
     .get(
       "/:user/preferences",
       async ({ caller, params }) => {
-        const { task_notification_alert_dismissed } = await findOwn(ctx, params.user, caller);
-        return { task_notification_alert_dismissed };
+        return toPreferences(await findOwn(ctx, params.user, caller));
       },
       {
         ...of,
@@ -69,13 +73,10 @@ export const quietHours = (ctx: ApiContext) =>
     )
     .put(
       "/:user/preferences",
-      async ({ caller, params, body }) => {
-        await setPreferences(ctx, await findOwn(ctx, params.user, caller), body);
-        return body;
-      },
+      async ({ caller, params, body }) => setPreferences(ctx, await findOwn(ctx, params.user, caller), body),
       {
         ...of,
-        body: UserPreferences,
+        body: UpdateUserPreferences,
         response: { 200: UserPreferences, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,

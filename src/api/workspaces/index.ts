@@ -28,6 +28,7 @@ import { snapshots } from "./snapshots.ts";
 import { trash } from "./trash.ts";
 import { ttl } from "./ttl.ts";
 import { usage } from "./usage.ts";
+import { wake } from "./wake.ts";
 import { watch } from "./watch.ts";
 import { watchAll } from "./watch-all.ts";
 
@@ -106,6 +107,7 @@ export const workspaces = (ctx: ApiContext) => {
     .use(rename(ctx))
     .use(autoupdates(ctx))
     .use(usage(ctx))
+    .use(wake(ctx))
     .use(activity(ctx))
     .use(autostart(ctx))
     .use(dormant(ctx))

@@ -166,7 +166,8 @@ export async function* jobLog(clock: Clock, client: Client, path: string): Async
 }
 
 /** The server is away, or says that it cannot now. */
-const mayAnswerLater = (error: unknown): boolean => {
+export const mayAnswerLater = (error: unknown): boolean => {
+  if (error instanceof StreamBroken) return true;
   if (error instanceof ApiError) return error.status >= 500;
   const { code } = error as { code?: unknown };
   return typeof code === "string" && isOfNetwork(code);

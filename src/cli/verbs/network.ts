@@ -39,8 +39,9 @@ export const NETWORK: readonly Verb[] = [
     ...common,
     name: "port-forward",
     area: "workspaces",
-    help: "Forward local ports to a workspace.",
-    usage: "WORKSPACE[.AGENT] [--tcp [BIND:]LOCAL[:REMOTE]]... [--udp [BIND:]LOCAL[:REMOTE]]... [settings]",
+    help: "Forward local ports to a workspace. A connection to one of them starts the workspace when it has stopped.",
+    usage:
+      "WORKSPACE[.AGENT] [--tcp [BIND:]LOCAL[:REMOTE]]... [--udp [BIND:]LOCAL[:REMOTE]]... [--disable-autostart] [settings]",
     load: () => import("../client/network/port-forward.ts"),
   },
   {

@@ -78,8 +78,8 @@ export const TEMPLATES = group({
       name: "edit",
       names,
       usage:
-        "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--autostop-days DAYS] [--autostop-weeks N] [--autostart-days DAYS] [--people-autostart on|off] [--people-autostop on|off] [--people-cancel on|off] [--only-active on|off] [--port-sharing LEVEL] [--snapshots-on-stop N|off] [--trash-days N|off] [--deprecate TEXT] [--undeprecate]",
-      help: "How it is called and shown, how long its workspaces run (off: without end), on which days they stop or may start (monday,friday or none), what their people may choose, to whom ports may be opened at most (owner, organization, authenticated, public), how many snapshots made on stop are kept, and why it shall not be used any more.",
+        "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--autostop-days DAYS] [--autostop-weeks N] [--autostart-days DAYS] [--people-autostart on|off] [--people-autostop on|off] [--people-cancel on|off] [--only-active on|off] [--port-sharing LEVEL] [--snapshots-on-stop N|off] [--trash-days N|off] [--wake-on-connect WHO] [--deprecate TEXT] [--undeprecate]",
+      help: "How it is called and shown, how long its workspaces run (off: without end), on which days they stop or may start (monday,friday or none), what their people may choose, to whom ports may be opened at most (owner, organization, authenticated, public), how many snapshots made on stop are kept, who starts a stopped workspace by connecting to it (off, people, public), and why it shall not be used any more.",
       load: () => import("../client/templates/edit.ts"),
     },
     {

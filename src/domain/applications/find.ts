@@ -16,6 +16,7 @@ export type AppPlace = {
   readonly workspace_id: string;
   readonly owner_id: string;
   readonly agent_id: string;
+  readonly build_id: string;
   /** The app's; undefined for a port. */
   readonly slug: string | undefined;
   readonly port: number;
@@ -66,8 +67,9 @@ export const findApp = async (
   if (!asPreflight && !mayOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
   const label = formatLabel({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
-  const { id: workspace_id, owner_id } = workspace;
-  return { workspace_id, owner_id, agent_id: agent.id, slug: app?.slug, label, isPublic: level === "public", ...rest };
+  const { id: workspace_id, owner_id, build_id } = workspace;
+  const where = { workspace_id, owner_id, build_id, agent_id: agent.id };
+  return { ...where, slug: app?.slug, label, isPublic: level === "public", ...rest };
 };
 
 const onlyOne = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);

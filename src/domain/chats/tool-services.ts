@@ -19,6 +19,7 @@ import { ToolError } from "#src/tools/tool.ts";
 import { mayCreateChat, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { loadVersion, usableManifest } from "../builds/new-build.ts";
+import { wakeWorkspace } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
@@ -155,6 +156,19 @@ export class ChatToolServices implements ToolServices {
     }
     const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
     return { started: true, ...rebuilt, ...(await this.#ready(workspace.id, caller, signal)) };
+  }
+
+  async wakeWorkspace(signal: AbortSignal): Promise<void> {
+    const caller = await this.#caller();
+    const { id, name } = await this.#settled(caller, signal);
+    try {
+      const { standing } = await wakeWorkspace(this.#ctx, id, { caller });
+      if (standing !== "running" && standing !== "starting") throw failed(name, standing);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind === "internal") throw error;
+      throw new ToolError(`${error.message} start_workspace starts it where the person wants that.`);
+    }
+    await this.#ready(id, caller, signal);
   }
 
   async stopWorkspace(signal: AbortSignal): Promise<ToolResult> {

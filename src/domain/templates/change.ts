@@ -65,6 +65,7 @@ export const makeTemplate = async (
     time_til_dormant_autodelete_ms: body.delete_ttl_ms ?? 0,
     require_active_version: body.require_active_version ?? false,
     trash_days: body.trash_days ?? DEFAULT_TRASH_DAYS,
+    wake_on_connect: body.wake_on_connect ?? "people",
     snapshots_on_stop: body.snapshots_on_stop ?? 0,
     max_port_share_level: body.max_port_share_level ?? "public",
     use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,

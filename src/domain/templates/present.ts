@@ -3,6 +3,7 @@ import { rfc3339 } from "#base/clock.ts";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
 import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import type { WakeLevel } from "#schema/workspaces/wake.ts";
 
 export const presentTemplate = (
   { template, organization, creator, use }: ShownTemplate,
@@ -43,6 +44,7 @@ export const presentTemplate = (
   time_til_dormant_autodelete_ms: template.time_til_dormant_autodelete_ms,
   require_active_version: template.require_active_version,
   trash_days: template.trash_days,
+  wake_on_connect: template.wake_on_connect as WakeLevel,
   snapshots_on_stop: template.snapshots_on_stop,
   snapshots_unsupported: whyNoSnapshots(template.provisioner) ?? "",
   max_port_share_level: template.max_port_share_level,

@@ -3,7 +3,7 @@ import { forbidden } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import { listLastParameters } from "#db/workspaces/last-parameters.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import type { UserPreferences } from "#schema/users/quiet-hours.ts";
+import type { UpdateUserPreferences, UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { type KnownUser, userAt } from "./find.ts";
@@ -28,12 +28,19 @@ export const setLooks = async (
 
 export const setPreferences = async (
   { store, clock }: DomainContext,
-  { id }: Pick<KnownUser, "id">,
-  { task_notification_alert_dismissed }: UserPreferences,
-): Promise<void> => {
-  const patch = { task_notification_alert_dismissed, updated_at: clock.now() };
-  await store.commit([updateUser(id, patch, { expect: 1 })]);
+  user: KnownUser,
+  { task_notification_alert_dismissed, wake_on_connect = user.wake_on_connect }: UpdateUserPreferences,
+): Promise<UserPreferences> => {
+  const chosen = { task_notification_alert_dismissed, wake_on_connect };
+  await store.commit([updateUser(user.id, { ...chosen, updated_at: clock.now() }, { expect: 1 })]);
+  return chosen;
 };
+
+/** What they have chosen about the app. */
+export const toPreferences = ({ task_notification_alert_dismissed, wake_on_connect }: KnownUser): UserPreferences => ({
+  task_notification_alert_dismissed,
+  wake_on_connect,
+});
 
 /** What they gave the parameters of their newest workspace of a template. 404 for a template that they may not see. */
 export const lastParameters = async (

@@ -12,6 +12,7 @@ export const newUser = (known: Known): User => ({
   theme_preference: "",
   terminal_font: "",
   quiet_hours_schedule: "",
+  wake_on_connect: true,
   task_notification_alert_dismissed: false,
   has_ai_seat: false,
   last_seen_at: null,

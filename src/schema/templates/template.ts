@@ -6,6 +6,7 @@ import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
 import { PortShareLevel } from "../workspaces/port-share.ts";
+import { wakeLevel } from "../workspaces/wake.ts";
 
 const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
@@ -67,6 +68,7 @@ export const Template = namedObject("Template", {
   trash_days: t.Integer({
     description: "Days for which the files of deleted workspaces can be restored; 0: they cannot.",
   }),
+  wake_on_connect: wakeLevel("Who starts a stopped workspace by connecting to it."),
   snapshots_unsupported: t.String({ description: "Why its workspaces can have no snapshots; empty when they can." }),
   max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
   use_classic_parameter_flow: t.Boolean(),
@@ -94,6 +96,11 @@ const settings = {
   allow_user_autostop: t.Optional(t.Boolean({ description: "Default true." })),
   failure_ttl_ms: t.Optional(ms("A failed workspace is stopped after this; 0 is never.")),
   require_active_version: t.Optional(t.Boolean()),
+  wake_on_connect: t.Optional(
+    wakeLevel(
+      "Who starts a stopped workspace by connecting to it, by default people who can start it. public: also visitors who can only open an app of it.",
+    ),
+  ),
   trash_days: t.Optional(
     t.Integer({
       minimum: 0,

@@ -25,5 +25,14 @@ export const UserPreferences = namedObject("UserPreferences", {
   task_notification_alert_dismissed: t.Boolean({
     description: "Hides the notice that notifications of chats and tasks are off.",
   }),
+  wake_on_connect: t.Boolean({
+    description: "Whether connecting to a stopped workspace starts it, where its template allows that.",
+  }),
 });
 export type UserPreferences = Static<typeof UserPreferences>;
+
+export const UpdateUserPreferences = namedObject("UpdateUserPreferencesRequest", {
+  task_notification_alert_dismissed: UserPreferences.properties.task_notification_alert_dismissed,
+  wake_on_connect: t.Optional(UserPreferences.properties.wake_on_connect),
+});
+export type UpdateUserPreferences = Static<typeof UpdateUserPreferences>;

@@ -1,6 +1,9 @@
 // Who may open apps and shared ports of a workspace, what they are told otherwise, and what of theirs ends when they no longer may.
 import { describe, expect, test } from "bun:test";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import type { CallerName } from "../workspaces/cast.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
 
@@ -132,6 +135,10 @@ describe("an app or a port", () => {
       return { status: answer.status, ...((await answer.json()) as { message: string }), html: await html.text() };
     };
     await other.app[Symbol.asyncDispose]();
+    const agent = () => other.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${other.agent_id}`);
+    await until(async () => (await agent()).lifecycle_state === "ready");
+    // Not just started: nothing may still come up.
+    await contextOf(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
     const silent = await look();
     expect(silent).toMatchObject({ status: 502, message: "The app does not answer." });
     expect(silent.html).toContain("<h1>The app does not answer</h1>");

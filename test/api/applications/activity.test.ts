@@ -18,6 +18,7 @@ test("[AX-14] traffic is told once a minute for each workspace, ports of a perso
     slug: undefined,
     owner_id: "o",
     agent_id: "a",
+    build_id: "b",
     port: 80,
     tls: false,
     base: { path: "/", query: "" },

@@ -1,7 +1,7 @@
 // What an operation needs to be there before it can be shown in the audit log; each makes it in the town of the authorization matrix.
 import { Client } from "#src/client.ts";
 import { importVersion } from "#test/support/templates.ts";
-import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { CODING_AGENT } from "../edge/matrix-table.ts";
 import type { Things, Town } from "../edge/matrix-world.ts";
 
@@ -58,6 +58,14 @@ export const PREPARATIONS = {
     const made = await createWorkspace(ada(town), template.template_id, "timed", { ttl_ms: 8 * HOUR });
     await awaitBuild(ada(town), made.id);
     return { workspace: made.id, later: new Date(town.clock.now() + 2 * HOUR).toISOString() };
+  },
+  stopped: async (town) => {
+    const template = await seedTemplate(town.server);
+    const made = await createWorkspace(ada(town), template.template_id, "sleeper");
+    await awaitBuild(ada(town), made.id);
+    await createBuild(ada(town), made.id, "stop");
+    await awaitBuild(ada(town), made.id);
+    return { workspace: made.id };
   },
   pendingBuild: async (town) => {
     const template = await seedTemplate(town.server, { ...ECHO, provisioner: "external" });

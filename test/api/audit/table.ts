@@ -108,6 +108,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PUT ${W}/extend`]: { is: "write workspace", needs: "running", row: { body: { deadline: "{later}" } } },
   [`POST ${W}/builds`]: { is: "delete workspace_build", row: { body: { transition: "delete" } } },
   [`POST ${W}/restart`]: { is: "stop workspace_build" },
+  [`POST ${W}/wake`]: { is: "start workspace_build", needs: "stopped" },
   [`PATCH ${B}/cancel`]: { is: "write workspace_build", needs: "pendingBuild" },
   [`PUT ${B}/state`]: { is: "write workspace_build", row: { body: { state: "c2VjcmV0" } } },
 

@@ -425,6 +425,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${W}/watch-ws`]: PRIVATE_SOCKET,
   [`POST ${W}/builds`]: { is: as(PRIVATE, 201), body: { transition: "delete" }, fresh: "workspace" },
   [`POST ${W}/restart`]: { is: as(PRIVATE, 201), body: {}, fresh: "workspace" },
+  [`POST ${W}/wake`]: { is: PRIVATE, body: {}, why: "it runs" },
   [`GET ${W}/builds`]: PRIVATE,
   [`GET ${W}/timings`]: PRIVATE,
   [`GET ${B}`]: PRIVATE,

@@ -39,6 +39,7 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
   const place = {
     workspace_id,
     agent_id,
+    build_id: "build",
     owner_id,
     port: 80,
     tls: false,
@@ -140,6 +141,7 @@ testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work
   const place = {
     workspace_id,
     agent_id,
+    build_id: "build",
     owner_id,
     port: 80,
     tls: false,

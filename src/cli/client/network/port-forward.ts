@@ -1,17 +1,29 @@
-// `slipway port-forward WORKSPACE --tcp 8080:80 --udp 53`: ports of this machine that lead to ports of a workspace (rule CN-6).
+// `slipway port-forward WORKSPACE --tcp 8080:80 --udp 53`: ports of this machine that lead to ports of a workspace, also when it has stopped in
+// the meantime: the next connection starts it (rules CN-6, WO-8).
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import type { RunVerb } from "../../verb.ts";
-import { withServer } from "../remote.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
+import { mayAnswerLater, type Remote, readMessages, withServer } from "../remote.ts";
+import { NotStarted } from "../workspaces/agent.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
+import { HeldConnections } from "./held-connections.ts";
 import { portPairs } from "./port-pairs.ts";
-import { withAgent } from "./target.ts";
+import { type Reached, withAgent } from "./target.ts";
 import { TcpForward } from "./tcp-forward.ts";
 import { UdpForward } from "./udp-forward.ts";
 
+const LOOK_AGAIN_MS = 1_000;
+const LOOK_WHETHER_STARTED_MS = 5_000;
+
 export const run: RunVerb = async (input) => {
-  const { words, value, list } = readArguments(input.argv, { lists: ["tcp", "udp"] });
+  const { words, value, list, has } = readArguments(input.argv, {
+    lists: ["tcp", "udp"],
+    switches: ["disable-autostart"],
+  });
   const word = oneWord(input, words, "the workspace");
   const tcp = portPairs("--tcp", list.tcp);
   const udp = portPairs("--udp", list.udp);
@@ -19,25 +31,72 @@ export const run: RunVerb = async (input) => {
   return withServer("port-forward", input, value, async (remote) => {
     const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const datagrams = new UdpForward();
-    return withAgent(
-      input,
-      remote,
-      name,
-      async ({ joined, agent_id }) => {
-        await using stack = new AsyncDisposableStack();
-        const say = (kind: string, { bind, local, remote }: { bind: string; local: number; remote: number }): void =>
-          input.printError(`${kind} ${bind}:${local} leads to port ${remote} of ${name}\n`);
-        for (const pair of tcp) {
-          const forward = stack.use(await TcpForward.open(pair, () => joined.peer.dial(agent_id, pair.remote)));
-          say("tcp", { ...pair, local: forward.port });
-        }
-        for (const pair of udp) say("udp", { ...pair, local: await datagrams.open(pair) });
-        stack.defer(() => datagrams.close());
-        if (udp.length > 0) datagrams.leadTo(await joined.peer.find(agent_id), joined.peer.endsTo(agent_id));
-        // Until Ctrl-C, or until access ends.
-        return await new Promise<number>(() => {});
-      },
-      { datagram: (one) => datagrams.take(one) },
-    );
+    const held = new HeldConnections(input.clock);
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => datagrams.close());
+    const lines: string[] = [];
+    let workspace_id = "";
+    const say = (kind: string, { bind, local, remote }: { bind: string; local: number; remote: number }): void =>
+      void lines.push(`${kind} ${bind}:${local} leads to port ${remote} of ${name}\n`);
+    for (const pair of tcp) {
+      const forward = stack.use(await TcpForward.open(pair, () => held.dial(pair.remote)));
+      say("tcp", { ...pair, local: forward.port });
+    }
+    for (const pair of udp) say("udp", { ...pair, local: await datagrams.open(pair) });
+    const lead = async ({ workspace, joined, agent_id }: Reached): Promise<number> => {
+      for (const line of lines.splice(0)) input.printError(line);
+      workspace_id = workspace.id;
+      // As it was found: one that had to be started has programs that are still coming up.
+      const isFresh = workspace.latest_build.status !== "running";
+      held.open((port) => joined.peer.dial(agent_id, port), isFresh);
+      if (udp.length > 0) datagrams.leadTo(await joined.peer.find(agent_id), joined.peer.endsTo(agent_id));
+      await ended(input, remote, workspace);
+      return 0;
+    };
+    const options = { datagram: datagrams.take.bind(datagrams), mayStart: !has["disable-autostart"] };
+    // Until Ctrl-C, or until access ends.
+    for (;;) {
+      try {
+        await withAgent(input, remote, name, lead, options);
+        input.printError(`${name} has stopped. A new connection to one of these ports starts it.\n`);
+      } catch (error) {
+        // What it cannot be started for now may pass: the ports stay.
+        if (workspace_id === "" || !(error instanceof NotStarted)) throw error;
+        input.printError(`slipway port-forward: ${error.message}\n`);
+      }
+      held.close();
+      const over = new AbortController();
+      await Promise.race([held.wanted(), startedElsewhere(input, remote, workspace_id, over.signal)]);
+      over.abort();
+    }
   });
+};
+
+/** Resolves when the build that runs now does so no longer. Throws VerbFailure when the workspace is deleted, or access has ended. */
+const ended = async (input: VerbInput, { client }: Remote, { id, name }: Workspace): Promise<void> => {
+  let build_id: string | undefined;
+  for (;;) {
+    try {
+      const path = `/api/v2/workspaces/${id}/watch-ws`;
+      for await (const { type, data } of readMessages<{ type: string; data: Workspace }>(client, path)) {
+        if (type !== "data") continue;
+        build_id ??= data.latest_build.id;
+        if (data.latest_build.transition === "delete") throw new VerbFailure(`${name} was deleted`);
+        if (data.latest_build.id !== build_id) return;
+      }
+    } catch (error) {
+      // The server may only be restarting.
+      if (!mayAnswerLater(error)) throw error;
+    }
+    await pause(input.clock, LOOK_AGAIN_MS);
+  }
+};
+
+/** Resolves when somebody else has started it. */
+const startedElsewhere = async (input: VerbInput, { client }: Remote, id: string, over: AbortSignal): Promise<void> => {
+  while (!over.aborted) {
+    await pause(input.clock, LOOK_WHETHER_STARTED_MS);
+    const workspace = await client.get<Workspace>(`/api/v2/workspaces/${id}`).catch(() => undefined);
+    if (workspace?.latest_build.transition === "start") return;
+  }
 };

@@ -4,6 +4,7 @@ import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { PatchTemplate } from "#schema/templates/template.ts";
 import { SHARE_LEVELS } from "#schema/workspaces/port-share.ts";
+import { WAKE_LEVELS } from "#schema/workspaces/wake.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -26,7 +27,15 @@ const SWITCHES = {
 } as const;
 const VALUES = [
   ...["people-autostart", "people-autostop", "people-cancel", "only-active"],
-  ...["autostart-days", "autostop-days", "autostop-weeks", "port-sharing", "snapshots-on-stop", "trash-days"],
+  ...[
+    "autostart-days",
+    "autostop-days",
+    "autostop-weeks",
+    "port-sharing",
+    "snapshots-on-stop",
+    "trash-days",
+    "wake-on-connect",
+  ],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
 ] as (keyof typeof TEXTS | keyof typeof SPANS | keyof typeof SWITCHES | Other)[];
@@ -38,7 +47,8 @@ type Other =
   | "autostop-weeks"
   | "port-sharing"
   | "snapshots-on-stop"
-  | "trash-days";
+  | "trash-days"
+  | "wake-on-connect";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
@@ -84,6 +94,11 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   const snapshots = value["snapshots-on-stop"];
   if (snapshots !== undefined)
     changes.snapshots_on_stop = snapshots === "off" ? 0 : parseCount("snapshots-on-stop", snapshots);
+  const wake = WAKE_LEVELS.find((one) => one === value["wake-on-connect"]);
+  if (value["wake-on-connect"] !== undefined && wake === undefined) {
+    throw usageError("--wake-on-connect", `expected ${WAKE_LEVELS.join(", ")}`);
+  }
+  if (wake !== undefined) changes.wake_on_connect = wake;
   const days = value["trash-days"];
   if (days !== undefined) changes.trash_days = days === "off" ? 0 : parseCount("trash-days", days);
   if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");

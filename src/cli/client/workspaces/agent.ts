@@ -1,12 +1,13 @@
 // Waiting for an agent of a workspace to be there, for the verbs that need one.
-import type { CALLER_REASONS } from "#schema/workspaces/build.ts";
+import type { Build, CALLER_REASONS } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 import { type Remote, readMessages } from "../remote.ts";
-import { askForBuild, awaitBuild } from "./build.ts";
+import { awaitBuild } from "./build.ts";
 import { listAgents, splitName, workspaceNamed } from "./find.ts";
 
 /** Whether a workspace that is stopped is started, and why. */
@@ -14,6 +15,9 @@ export type Starting = {
   readonly mayStart?: boolean | undefined;
   readonly reason?: (typeof CALLER_REASONS)[number] | undefined;
 };
+
+/** The workspace is stopped, and this connection does not start it. */
+export class NotStarted extends VerbFailure {}
 
 /** The agent that `WORKSPACE[.AGENT]` names, connected; a stopped workspace is started. Throws VerbFailure. */
 export const startedAgent = async (
@@ -23,11 +27,10 @@ export const startedAgent = async (
   { mayStart = true, reason = "ssh_connection" }: Starting = {},
 ): Promise<{ workspace: Workspace; agent_id: string }> => {
   const [own, agentName] = splitName(name);
-  const workspace = await workspaceNamed(remote.client, own);
+  const workspace = await stoppedWhole(input, remote, own);
   if (workspace.latest_build.status === "stopped") {
-    if (!mayStart) throw new VerbFailure(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
-    const build = await askForBuild(remote.client, workspace, { transition: "start", reason });
-    if (build) await awaitBuild(input, remote, own, build);
+    if (!mayStart) throw new NotStarted(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
+    await awaitBuild(input, remote, own, await wake(remote.client, workspace, reason));
   } else if (workspace.latest_build.status === "running") {
     // What is there needs no watching: someone waits for a prompt.
     const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
@@ -35,6 +38,26 @@ export const startedAgent = async (
   }
   return { workspace, agent_id: await readyAgent(input, remote, workspace, agentName) };
 };
+
+/** The workspace of that name; one that is stopping once it has stopped. */
+const stoppedWhole = async (
+  input: VerbInput,
+  remote: Pick<Remote, "client" | "onInterrupt">,
+  name: string,
+): Promise<Workspace> => {
+  const workspace = await workspaceNamed(remote.client, name);
+  const { transition, job } = workspace.latest_build;
+  if (transition !== "stop" || job.completed_at) return workspace;
+  await awaitBuild(input, remote, name, workspace.latest_build);
+  return await workspaceNamed(remote.client, name);
+};
+
+/** Starts it because of a connection, once for all who connect now. Throws VerbFailure when it is not to be started so. */
+const wake = (client: Remote["client"], { id, name }: Workspace, reason: Starting["reason"]): Promise<Build> =>
+  client.post<Build>(`/api/v2/workspaces/${id}/wake`, { reason }).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    throw new NotStarted(`${plain(error.message)} Start it with \`slipway start ${name}\`.`);
+  });
 
 type Watched = { type: string; data: Workspace };
 

@@ -114,6 +114,7 @@ const template = (body: Body): string[] => [
   flag("port-sharing", body.max_port_share_level),
   flag("snapshots-on-stop", body.snapshots_on_stop),
   flag("trash-days", body.trash_days),
+  flag("wake-on-connect", body.wake_on_connect),
   body.deprecation_message === "" ? "--undeprecate" : flag("deprecate", body.deprecation_message),
 ];
 const port = (path: string, { agent_name, port, share_level = "owner", protocol }: Body): string =>

@@ -5,7 +5,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { ask } from "../parts/dialog.tsx";
 import { WhatGoes } from "../parts/what-goes.tsx";
 import { say } from "../shell/toasts.tsx";
-import { call } from "./api.ts";
+import { call, Problem } from "./api.ts";
 import { nameFor } from "./names.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -21,6 +21,13 @@ export const start = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/builds", {
     ...named(target),
     body: { transition: "start", reason: "dashboard" },
+  });
+};
+
+/** Starts it because someone opens a part of it that needs it to run. Where that is not wanted it stays as it is. */
+export const wakeOnConnect = async (target: Target): Promise<void> => {
+  await call("POST /workspaces/:workspace/wake", { ...named(target), body: { reason: "dashboard" } }).catch((error) => {
+    if (!(error instanceof Problem) || (error.status !== 403 && error.status !== 409)) throw error;
   });
 };
 

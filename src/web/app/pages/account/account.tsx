@@ -16,6 +16,7 @@ import { Security } from "./security.tsx";
 import { SessionList } from "./sessions.tsx";
 import { Skills } from "./skills.tsx";
 import { Tokens } from "./tokens.tsx";
+import { WorkspacePreferences } from "./workspaces.tsx";
 
 const OwnAiUsage = lazy(() => import("./ai-usage.tsx"));
 
@@ -29,6 +30,7 @@ const SECTIONS: readonly Section[] = [
   { name: "ai-usage", label: "AI usage", page: OwnAiUsage },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },
+  { name: "workspaces", label: "Workspaces", page: WorkspacePreferences },
   { name: "quiet-hours", label: "Quiet hours", page: QuietHours },
   { name: "notifications", label: "Notifications", page: Notifications },
   { name: "permissions", label: "Permissions", page: Permissions },

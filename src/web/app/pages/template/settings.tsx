@@ -37,6 +37,12 @@ const SHARING = {
   public: "Everybody",
 };
 
+const WAKING = {
+  off: "Off",
+  people: "People who can start it",
+  public: "Also visitors who can open an app",
+};
+
 /** The days that are ticked below this name. */
 const readDays = (form: FormData, name: string): Weekday[] => WEEKDAYS.filter((day) => form.has(`${name}.${day}`));
 
@@ -55,6 +61,7 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
     autostart_requirement: { days_of_week: readDays(data, "autostart") },
     trash_days: Number(values.trash_days),
     snapshots_on_stop: Number(values.snapshots_on_stop),
+    wake_on_connect: values.wake_on_connect as keyof typeof WAKING,
     max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
@@ -256,6 +263,16 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         error={problems.value.trash_days}
       />
       <SnapshotsField template={template} error={problems.value.snapshots_on_stop} />
+      <div class="field">
+        <label for="wake-on-connect">Start stopped workspaces on connect</label>
+        <select class="input" id="wake-on-connect" name="wake_on_connect" defaultValue={template.wake_on_connect}>
+          {Object.entries(WAKING).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </div>
       <div class="field">
         <label for="max-port-share">Maximum port sharing level</label>
         <select

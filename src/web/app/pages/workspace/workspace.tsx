@@ -21,6 +21,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
+import { failed } from "../../shell/toasts.tsx";
 import { makeMenu, waysIn } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { AgentChoice } from "./agent-choice.tsx";
@@ -118,6 +119,11 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
     () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : mayStart(row) && actions.start(row))),
     [row],
   );
+  // Only who comes to the terminal wants it: one that stops while this is open stays stopped.
+  useEffect(() => {
+    const isLookedAt = document.visibilityState === "visible";
+    if (tab === "terminal" && row.status === "stopped" && isLookedAt) actions.wakeOnConnect(row).catch(failed);
+  }, [tab]);
   const crumbs = [
     ...CRUMBS,
     { label: row.owner_name, href: `/workspaces?q=owner%3A${encodeURIComponent(row.owner_name)}` },
@@ -211,7 +217,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           ) : (
             <Empty
               icon="terminal"
-              title="No agent is connected"
+              title={isPassing(row) ? `${row.name} is ${row.status}` : "No agent is connected"}
               text="The terminal opens when the workspace is running."
             >
               {mayStart(row) && (

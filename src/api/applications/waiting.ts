@@ -1,0 +1,156 @@
+// Answers a person who opens an app of a workspace that is not up: starts a stopped one, and shows a page with its progress that continues
+// into the app. The page reloads with the id of the build that it waits for, so that a reload never starts the workspace a second time
+// (rules WO-1 to WO-7).
+import { AppError } from "#base/errors.ts";
+import type { AppName } from "#base/links/app-label.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
+import type { AppPlace, Refusal } from "#domain/applications/find.ts";
+import {
+  type AgentStage,
+  type AwaitedWorkspace,
+  findAgentStage,
+  findAwaited,
+  findProgress,
+} from "#domain/applications/waiting.ts";
+import { wakeWorkspace } from "#domain/builds/wake.ts";
+import type { ApiContext } from "../context.ts";
+import { plainPage, type Step, waitingPage } from "../http/plain-page.ts";
+import type { AppCaller } from "./hand-over.ts";
+import { isPage, opensPage, WAITS } from "./opening.ts";
+
+/** Who opens what; `here` is the address without what is ours, on the same host. */
+export type Opening = {
+  readonly name: AppName;
+  readonly by: AppCaller | undefined;
+  readonly here: string;
+};
+
+/** Whether something accepts at a port must be known by then. */
+const PROBE_MS = 3_000;
+
+export class AppWaiting {
+  readonly #ctx: ApiContext;
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  /** The page that waits, or the way on; undefined for what is answered as ever. */
+  async answer(request: Request, opening: Opening, place: AppPlace | Refusal): Promise<Response | undefined> {
+    const waits = new URL(request.url).searchParams.get(WAITS) ?? undefined;
+    if (!isPage(request)) return undefined;
+    if (typeof place !== "string") return waits === undefined ? undefined : this.#arriving(place, opening);
+    const awaited = await findAwaited(this.#ctx, opening.name, opening.by?.caller);
+    if (!awaited) return undefined;
+    const { standing, build_id } = awaited;
+    // A page that waits for the stop to end has been opened by a person, too.
+    const isMeant = waits === undefined ? opensPage(request) : waits === build_id;
+    if (standing === "stopped" && isMeant) return this.#wake(opening, awaited);
+    if (standing === "stopped") return this.#stopped(opening, "It was stopped. Start it to open the app.");
+    if (standing === "failed" && awaited.isUser) return this.#failed(opening, build_id);
+    if (standing !== "starting" && standing !== "stopping") return undefined;
+    return waits === build_id ? this.#underWay(awaited) : wayTo(opening.here, build_id);
+  }
+
+  /** For an app that does not answer: the page that waits, where it may still come up. */
+  async instead(request: Request, { here }: Opening, { agent_id, build_id }: AppPlace): Promise<Response | undefined> {
+    if (!isPage(request)) return undefined;
+    return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : wayTo(here, build_id);
+  }
+
+  async #wake(opening: Opening, { workspace_id, isUser }: AwaitedWorkspace): Promise<Response | undefined> {
+    const { by, here } = opening;
+    if (by && !by.mayStart) return undefined;
+    const input = { caller: by?.caller, isVisitor: !isUser, reason: "dashboard" } as const;
+    try {
+      const { standing, build_id } = await wakeWorkspace(this.#ctx, workspace_id, input);
+      return standing === "dormant" || standing === "deleted" ? undefined : wayTo(here, build_id);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return isUser ? this.#stopped(opening, [error.message, error.detail].filter(Boolean).join(" ")) : undefined;
+    }
+  }
+
+  /** It runs: once something accepts at its port the way is clear; what cannot be waited for is shown as it is. */
+  async #arriving({ agent_id, port }: AppPlace, { here, name }: Opening): Promise<Response> {
+    const stage = await findAgentStage(this.#ctx, agent_id);
+    if (stage === "open") return wayOn(here);
+    if (stage !== "connecting" && (await this.#accepts(agent_id, port))) return wayOn(here);
+    return page(name.workspace, stage === "connecting" ? "connect" : "open", NOTES[stage]);
+  }
+
+  async #accepts(agent_id: string, port: number): Promise<boolean> {
+    const late = new AbortController();
+    const timer = this.#ctx.clock.after(PROBE_MS, () => late.abort());
+    try {
+      (await this.#ctx.dialer.dial(agent_id, port, late.signal)).reset();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #underWay({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
+    const { isQueued, line } = await findProgress(this.#ctx, build_id);
+    const note = isQueued ? "The build is queued." : isUser ? line : "";
+    return page(name, standing === "stopping" ? "stop" : "start", note);
+  }
+
+  #stopped({ here }: Opening, text: string): Response {
+    const action = { href: here, text: "Start" };
+    return this.#plain({ status: 503, title: "The workspace is stopped", text, action });
+  }
+
+  async #failed({ here }: Opening, build_id: string): Promise<Response> {
+    const { error } = await findProgress(this.#ctx, build_id);
+    const text = error === "" ? "Its last build did not succeed." : `Its last build failed: ${error}`;
+    return this.#plain({
+      status: 503,
+      title: "The workspace did not start",
+      text,
+      action: { href: here, text: "Try again" },
+    });
+  }
+
+  #plain(words: { status: number; title: string; text: string; action: { href: string; text: string } }): Response {
+    const headers = new Headers(COMMON_HEADERS);
+    headers.set("retry-after", "5");
+    return plainPage({ ...words, home: `${this.#ctx.accessUrl.origin}/` }, headers);
+  }
+}
+
+const STEPS = [
+  ["stop", "Finish stopping"],
+  ["start", "Start the workspace"],
+  ["connect", "Connect to its agent"],
+  ["open", "Open the app"],
+] as const;
+
+const NOTES: Record<AgentStage, string> = {
+  connecting: "",
+  scripts: "Startup scripts are running.",
+  opening: "The app does not answer yet.",
+  open: "",
+};
+
+/** The page with the step that is under way; what comes before it is done. */
+const page = (name: string, now: (typeof STEPS)[number][0], note: string): Response => {
+  const shown = STEPS.filter(([step]) => step !== "stop" || now === "stop");
+  const at = shown.findIndex(([step]) => step === now);
+  const steps = shown.map(([, text], i): Step => ({ text, state: i < at ? "done" : i === at ? "now" : "later" }));
+  const headers = new Headers(COMMON_HEADERS);
+  headers.set("retry-after", "2");
+  return waitingPage({ title: `Starting ${name}`, steps, note }, headers);
+};
+
+const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
+
+/** To the page that waits for a build. A redirect, so that the way back leads to where one came from. */
+const wayTo = (here: string, build_id: string): Response => {
+  const location = `${here}${here.includes("?") ? "&" : "?"}${WAITS}=${build_id}`;
+  return new Response(null, { status: 307, headers: { location, ...HEADERS } });
+};
+
+const wayOn = (location: string): Response => new Response(null, { status: 307, headers: { location, ...HEADERS } });

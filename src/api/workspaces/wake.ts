@@ -1,0 +1,48 @@
+// Wake a workspace: start it if it is stopped, because someone connects to it. An extension of ours.
+import { conflict, notFound } from "#base/errors.ts";
+import { findBuildView } from "#db/workspaces/views.ts";
+import { presentBuilds } from "#domain/builds/present.ts";
+import { wakeWorkspace } from "#domain/builds/wake.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { Build } from "#schema/workspaces/build.ts";
+import { WakeWorkspace } from "#schema/workspaces/wake.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+export const wake = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .post(
+      "/:workspace/wake",
+      async ({ caller, params, body }) => {
+        const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+        const reason = body.reason === undefined ? {} : { reason: body.reason };
+        const { standing, build_id } = await wakeWorkspace(ctx, id, { caller, ...reason });
+        if (standing === "dormant") throw conflict("The workspace is dormant. Wake it up first.");
+        const view = await ctx.store.get(findBuildView({ id: build_id }));
+        const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
+        if (!build) throw notFound();
+        return build;
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: WakeWorkspace,
+        response: { 200: Build, ...fails(400, 401, 403, 404, 406, 409, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "wakeWorkspace",
+          summary: "Start a workspace on connect",
+          description:
+            "Starts a stopped workspace where its template and your preferences allow it, and returns its latest build. Calls that come at the same time get the same build. A workspace that runs, starts or stops, and one whose last build failed, is left as it is. 409 when it is not to be started by a connection, 403 when you may not start it. Specific to this server.",
+          example: { reason: "ssh_connection" },
+          audit: target.writes(target.restart),
+          scope: "workspace:start",
+          placement: "workspace",
+        }),
+      },
+    );

@@ -1,0 +1,102 @@
+// Connections to forwarded ports while the workspace is stopped or starts: held until it can be reached, bounded in number and time. The first
+// one after a quiet minute wants the workspace started; a program that only tries again and again does not, or it could never stay stopped.
+import type { Clock, Timer } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+
+/** Connections that wait at most. */
+export const MAX_HELD = 100;
+/** How long one waits. A build may take minutes. */
+export const MAX_HELD_MS = 10 * 60_000;
+/** A connection that comes sooner after another one, or after the stop, is a program that tries again. */
+export const QUIET_MS = 60_000;
+/** A program in the workspace has so long to come up after the workspace. */
+const OPENING_MS = 60_000;
+const AGAIN_MS = 500;
+
+type Dial = (port: number) => Promise<Duplex>;
+
+export class HeldConnections {
+  readonly #clock: Clock;
+  /** Into the workspace; undefined while it cannot be reached. */
+  #dial: Dial | undefined;
+  #opening_until = 0;
+  /** The last connection, or the stop. */
+  #disturbed_at: number | undefined;
+  #isStarting = true;
+  #held = new Set<{ resolve: (dial: Dial) => void; reject: (error: Error) => void }>();
+  #wanted = Promise.withResolvers<void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Leads a connection to a port of the workspace, once it can be reached. Rejects when that takes too long or is not wanted. */
+  async dial(port: number): Promise<Duplex> {
+    const dial = this.#dial ?? (await this.#hold());
+    const until = this.#opening_until;
+    for (;;) {
+      try {
+        return await dial(port);
+      } catch (error) {
+        const mayComeUp = error instanceof WireError && error.failure === "refused" && this.#clock.monotonic() < until;
+        if (!mayComeUp || this.#dial !== dial) throw error;
+      }
+      await pause(this.#clock, AGAIN_MS);
+    }
+  }
+
+  /** The workspace can be reached: leads all that wait there. `isFresh`: it has only just started. */
+  open(dial: Dial, isFresh: boolean): void {
+    this.#dial = dial;
+    this.#opening_until = this.#clock.monotonic() + (isFresh ? OPENING_MS : 0);
+    for (const { resolve } of this.#held) resolve(dial);
+    this.#held.clear();
+  }
+
+  /** It cannot be reached any more, or its start failed. */
+  close(): void {
+    this.#dial = undefined;
+    this.#isStarting = false;
+    this.#disturbed_at = this.#clock.monotonic();
+    this.#wanted = Promise.withResolvers();
+    for (const { reject } of this.#held) reject(new Error("The workspace cannot be reached."));
+    this.#held.clear();
+  }
+
+  /** Resolves when a connection wants the workspace started. */
+  async wanted(): Promise<void> {
+    await this.#wanted.promise;
+  }
+
+  #hold(): Promise<Dial> {
+    const now = this.#clock.monotonic();
+    const isQuiet = now - (this.#disturbed_at ?? Number.NEGATIVE_INFINITY) >= QUIET_MS;
+    this.#disturbed_at = now;
+    if (!this.#isStarting && !isQuiet) throw new Error("The workspace is stopped.");
+    if (this.#held.size >= MAX_HELD) throw new Error("Too many connections wait.");
+    this.#isStarting = true;
+    this.#wanted.resolve();
+    return new Promise<Dial>((resolve, reject) => {
+      const end = (): void => {
+        timer.cancel();
+        this.#held.delete(held);
+      };
+      const held = {
+        resolve: (dial: Dial) => {
+          end();
+          resolve(dial);
+        },
+        reject: (error: Error) => {
+          end();
+          reject(error);
+        },
+      };
+      const timer: Timer = this.#clock.after(MAX_HELD_MS, () =>
+        held.reject(new Error("The workspace takes too long.")),
+      );
+      this.#held.add(held);
+    });
+  }
+}

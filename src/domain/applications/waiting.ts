@@ -1,0 +1,96 @@
+// What a person waits for who opens an app of a workspace that does not run, or has only just started: where the workspace is on its way,
+// whether it is theirs to start, and how far its start has come (rules WO-4 to WO-7).
+import { agentStatus } from "#actors/agent/status.ts";
+import type { AppName } from "#base/links/app-label.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import { findNamedWorkspace, listKnownApps, type NamedWorkspace } from "#db/agents/app-places.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob, findLastJobLog } from "#db/workspaces/jobs.ts";
+import { listPortShares } from "#db/workspaces/port-shares.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { mayUseWorkspace } from "../access.ts";
+import { findStanding, type Waking } from "../builds/wake.ts";
+import type { DomainContext } from "../context.ts";
+import { mayOpen } from "./find.ts";
+import { portIn } from "./names.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock">;
+
+/** A workspace whose app someone opens, and who they are to it. */
+export type AwaitedWorkspace = Waking & {
+  readonly workspace_id: string;
+  readonly name: string;
+  /** They may use it, so that they may know how it fares; others are visitors of one app. */
+  readonly isUser: boolean;
+};
+
+/** So long after the startup scripts have ended an app may still come up. */
+const GRACE_MS = 30_000;
+/** Startup scripts that run for longer are not waited for. */
+const MAX_SCRIPTS_MS = 30 * 60_000;
+
+/** Undefined for those who may neither use the workspace nor visit the app while the template lets visitors start it. */
+export const findAwaited = async (
+  deps: Deps,
+  name: AppName,
+  caller: UserCaller | undefined,
+): Promise<AwaitedWorkspace | undefined> => {
+  const { store } = deps;
+  const username = name.user === "me" ? caller?.username : name.user;
+  const workspace = username && (await store.get(findNamedWorkspace({ username, name: name.workspace })));
+  if (!workspace) return undefined;
+  const isUser = caller !== undefined && mayUseWorkspace(caller, workspace);
+  if (!isUser && !(await isVisitor(deps, workspace, name, caller))) return undefined;
+  const place = await store.get(findWorkspacePlace({ id: workspace.id }));
+  if (!place) return undefined;
+  return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findStanding(deps, place)) };
+};
+
+/** Whether the template lets visitors start it, and the app was open to this one when it last ran. */
+const isVisitor = async (
+  { store }: Deps,
+  workspace: NamedWorkspace,
+  { app, agent }: AppName,
+  caller: UserCaller | undefined,
+): Promise<boolean> => {
+  const { id, max_share_level } = workspace;
+  const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+  if (template?.wake_on_connect !== "public") return false;
+  const isNamed = (name: string): boolean => agent === undefined || name.toLowerCase() === agent;
+  const known = (await store.all(listKnownApps({ workspace_id: id, slug: app }))).find((one) => isNamed(one.agent));
+  const port = known ? undefined : portIn(app)?.port;
+  const shares = port === undefined ? [] : await store.all(listPortShares({ workspace_id: id }));
+  const share = shares.find((one) => isNamed(one.agent_name) && one.port === port);
+  const level = (known?.level ?? share?.share_level) as ShareLevel | undefined;
+  return level !== undefined && mayOpen(effectiveLevel(level, max_share_level as ShareLevel), caller, workspace);
+};
+
+/** What is going on in a build: the newest line of its log while it runs, and why it failed. */
+export const findProgress = async (
+  { store }: Deps,
+  build_id: string,
+): Promise<{ readonly isQueued: boolean; readonly line: string; readonly error: string }> => {
+  const build = await store.get(findBuild({ id: build_id }));
+  const job = build && (await store.get(findJob({ id: build.job_id })));
+  const line = job && (await store.get(findLastJobLog({ job: job.key })));
+  return { isQueued: job?.started_at === null, line: line?.output ?? "", error: job?.error ?? "" };
+};
+
+/** How far an agent is: `connecting`, `scripts` (its startup scripts run), `opening` (an app may still come up), `open`. */
+export type AgentStage = "connecting" | "scripts" | "opening" | "open";
+
+export const findAgentStage = async ({ store, clock }: Deps, agent_id: string): Promise<AgentStage> => {
+  const agent = await store.get(findAgent({ id: agent_id }));
+  if (!agent) return "open";
+  const now = clock.now();
+  const status = agentStatus(agent, now);
+  if (status === "connecting") return "connecting";
+  if (status !== "connected") return "open";
+  const since = agent.ready_at ?? agent.first_connected_at ?? now;
+  const runs = agent.lifecycle_state === "created" || agent.lifecycle_state === "starting";
+  if (runs) return now - since < MAX_SCRIPTS_MS ? "scripts" : "open";
+  return now - since < GRACE_MS ? "opening" : "open";
+};

@@ -1,0 +1,123 @@
+// Wake on connect: starts a stopped workspace because someone connects to it. Simultaneous connections share one build. Callers decide what
+// counts as a connection; this file decides who can start the workspace with one (docs/wake-and-idle.md; rules WO-1 to WO-9).
+import { isDormant } from "#actors/workspace/dormancy.ts";
+import { AppError, conflict, forbidden, notFound } from "#base/errors.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findUser } from "#db/users/users.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { CreateBuild } from "#schema/workspaces/build.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import type { WakeLevel } from "#schema/workspaces/wake.ts";
+import { mayStartStop } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { asCaller } from "../users/as-caller.ts";
+import { createBuild } from "./create.ts";
+
+/** Where a workspace is on its way, by its latest build. */
+export type Standing = "running" | "starting" | "stopping" | "stopped" | "failed" | "dormant" | "deleted";
+
+export type Waking = {
+  readonly standing: Standing;
+  /** The build by which it is so; that of the start that was just made, if one was. */
+  readonly build_id: string;
+};
+
+export type WakeInput = {
+  /** Who connects; undefined for a visitor who has not signed in. */
+  readonly caller: UserCaller | undefined;
+  /** True for someone who may open the app but not start the workspace, which a template can allow. */
+  readonly isVisitor?: boolean;
+  readonly reason?: CreateBuild["reason"];
+};
+
+/** Starts that are being planned now, by workspace: later connections wait for the same one. */
+const underWay = new Map<string, Promise<string | undefined>>();
+
+/** Where the workspace is on its way. Reads by key. */
+export const findStanding = async (
+  { store }: Pick<DomainContext, "store">,
+  place: Pick<WorkspacePlace, "latest_build_id" | "dormant_at" | "deleted">,
+): Promise<Waking> => {
+  const build = await store.get(findBuild({ id: place.latest_build_id }));
+  const job = build && (await store.get(findJob({ id: build.job_id })));
+  if (!build || !job) throw notFound();
+  const at = (standing: Standing): Waking => ({ standing, build_id: build.id });
+  if (place.deleted || build.transition === "delete") return at("deleted");
+  if (isDormant(place)) return at("dormant");
+  const status = jobStatus(job);
+  const isStart = build.transition === "start";
+  if (status === "succeeded") return at(isStart ? "running" : "stopped");
+  if (job.completed_at !== null) return at("failed");
+  return at(isStart ? "starting" : "stopping");
+};
+
+/**
+ * Starts the workspace if it is stopped, and answers where it is on its way. Only a workspace whose last stop ended well is started. Throws
+ * 403 and 409 with the reason when it is stopped and not to be started by this connection, and what a build is refused with.
+ */
+export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<Waking> => {
+  const place = await ctx.store.get(findWorkspacePlace({ id }));
+  if (!place) throw notFound();
+  const found = await findStanding(ctx, place);
+  if (found.standing !== "stopped") return found;
+  const initiator = await checkWake(ctx, place, input);
+  const started = underWay.get(id) ?? start(ctx, place, initiator, input.reason);
+  underWay.set(id, started);
+  try {
+    const build_id = await started;
+    // Someone else has started it, or has done something else to it.
+    if (build_id === undefined)
+      return await findStanding(ctx, (await ctx.store.get(findWorkspacePlace({ id }))) ?? place);
+    return { standing: "starting", build_id };
+  } finally {
+    if (underWay.get(id) === started) underWay.delete(id);
+  }
+};
+
+const start = async (
+  ctx: DomainContext,
+  { id }: WorkspacePlace,
+  initiator: UserCaller,
+  reason: CreateBuild["reason"],
+): Promise<string | undefined> => {
+  try {
+    const body = { transition: "start", ...(reason === undefined ? {} : { reason }) } as const;
+    return (await createBuild(ctx, id, body, initiator)).id;
+  } catch (error) {
+    const now = await ctx.store.get(findWorkspacePlace({ id }));
+    const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
+    if (isOvertaken && (await findStanding(ctx, now)).standing !== "stopped") return undefined;
+    throw error;
+  }
+};
+
+/** Returns in whose name it is started. 403 for callers who may not, 409 when its template or the person does not want it. */
+const checkWake = async (
+  { store }: DomainContext,
+  place: WorkspacePlace,
+  { caller, isVisitor = false }: WakeInput,
+): Promise<UserCaller> => {
+  const template = await store.get(findTemplateEvenDeleted({ id: place.template_id }));
+  const level = (template?.wake_on_connect ?? "off") as WakeLevel;
+  const isPerson = caller !== undefined && mayStartStop(caller, place);
+  const visits = isVisitor && level === "public";
+  if (place.owner_id === PREBUILDS_USER_ID || (!isPerson && !visits)) {
+    throw forbidden("You may not start this workspace.");
+  }
+  if (level === "off") {
+    throw conflict(
+      `The workspace is stopped, and the template "${template?.name}" does not start workspaces on connect.`,
+    );
+  }
+  // A visitor starts it in its owner's name and by the owner's choice.
+  const initiator = isPerson ? caller : await asCaller(store, place.owner_id);
+  const chooser = initiator && (await store.get(findUser({ id: initiator.user_id })));
+  if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
+  if (!chooser.wake_on_connect)
+    throw conflict("The workspace is stopped, and your preferences say not to start it on connect.");
+  return initiator;
+};

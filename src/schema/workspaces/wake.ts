@@ -1,0 +1,18 @@
+// Starting a stopped workspace because someone connects to it: who may, as its template says, and what a program asks for.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+import { CALLER_REASONS } from "./build.ts";
+
+/** `people` can start the workspace anyway; `public` adds visitors, who can only open an app of it. */
+export const WAKE_LEVELS = ["off", "people", "public"] as const;
+export type WakeLevel = (typeof WAKE_LEVELS)[number];
+
+export const wakeLevel = (description: string) => oneOf(WAKE_LEVELS, description);
+
+export const WakeWorkspace = named(
+  "WakeWorkspaceRequest",
+  strictObject({ reason: t.Optional(oneOf(CALLER_REASONS, "What connects, shown with the build.")) }),
+);
+export type WakeWorkspace = Static<typeof WakeWorkspace>;
