@@ -11,6 +11,8 @@ import { changed } from "./state.ts";
 export type ActivityReport = {
   readonly reason: Use;
   readonly at: number;
+  /** What works, in words, for the reason `job`. */
+  readonly detail?: string | undefined;
   /** The agent it was reported by, or is about. */
   readonly agent_id?: string | undefined;
   /** vscode, jetbrains, reconnecting-pty or ssh. */
@@ -22,6 +24,13 @@ export type ActivityReport = {
 /** Traffic of apps, and a report of use that does not say of what, only say that the workspace was used. */
 export const movesDeadline = ({ reason, app_name }: ActivityReport): boolean =>
   reason === "usage" ? app_name !== undefined : reason !== "app_traffic";
+
+/** What the entry of jobs begins with. */
+const KEPT_BY = "Kept running by: ";
+
+/** The jobs that an entry names. */
+export const keptBy = (detail: string): string[] =>
+  detail.startsWith(KEPT_BY) ? detail.slice(KEPT_BY.length).split(", ") : [];
 
 /** Moves the deadline when the rules say so; else `stale`. */
 export const recordActivity = (
@@ -37,12 +46,13 @@ export const recordActivity = (
   return changed(state, { build: { deadline, updated_at: now } }, kept);
 };
 
-const wordsFor = ({ reason, app_name }: ActivityReport): string => {
+const wordsFor = ({ reason, app_name, detail }: ActivityReport): string => {
+  if (reason === "job") return `${KEPT_BY}${detail}`;
   if (reason === "usage") return `${app_name} is in use.`;
   return WORDS[reason];
 };
 
-const WORDS: Record<Exclude<Use, "usage">, string> = {
+const WORDS: Record<Exclude<Use, "usage" | "job">, string> = {
   agent_stats: "Connections to the workspace are open.",
   terminal: "A terminal is open.",
   port_forward: "A port of the workspace is in use.",

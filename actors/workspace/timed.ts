@@ -3,6 +3,7 @@
 // forgotten over a restart (rules TI-14 to TI-26).
 import { AppError } from "#base/errors.ts";
 import { listRunningAgents } from "#db/agents/agents.ts";
+import { countWorkingChats } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, moveTimer } from "#db/engine/timers.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
@@ -10,7 +11,7 @@ import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
 import { type By, note } from "./activity-note.ts";
-import { nextAutostart, renewedDeadlines } from "./deadline.ts";
+import { bumpedDeadline, nextAutostart, renewedDeadlines } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
@@ -88,6 +89,8 @@ export class TimedDecisions {
     const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...both(fresh, renewed) };
     const action = dueAction(state, rules, now);
     if (!action) return before;
+    const kept = action.kind === "autostop" ? await this.#keptByChats(state, rules, now) : undefined;
+    if (kept) return { ...kept, ...both(before, kept) };
     const outcome = await this.#act(await this.#withAgents(state), action, rules, now);
     return { ...outcome, ...both(before, outcome) };
   }
@@ -100,6 +103,16 @@ export class TimedDecisions {
     const isMoved = times.deadline !== state.build.deadline;
     const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
     return toOutcome<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
+  }
+
+  /** A chat that works with it at its deadline keeps it, as far as its template lets activity do so (rule TI-32). */
+  async #keptByChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<Turn | undefined> {
+    const deadline = bumpedDeadline(state, rules, now);
+    if (deadline === undefined) return undefined;
+    const { count = 0 } = (await this.#deps.store.get(countWorkingChats({ workspace_id: state.workspace.id }))) ?? {};
+    if (count === 0) return undefined;
+    const kept = note(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
+    return toOutcome<Late>(this.#deps, changed(state, { build: { deadline, updated_at: now } }, kept), "done");
   }
 
   async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {

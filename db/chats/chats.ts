@@ -1,5 +1,5 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
-import { and, asc, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
@@ -53,6 +53,14 @@ const busyChats = (where: SQL | undefined) =>
 
 /** Chats whose turn or interruption a start must take up. */
 export const listBusyChats = ofParts(query(busyChats(isBusy)), query(busyChats(and(isBusy, isAmongParts(chats.part)))));
+
+/** How many chats work with a workspace now: {workspace_id}. One that waits for a budget or a person does not. */
+export const countWorkingChats = query(
+  build
+    .select({ count: sql<number>`count(*)` })
+    .from(chats)
+    .where(and(given(chats.workspace_id), isBusy, isNull(chats.budget_pause))),
+);
 
 export const insertChat = insertInto(chats);
 /** Chats whose turn waits for a budget. */

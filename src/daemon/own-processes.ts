@@ -62,3 +62,25 @@ export const readOwnUse = (agent_id: string): OwnUse | undefined => {
   }
   return cpu_ms.size > 0 ? { cpu_ms, memory_bytes } : undefined;
 };
+
+export type Process = {
+  readonly pid: number;
+  readonly group: number;
+  /** Processor time of its own and of its children that have ended, in ms. */
+  readonly cpu_ms: number;
+  readonly argv: readonly string[];
+};
+
+/** Returns the processes of the agent other than its daemon, by what they are and have used. */
+export const readProcesses = (agent_id: string): Process[] =>
+  quietly(() => readdirSync("/proc"), [])
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && findAgent(Number(name)) === agent_id)
+    .map((name) => {
+      const fields = statOf(Number(name));
+      // utime, stime, and the same of children that were waited for: what a build starts for a moment is in them.
+      const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
+      const argv = readProc(`/proc/${name}/cmdline`)
+        .split("\0")
+        .filter((word) => word !== "");
+      return { pid: Number(name), group: Number(fields[2] ?? 0), cpu_ms: ticks * TICK_MS, argv };
+    });

@@ -180,8 +180,8 @@ describe("statistics", () => {
     const { connection, calls, called } = recording<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const opens = [
-      { terminals: 2, streams: 1, sessions: { ssh: 1, vscode: 2, jetbrains: 0 } },
-      { terminals: 0, streams: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
+      { terminals: 2, streams: 1, moved_bytes: 0, sessions: { ssh: 1, vscode: 2, jetbrains: 0 } },
+      { terminals: 0, streams: 0, moved_bytes: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
     ];
     const latencies = [12.5, undefined];
     void reportStats({
@@ -189,7 +189,8 @@ describe("statistics", () => {
       clock,
       signal: signal(),
       read: () => texts.shift(),
-      open: () => opens.shift() ?? { terminals: 0, streams: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
+      open: () =>
+        opens.shift() ?? { terminals: 0, streams: 0, moved_bytes: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
       latency: async () => latencies.shift(),
     });
     await called(1);
@@ -210,6 +211,8 @@ describe("statistics", () => {
         sessionCountVscode: 2n,
         sessionCountJetbrains: 0n,
         connectionMedianLatencyMs: 12.5,
+        // Nothing has gone over the stream.
+        metrics: [{ name: "slipway_idle_streams", type: 2, value: 1, labels: [] }],
       } as never,
     });
     expect(calls[2]).toEqual({
@@ -225,6 +228,7 @@ describe("statistics", () => {
         sessionCountVscode: 0n,
         sessionCountJetbrains: 0n,
         connectionMedianLatencyMs: -1,
+        metrics: [],
       } as never,
     });
   });

@@ -1,9 +1,11 @@
 // Get a workspace's schedule activity: what moved its deadline, and what the server will do on its own next. An extension of ours.
+import { keptBy } from "#actors/workspace/activity.ts";
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { findCapturing } from "#actors/workspace/snapshot-rows.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
+import { countWorkingChats } from "#db/chats/chats.ts";
 import { listActivity } from "#db/workspaces/activity.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
@@ -42,7 +44,10 @@ export const activity = (ctx: ApiContext) =>
       },
     );
 
-const readActivity = async ({ store }: ApiContext, id: string): Promise<WorkspaceActivity> => {
+/** A report of jobs comes each five minutes; one that is older says nothing of now. */
+const FRESH_MS = 11 * 60_000;
+
+const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<WorkspaceActivity> => {
   const workspace = await store.get(findWorkspace({ id }));
   const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
   const job = build && (await store.get(findJob({ id: build.job_id })));
@@ -53,7 +58,12 @@ const readActivity = async ({ store }: ApiContext, id: string): Promise<Workspac
     await loadRules(store, workspace),
   );
   const rows = await store.all(listActivity({ workspace_id: id }));
+  const isUp = build.transition === "start" && job.completed_at !== null && job.error === "";
+  const fresh = rows.find(({ at, detail }) => at > clock.now() - FRESH_MS && keptBy(detail).length > 0);
+  const { count = 0 } = (await store.get(countWorkingChats({ workspace_id: id }))) ?? {};
+  const chats = count === 0 ? [] : [count === 1 ? "a chat" : `${count} chats`];
   return {
+    kept_by: isUp ? [...keptBy(fresh?.detail ?? ""), ...chats] : [],
     next: next ? { what: next.what, at: rfc3339(next.at), why: next.why } : null,
     deadline: rfc3339OrAbsent(build.deadline),
     max_deadline: rfc3339OrAbsent(build.max_deadline),

@@ -12,6 +12,7 @@ import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
 import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
 import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
+import { Jobs } from "../jobs.ts";
 import { ProcessGroups } from "../scripts/groups.ts";
 import type { Lifecycle } from "../scripts/lifecycle.ts";
 import type { Logs } from "../scripts/logs.ts";
@@ -186,7 +187,9 @@ export class AgentSession {
       groups: this.#groups,
     });
     watchApps(manifest.apps, { connection, clock, signal });
+    const jobs = new Jobs(toId(manifest.agentId));
     void reportStats({
+      jobs: (elapsed_ms) => jobs.take(elapsed_ms),
       connection,
       clock,
       signal,

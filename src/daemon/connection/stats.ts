@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
+import { type Job, toMetrics } from "#src/wire/busy-metric.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
 import { durationMs } from "../times.ts";
 import { type Connection, Stopped } from "./connection.ts";
@@ -14,6 +15,8 @@ export type Traffic = { rx_bytes: bigint; rx_packets: bigint; tx_bytes: bigint; 
 export type OpenConnections = {
   readonly terminals: number;
   readonly streams: number;
+  /** What has gone over such streams since the daemon began. */
+  readonly moved_bytes: number;
   readonly sessions: Readonly<Record<SessionKind, number>>;
 };
 
@@ -25,21 +28,33 @@ export type StatsOptions = {
   open(): OpenConnections;
   /** Milliseconds to the server and back; undefined when nobody can tell. */
   latency(): Promise<number | undefined>;
+  /** The jobs that have worked in the last milliseconds. */
+  jobs?: (elapsed_ms: number) => readonly Job[];
   /** The text of /proc/net/dev; undefined where none exists. */
   read?: () => string | undefined;
 };
 
+/** Below this rate the streams to ports only keep themselves open, as for an editor in an unused tab. */
+const MIN_BYTES_PER_SECOND = 200;
+
 /** Reports at the interval the server asks for, until the signal fires or the server asks for none. */
 export const reportStats = async (options: StatsOptions): Promise<void> => {
-  const { connection, clock, signal, open, latency, read = readNetDev } = options;
+  const { connection, clock, signal, open, latency, jobs = () => [], read = readNetDev } = options;
   try {
     let { reportInterval } = await connection.ask((api, abort) => api.updateStats({}, abort));
     let last = trafficIn(read() ?? "");
+    let looked = clock.monotonic();
+    let moved = 0;
+    jobs(0);
     while (durationMs(reportInterval) > 0) {
       await pause(clock, durationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = trafficIn(read() ?? "");
-      const { terminals, streams, sessions } = open();
+      const { terminals, streams, moved_bytes, sessions } = open();
+      const elapsed_ms = clock.monotonic() - looked;
+      looked += elapsed_ms;
+      const isIdle = streams > 0 && (moved_bytes - moved) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
+      moved = moved_bytes;
       const { ssh, vscode, jetbrains } = sessions;
       const stats = {
         connectionCount: BigInt(terminals + streams + ssh + vscode + jetbrains),
@@ -54,6 +69,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
         rxPackets: grown(last.rx_packets, now.rx_packets),
         txBytes: grown(last.tx_bytes, now.tx_bytes),
         txPackets: grown(last.tx_packets, now.tx_packets),
+        metrics: toMetrics(jobs(elapsed_ms), isIdle ? streams : 0),
       };
       ({ reportInterval } = await connection.ask((api, abort) => api.updateStats({ stats }, abort)));
       last = now;

@@ -37,7 +37,7 @@ import type { Connection } from "./connection.ts";
 import { ConnectionReports } from "./connection-reports.ts";
 import type { Reports } from "./reports.ts";
 import type { OpenConnections } from "./stats.ts";
-import { runTunnel, type TunnelServices } from "./tunnel.ts";
+import { type CountedStream, runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
 /** What everything that one daemon does for its workspace goes by. */
@@ -81,6 +81,7 @@ export class Reach {
   readonly #running: Promise<void>;
   #network: JoinedNetwork | undefined;
   #streams = 0;
+  #moved_bytes = 0;
 
   constructor(options: ReachOptions) {
     const {
@@ -187,7 +188,8 @@ export class Reach {
   }
 
   get open(): OpenConnections {
-    return { terminals: this.#terminals.clients, streams: this.#streams, sessions: this.#ssh.sessions };
+    const [streams, moved_bytes] = [this.#streams, this.#moved_bytes];
+    return { terminals: this.#terminals.clients, streams, moved_bytes, sessions: this.#ssh.sessions };
   }
 
   /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace continues with another agent. */
@@ -199,10 +201,15 @@ export class Reach {
     await this.#api?.close();
   }
 
-  #counted(): () => void {
+  #counted(): CountedStream {
     this.#streams += 1;
-    return () => {
-      this.#streams -= 1;
+    return {
+      moved: (bytes) => {
+        this.#moved_bytes += bytes;
+      },
+      ended: () => {
+        this.#streams -= 1;
+      },
     };
   }
 

@@ -26,9 +26,12 @@ export type TunnelOptions = {
   random: Random;
   signal: AbortSignal;
   services: TunnelServices;
-  /** A stream to a port of the workspace begins; called back when it has ended. */
-  counted(): () => void;
+  /** A stream to a port of the workspace begins. */
+  counted(): CountedStream;
 };
+
+/** Hears of what goes over a stream, and of its end. */
+export type CountedStream = { moved(bytes: number): void; ended(): void };
 
 const HEADER_MS = 10_000;
 const FIRST_TCP = 9;
@@ -91,7 +94,8 @@ export const tcp = async (
 ): Promise<(stream: Duplex) => Promise<void>> => {
   if (target.port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${target.port}.`);
   const socket = await loopback(target, clock);
-  return (stream) => pipe(stream, socket).finally(counted());
+  const { moved, ended } = counted();
+  return (stream) => pipe(stream, socket, moved).finally(ended);
 };
 
 /** Programs listen on either loopback address, or on both. */

@@ -15,7 +15,7 @@ import { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { ConnectionReports } from "../connection/connection-reports.ts";
-import { type TunnelServices, tcp } from "../connection/tunnel.ts";
+import { type CountedStream, type TunnelServices, tcp } from "../connection/tunnel.ts";
 import type { RemoteShown } from "../http/debug.ts";
 import type { SshServer } from "../ssh/server.ts";
 import { DatagramFlows } from "./datagrams.ts";
@@ -33,7 +33,7 @@ export type NetworkOptions = {
   services: TunnelServices;
   ssh: SshServer;
   /** A stream to a port of the workspace begins; called back when it has ended. */
-  counted(): () => void;
+  counted(): CountedStream;
   reports: ConnectionReports;
 };
 

@@ -32,7 +32,7 @@ const GRACE_MS = 30_000;
 /** Startup scripts that run for longer are not waited for. */
 const MAX_SCRIPTS_MS = 30 * 60_000;
 
-/** Undefined for those who may neither use the workspace nor visit the app while the template lets visitors start it. */
+/** Undefined for callers who can neither use the workspace nor, where the template lets visitors start it, open the app. */
 export const findAwaited = async (
   deps: Deps,
   name: AppName,

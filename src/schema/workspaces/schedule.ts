@@ -19,7 +19,7 @@ export const wholeTtl = (ttl: number | null | undefined): number | null =>
   ttl ? Math.trunc(ttl / MINUTE) * MINUTE : null;
 
 /** What counts as use of a workspace (facts/platform 2.7). `app_traffic` only says that it was used. */
-export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic"] as const;
+export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic", "job"] as const;
 export type Use = (typeof USES)[number];
 
 /** Why a deadline moved, or what the server did on its own. */
@@ -75,6 +75,9 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
   ),
   deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
   max_deadline: optionalTime("No activity and no extension moves the deadline past this."),
+  kept_by: t.Array(t.String({ description: "In words: `npm run build`." }), {
+    description: "What works in the workspace now and so keeps it running: jobs and chats. Empty when nothing does.",
+  }),
   entries: t.Array(
     t.Object({
       at: time(),

@@ -4,9 +4,12 @@ import { sha256, uuid } from "#base/ids.ts";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { toMetrics } from "#src/wire/busy-metric.ts";
+import { createChat } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { type Clockwork, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
@@ -125,6 +128,40 @@ test("[TI-10] [TI-11] [TI-13] open connections and apps in use put the end off a
     ["start", "It has started.", "server", "2030-01-01T14:00"],
   ]);
   expect(minuteOf(next?.at)).toBe("2030-01-01T15:00");
+  expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
+});
+
+test("[TI-32] [TI-33] jobs and chats that work keep a workspace running, and are named; idle streams do not", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: 2 * HOUR });
+  const deadline = async () => minuteOf((await read(time.owner, one)).latest_build.deadline);
+  const keptBy = async () => (await time.activity(one.id)).kept_by;
+  await time.pass(90 * MINUTE);
+  await using connection = await connectAgent(time.server, await agentToken(time, one.id));
+  const metrics = toMetrics([
+    { command: "npm run build", load: 0.9 },
+    { command: "make", load: 0.2 },
+  ]);
+  await connection.agent.updateStats({ stats: { metrics } as never });
+  expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", ["npm run build", "make"]]);
+  const { entries } = await time.activity(one.id);
+  expect(entries[0]?.detail).toBe("Kept running by: npm run build, make");
+  await connection.agent.updateStats({
+    stats: { metrics: [{ name: "other", type: 2, value: 1, labels: [] }] } as never,
+  });
+  await time.pass(15 * MINUTE);
+  // An editor in a tab that nobody uses: its streams are open, and that is all.
+  await connection.agent.updateStats({ stats: { connectionCount: 2n, metrics: toMetrics([], 2) } as never });
+  expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", []]);
+
+  const { organization_id } = one;
+  const chat = await createChat({ owner: time.owner, organization_id }, "hang: on", { workspace_id: one.id });
+  await until(async () => (await keptBy()).includes("a chat"));
+  await time.pass(45 * MINUTE);
+  expect((await read(time.owner, one)).latest_build.status).toBe("running");
+  expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "activity", detail: "A chat is working." });
+  await time.owner.post(`/api/v2/chats/${chat.id}/interrupt`);
+  await until(async () => (await keptBy()).length === 0);
   expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
 });
 

@@ -1,6 +1,5 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
 // answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs.
-import type { AgentReport } from "#actors/usage/usage.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
@@ -12,6 +11,7 @@ import type { Banner } from "#schema/deployment/appearance.ts";
 import { LOG_LEVELS } from "#schema/log-level.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
+import { readIdleStreams, readJobs } from "#src/wire/busy-metric.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
 import { count, seconds, toMs } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
@@ -56,7 +56,7 @@ export const agentService = (
     if (stats) {
       const report = toStats(stats);
       await ctx.agents.ask(agent_id, "reportStats", report);
-      if (hasConnections(report)) await noteUse(ctx, agent_id, report);
+      await noteUse(ctx, agent_id, report, stats.metrics);
     }
     return { reportInterval: seconds(STATS_SECONDS) };
   },
@@ -176,15 +176,33 @@ function* splitLogs({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
   }
 }
 
-const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof toStats>): boolean =>
+type Open = Pick<ReturnType<typeof toStats>, "connection_count" | "session_counts">;
+
+const hasConnections = ({ connection_count, session_counts }: Open): boolean =>
   connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
 
-/** Open connections count as activity (facts/platform 2.7); a report is not refused because that could not be noted. */
-const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): Promise<void> => {
+/**
+ * Jobs that work and open connections count as activity (facts/platform 2.7, rule TI-32), not streams that only stay open; a report is not
+ * refused because that could not be noted.
+ */
+const noteUse = async (
+  ctx: ApiContext,
+  agent_id: string,
+  stats: ReturnType<typeof toStats>,
+  metrics: Stats["metrics"],
+): Promise<void> => {
+  const jobs = readJobs(metrics);
+  const idle = readIdleStreams(metrics);
+  if (!hasConnections(stats) && jobs.length === 0) return;
   const place = await findAgentById(ctx.store, agent_id);
   if (!place || !isLatest(place)) return;
-  ctx.usage.noteReport(place.workspace_id, agent_id, stats);
-  const report = { reason: "agent_stats" as const, at: ctx.clock.now(), agent_id };
+  const connection_count = Math.max(0, stats.connection_count - idle);
+  const isUsed = hasConnections({ connection_count, session_counts: stats.session_counts });
+  if (hasConnections(stats)) ctx.usage.noteReport(place.workspace_id, agent_id, stats);
+  if (!isUsed && jobs.length === 0) return;
+  const detail = jobs.map(({ command }) => command).join(", ");
+  const use = jobs.length > 0 ? { reason: "job" as const, detail } : { reason: "agent_stats" as const };
+  const report = { ...use, at: ctx.clock.now(), agent_id };
   await ctx.workspaces.ask(place.workspace_id, "recordActivity", report).catch((error) => {
     log("agents").warn("the use of agent {agent_id} was not noted: {error}", { agent_id, error });
   });

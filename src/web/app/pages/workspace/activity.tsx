@@ -51,10 +51,16 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
       <div class="body">
         {!data ? (
           <Skeleton />
-        ) : data.entries.length === 0 && !data.next ? (
+        ) : data.entries.length === 0 && !data.next && data.kept_by.length === 0 ? (
           <p class="dim">No activity yet.</p>
         ) : (
           <ol class="steps">
+            {data.kept_by.length > 0 && (
+              <li>
+                <Icon name="play" />
+                <span class="med">Kept running by: {data.kept_by.join(", ")}</span>
+              </li>
+            )}
             {data.next && (
               <li>
                 <Icon name="clock" />

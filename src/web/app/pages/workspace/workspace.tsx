@@ -35,6 +35,7 @@ import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
 import { SnapshotList } from "./snapshots.tsx";
 import { Stats } from "./stats.tsx";
+import { StopsSoon } from "./stops-soon.tsx";
 import { Timings } from "./timings.tsx";
 
 const TABS = [
@@ -183,6 +184,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           </span>
         </div>
       )}
+      <StopsSoon row={row} />
       <div class="page top">
         <Stats row={row} workspace={workspace} />
         {row.status === "running" && (

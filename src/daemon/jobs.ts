@@ -1,0 +1,58 @@
+// Which jobs of a workspace work: process groups that have used the processor since the last look, such as a build in a terminal or a program
+// that an agent has started. An editor or a shell that only waits is no job. Reads /proc; no job is found without it.
+import { basename } from "node:path";
+import type { Job } from "#src/wire/busy-metric.ts";
+import { type Process, readProcesses } from "./own-processes.ts";
+
+/** A group works from this share of a processor on. An idle editor with its language servers stays well below. */
+const MIN_LOAD = 0.05;
+
+export class Jobs {
+  readonly #read: () => readonly Process[];
+  #before: ReadonlyMap<number, number> | undefined;
+
+  /** `read` answers the processes of the agent other than its daemon. */
+  constructor(agent_id: string, read = () => readProcesses(agent_id)) {
+    this.#read = read;
+  }
+
+  /** The jobs that have worked since the last call, the busiest first; none for the first call. `elapsed_ms` is how long that was ago. */
+  take(elapsed_ms: number): Job[] {
+    const groups = new Map<number, Process[]>();
+    for (const one of this.#read()) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
+    const used = new Map([...groups].map(([group, all]) => [group, all.reduce((sum, { cpu_ms }) => sum + cpu_ms, 0)]));
+    const before = this.#before;
+    this.#before = used;
+    if (!before || elapsed_ms <= 0) return [];
+    return [...groups]
+      .map(([group, all]) => ({
+        command: formatCommand(leaderOf(group, all).argv),
+        load: ((used.get(group) ?? 0) - (before.get(group) ?? 0)) / elapsed_ms,
+      }))
+      .filter(({ command, load }) => command !== "" && load >= MIN_LOAD)
+      .sort((a, b) => b.load - a.load);
+  }
+}
+
+const leaderOf = (group: number, all: readonly Process[]): Process =>
+  all.find(({ pid }) => pid === group) ?? (all.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0] as Process);
+
+const MAX_WORDS = 3;
+
+/**
+ * A few words by which people know a command. Only words that look like names of programs and of what they do: arguments may hold secrets, and
+ * this is stored and shown to everyone who sees the workspace.
+ */
+export const formatCommand = (argv: readonly string[]): string => {
+  // Some programs write what they do into their first argument, as one text.
+  const [program = "", ...rest] = argv.length === 1 ? (argv[0] ?? "").split(" ") : argv;
+  const name = basename(program).replace(/^-/, "");
+  if (!/^[\w.+:@-]{1,40}$/.test(name)) return "";
+  const words = [name];
+  for (const word of rest) {
+    const plain = /^[\w./-]+$/.test(word) ? basename(word) : "";
+    if (words.length === MAX_WORDS || !/^[a-z][a-z_.:-]{0,23}$/.test(plain)) break;
+    words.push(plain);
+  }
+  return words.join(" ");
+};

@@ -1,0 +1,34 @@
+// Asks the person who looks at a workspace that is about to stop whether it should keep running.
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { Button } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { now } from "../../parts/time.tsx";
+import { formatDuration } from "../../parts/words-of-time.ts";
+
+/** Time enough to notice the banner and decide. */
+const SOON_MS = 15 * 60_000;
+
+export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
+  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
+  if (left === undefined || left > SOON_MS) return null;
+  const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
+  return (
+    <div class="banner" role="status">
+      <span class="t-attn">
+        <Icon name="clock" />
+      </span>
+      <span>
+        {left <= 0 ? "This workspace is about to stop." : `This workspace stops in ${formatDuration(left)}.`}
+        {isLast && " Its template requires the stop."}
+      </span>
+      {!isLast && (
+        <span class="push line">
+          <Button small onPress={() => actions.keepLonger(row)}>
+            Keep 1 h more
+          </Button>
+        </span>
+      )}
+    </div>
+  );
+};

@@ -1,0 +1,53 @@
+// Which processes of a workspace are jobs that work, and by which words they are known.
+import { expect, test } from "bun:test";
+import { AGENT_MARK } from "#src/daemon/environment.ts";
+import { formatCommand, Jobs } from "#src/daemon/jobs.ts";
+import { type Process, readProcesses } from "#src/daemon/own-processes.ts";
+import { until } from "#test/support/until.ts";
+
+const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Process => ({ pid, group, cpu_ms, argv });
+
+test("[DM-25] a process group that has used the processor since the last look is a job, the busiest first; one that waits is none", () => {
+  const looks = [
+    [at(10, 10, 5_000, "code-server"), at(20, 20, 100, "npm run build")],
+    [
+      at(10, 10, 5_900, "code-server"),
+      at(20, 20, 200, "npm run build"),
+      at(21, 20, 9_000, "esbuild"),
+      at(30, 30, 40_000, "make"),
+    ],
+    [at(10, 10, 5_900, "code-server"), at(30, 30, 40_000, "make")],
+  ];
+  const jobs = new Jobs("agent", () => looks.shift() ?? []);
+  expect(jobs.take(0)).toEqual([]);
+  expect(jobs.take(60_000)).toEqual([
+    { command: "make", load: 40_000 / 60_000 },
+    { command: "npm run build", load: 9_100 / 60_000 },
+  ]);
+  expect(jobs.take(60_000)).toEqual([]);
+});
+
+test("[DM-25] a job is known by its program and plain words, never by what may be a secret", () => {
+  expect(formatCommand(["npm run build"])).toBe("npm run build");
+  expect(formatCommand(["/usr/bin/python3", "/work/train.py", "--token", "x"])).toBe("python3 train.py");
+  expect(formatCommand(["-bash"])).toBe("bash");
+  expect(formatCommand(["curl", "-H", "Authorization: Bearer abc"])).toBe("curl");
+  expect(formatCommand(["deploy", "ghp_A1b2C3d4", "prod"])).toBe("deploy");
+  expect(formatCommand(["psql", "postgres://me:secret@host/db"])).toBe("psql");
+  expect(formatCommand(["a b\nc", "d"])).toBe("");
+  expect(formatCommand([])).toBe("");
+});
+
+test("[DM-25] real processes of an agent are found with what they use", async () => {
+  const agent_id = crypto.randomUUID();
+  const jobs = new Jobs(agent_id);
+  jobs.take(0);
+  const child = Bun.spawn(["bash", "-c", "while :; do :; done"], { env: { [AGENT_MARK]: agent_id } });
+  try {
+    await until(() => readProcesses(agent_id).some(({ cpu_ms }) => cpu_ms >= 50) || undefined);
+    expect(jobs.take(500)[0]?.load).toBeGreaterThanOrEqual(0.1);
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+});
