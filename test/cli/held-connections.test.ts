@@ -51,7 +51,7 @@ test("[WO-8] after a stop a program that keeps trying is refused; one that comes
   expect(failing).rejects.toThrow("cannot be reached");
 });
 
-test("[WO-8] a port where nothing listens yet is tried for a minute after a start, and refused at once otherwise", async () => {
+test("[WO-8] a port where nothing listens yet is tried for a minute after a start, and refused immediately otherwise", async () => {
   const clock = new ManualClock();
   let tries = 0;
   const refusing = async (): Promise<Duplex> => {

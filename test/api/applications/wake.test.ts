@@ -1,4 +1,4 @@
-// A stopped workspace starts because somebody connects to it, once for all who do, and for nobody else and nothing in the background.
+// A stopped workspace starts because a person connects to it, once for all of them, and never for background requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ const allow = (wake_on_connect: WakeLevel) =>
 const wake = (who: CallerName) => cast.clients[who].fetch("POST", `${cast.path}/wake`, {});
 
 describe("opening an app of a stopped workspace", () => {
-  test("[WO-1] [WO-2] [WO-5] starts it once for a hundred people, shows how far it is, and goes on into the app by itself", async () => {
+  test("[WO-1] [WO-2] [WO-5] starts it once for a hundred people, shows its progress, and continues into the app", async () => {
     const before = await stop();
     const answers = await Promise.all(Array.from({ length: 100 }, () => open("owner")));
     const build = (await awaitBuild(owner, cast.id)).latest_build;
@@ -96,7 +96,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await latest()).id).toBe(id);
   });
 
-  test("[WO-4] is for those who may start the workspace; visitors of a public app start it only where the template says so", async () => {
+  test("[WO-4] is for people who may start the workspace; visitors of a public app start it only where the template says so", async () => {
     const { id } = await stop();
     for (const who of ["shared use", "member", "guest"] as const) await open("public", who);
     expect((await latest()).id).toBe(id);
@@ -146,7 +146,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await latest()).id).toBe(id);
   });
 
-  test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; those who may not start it are refused", async () => {
+  test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; people who may not start it are refused", async () => {
     await stop();
     for (const who of ["shared use", "auditor", "member"] as const) {
       expect([who, (await wake(who)).status]).toEqual([who, who === "shared use" ? 403 : 404]);
