@@ -140,7 +140,11 @@ import type { Member as OrganizationMember } from "./users/member.ts";
 import type { OidcProvider, OidcTrial } from "./users/oidc.ts";
 import type { Organization } from "./users/organization.ts";
 import type { CredentialJson, Passkey, PasskeyChallenge } from "./users/passkey.ts";
-import type { QuietHours, UserPreferences } from "./users/quiet-hours.ts";
+import type {
+  QuietHours,
+  UpdateUserPreferences as UpdateUserPreferencesRequest,
+  UserPreferences,
+} from "./users/quiet-hours.ts";
 import type { Factors, TotpEnrolment } from "./users/second-factor.ts";
 import type { MinimalUser, SessionToken, User } from "./users/user.ts";
 import type {
@@ -168,6 +172,7 @@ import type { Resource as WorkspaceResource } from "./workspaces/resource.ts";
 import type { WorkspaceActivity } from "./workspaces/schedule.ts";
 import type { CreateSnapshot, Snapshot, Snapshots } from "./workspaces/snapshot.ts";
 import type { RestoreWorkspace, Trash } from "./workspaces/trash.ts";
+import type { WakeWorkspace as WakeWorkspaceRequest } from "./workspaces/wake.ts";
 import type { CreateWorkspace, Workspace, Workspaces, WorkspaceUsage } from "./workspaces/workspace.ts";
 
 /** What a call answers, what its body is (undefined: none, or it may be left away), and what its query can name. */
@@ -1343,7 +1348,7 @@ export interface Routes {
       };
       readonly preferences: {
         readonly GET: Route<UserPreferences, undefined, never>;
-        readonly PUT: Route<UserPreferences, UserPreferences, never>;
+        readonly PUT: Route<UserPreferences, UpdateUserPreferencesRequest, never>;
       };
       readonly profile: {
         readonly PUT: Route<User, { username: string; name?: string }, never>;
@@ -1671,6 +1676,9 @@ export interface Routes {
       };
       readonly usage: {
         readonly POST: Route<undefined, WorkspaceUsage | undefined, never>;
+      };
+      readonly wake: {
+        readonly POST: Route<WorkspaceBuild, WakeWorkspaceRequest | undefined, never>;
       };
       readonly watch: {
         readonly GET: Route<unknown, undefined, never>;

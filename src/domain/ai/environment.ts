@@ -6,23 +6,25 @@ import { workspaceToken } from "./workspace-token.ts";
 
 /**
  * Returns the variables for an agent that reaches the server at `server`. Empty unless an administrator has enabled the gateway in
- * workspaces. Names are those that the providers' own SDKs and agents read.
+ * workspaces. Names are those that the providers' own SDKs and agents read. A dialect with an address or a key among `own`, the names
+ * that the template or the owner's secrets set, gets none: that address must not receive our token, nor our address that key.
  */
 export const gatewayEnvironment = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
   agent_id: string,
-  server: URL,
+  { server, own }: { readonly server: URL; readonly own: readonly string[] },
 ): Promise<Record<string, string>> => {
   const { enabled, in_workspaces } = await readGatewaySettings(store);
   if (!enabled || !in_workspaces) return {};
   const token = workspaceToken(encryption, agent_id);
   const at = (path: string): string => new URL(`/api/v2/ai/${path}`, server).href;
-  return {
-    ANTHROPIC_BASE_URL: at("anthropic"),
-    ANTHROPIC_AUTH_TOKEN: token,
-    OPENAI_BASE_URL: at("openai/v1"),
-    OPENAI_API_KEY: token,
-    GOOGLE_GEMINI_BASE_URL: at("google"),
-    GEMINI_API_KEY: token,
-  };
+  const dialects = [
+    { keys: ["ANTHROPIC_API_KEY"], set: { ANTHROPIC_BASE_URL: at("anthropic"), ANTHROPIC_AUTH_TOKEN: token } },
+    { keys: [], set: { OPENAI_BASE_URL: at("openai/v1"), OPENAI_API_KEY: token } },
+    { keys: ["GOOGLE_API_KEY"], set: { GOOGLE_GEMINI_BASE_URL: at("google"), GEMINI_API_KEY: token } },
+  ];
+  const offered = dialects.filter(
+    ({ keys, set }) => ![...keys, ...Object.keys(set)].some((name) => own.includes(name)),
+  );
+  return Object.assign({}, ...offered.map(({ set }) => set));
 };

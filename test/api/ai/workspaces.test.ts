@@ -62,8 +62,8 @@ testInside("[GW-7] its programs find addresses and a token that works, and what 
     ANTHROPIC_AUTH_TOKEN: token,
     GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
     GEMINI_API_KEY: token,
+    // Without a token: the template's own address must not get it.
     OPENAI_BASE_URL: "https://own.example/v1",
-    OPENAI_API_KEY: token,
   });
   const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
   (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });

@@ -36,8 +36,9 @@ export const loadManifest = async (
   const open = openSecretTexts(encryption, agent_id);
   // An agent that may have nothing of its owner has no secrets either.
   const mayCall = agent.api_key_scope === "all";
-  const offered = mayCall ? await gatewayEnvironment({ store, encryption }, agent_id, server) : {};
-  const secrets = agent.api_key_scope === "all" ? await openSecrets({ store, encryption }, place.owner_id) : [];
+  const secrets = mayCall ? await openSecrets({ store, encryption }, place.owner_id) : [];
+  const own = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
+  const offered = mayCall ? await gatewayEnvironment({ store, encryption }, agent_id, { server, own }) : {};
   return {
     agentId: uuidBytes(agent_id),
     agentName: agent.name,
@@ -48,7 +49,6 @@ export const loadManifest = async (
     workspaceName: place.workspace_name,
     // Whether git is to ask for passwords here: genuine agents set that up only then.
     gitAuthConfigs: links.providers.size,
-    // What the template sets counts before what we offer.
     environmentVariables: { ...offered, ...changeValues(agent.environment_variables, open) },
     directory: agent.directory,
     vsCodePortProxyUri: portAddress(appHosts({ config, accessUrl }), agent.name, place),
