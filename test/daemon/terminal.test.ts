@@ -1,14 +1,17 @@
 // The parts of a terminal in the daemon that need time to pass, and its small pieces: real programs, streams in memory, a clock that
 // stands still.
 import { describe, expect, test } from "bun:test";
+import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import { uuid } from "#base/ids.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
-import { OutputRing } from "#src/daemon/terminal/ring.ts";
+import { Emulator } from "#src/daemon/terminal/emulator.ts";
+import { KeptScreen } from "#src/daemon/terminal/kept-screen.ts";
 import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal/sessions.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { type StillClock, sessionPair } from "#test/wire/support.ts";
 import { settled, WatchedClock } from "./support/clock.ts";
@@ -53,14 +56,34 @@ const startWorld = (agent_id: string = uuid()): World => {
   };
 };
 
+const SIZE = { height: 24, width: 80 };
+
+const written = (terminal: Terminal, text: string): Promise<void> =>
+  new Promise((resolve) => terminal.write(text, resolve));
+
+/** A terminal of someone who looks, which is given this. */
+const clientWith = async (text: string): Promise<Terminal> => {
+  const terminal = new Terminal({ cols: SIZE.width, rows: SIZE.height, allowProposedApi: true });
+  await written(terminal, text);
+  return terminal;
+};
+
+/** The lines that it shows on its present screen. */
+const textBy = async (text: string): Promise<(string | undefined)[]> => {
+  const { active } = (await clientWith(text)).buffer;
+  return Array.from({ length: SIZE.height }, (_, at) => active.getLine(active.baseY + at)?.translateToString(true));
+};
+
 /** Reads on and on; counts what came. */
 const reading = (stream: Duplex) => {
-  const seen = { bytes: 0, text: "", over: false };
+  const seen = { bytes: 0, text: "", last: "", over: false };
   void (async () => {
     try {
       for await (const chunk of stream) {
         seen.bytes += chunk.byteLength;
-        if (seen.text.length < 10_000) seen.text += new TextDecoder().decode(chunk);
+        const text = new TextDecoder().decode(chunk);
+        seen.last = (seen.last + text).slice(-100);
+        if (seen.text.length < 10_000) seen.text += text;
       }
     } catch {
       // It was reset.
@@ -179,7 +202,7 @@ describe("a terminal nobody looks at", () => {
     },
   );
 
-  test("[TM-3] has the size of the client that stays when the one that was sized last goes", async () => {
+  test("[TM-3] has the room of the client that stays when the smaller one goes", async () => {
     await using world = startWorld();
     const id = uuid();
     const command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
@@ -212,24 +235,103 @@ describe("a terminal nobody looks at", () => {
   });
 });
 
-describe("the pieces", () => {
-  test("[TM-4] the ring keeps the last bytes, whatever the pieces, and begins at a whole character", () => {
-    const ring = new OutputRing(8);
-    expect(ring.snapshot()).toHaveLength(0);
-    ring.push(Buffer.from("abc"));
-    expect(Buffer.from(ring.snapshot()).toString()).toBe("abc");
-    ring.push(Buffer.from("defghijklmnop"));
-    expect(Buffer.from(ring.snapshot()).toString()).toBe("ijklmnop");
-    ring.push(Buffer.from("éX"));
-    expect(Buffer.from(ring.snapshot()).toString()).toBe("lmnopéX");
-    ring.push(Buffer.from("1234567"));
-    expect(Buffer.from(ring.snapshot()).toString()).toBe("X1234567");
-    ring.push(Buffer.from("ééé12"));
-    ring.push(Buffer.from("3"));
-    expect(Buffer.from(ring.snapshot()).toString()).toBe("éé123");
-    expect(ring.written).toBe(3 + 13 + 3 + 7 + 8 + 1);
+describe("a client that comes late", () => {
+  /** What a terminal shows that is given this, with everything that it would do. */
+  const shownBy = async (text: string, size = SIZE): Promise<string> => {
+    const emulator = new Emulator(size);
+    await emulator.write(Buffer.from(text));
+    return emulator.serialize();
+  };
+
+  test("[TM-4] sees a full-screen program as it is, after any amount of output: other screen, mouse, title, cursor", async () => {
+    await using world = startWorld();
+    const program = String.raw`stty -echo; printf '$ top\r\n\033]2;the title\007\033[?1049h\033[?1003h\033[?1006h\033[?25l\033[H\033[44mhead\033[0m'
+      i=0; while [ $i -lt 6000 ]; do printf '\033[10;1Hcounter %s' $i; i=$((i+1)); done; read x; printf '\033[?1049l\033[?25hover'; read y`;
+    const first = await world.attach("a", program);
+    const seen = reading(first);
+    await until(() => seen.bytes > 100_000 && seen.last.endsWith("counter 5999"));
+    const late = reading(await world.attach("a"));
+    await until(() => late.text.includes("the title"));
+    expect(late.bytes).toBeLessThan(2_000);
+    const client = await clientWith(late.text);
+    const { buffer, modes } = client;
+    expect(buffer.active.type).toBe("alternate");
+    expect(modes.mouseTrackingMode).toBe("any");
+    for (const kept of ["\x1b[?1006h", "\x1b[?25l", "\x1b]2;the title\x07"]) expect(late.text).toContain(kept);
+    const line = (at: number) => buffer.active.getLine(at)?.translateToString(true);
+    expect([line(0), line(1), line(9)]).toEqual(["head", "", "counter 5999"]);
+    expect([buffer.active.cursorX, buffer.active.cursorY]).toEqual([12, 9]);
+    // The color of the head has not run over the screen, and below it is what was there before.
+    expect(buffer.active.getLine(3)?.getCell(5)?.isBgDefault()).toBe(true);
+    await first.write(Buffer.from('{"data":"\\n"}'));
+    await until(() => late.text.endsWith("over"));
+    await written(client, late.text.slice(late.text.indexOf("the title") + 10));
+    expect([buffer.active.type, line(0), line(1)]).toEqual(["normal", "$ top", "over"]);
   });
 
+  test("[TM-4] sees what a terminal would show that had seen everything, whatever it was and however it was cut", async () => {
+    const pieces = [
+      ...[
+        "plain words ",
+        "\r\n",
+        "a\tb",
+        "wide 漢字 é ",
+        "\x1b[31mred",
+        "\x1b[1;48;2;1;2;3mdeep",
+        "\x1b[0m",
+        "\x1b[3;5H",
+      ],
+      ...["\x1b[?1049h", "\x1b[?1049l", "\x1b[2J", "\x1b[K", "\x1b[?1h", "\x1b[?2004h", "\x1b[?1000h", "\x1b[?1006h"],
+      ...[
+        "\x1b[?25l",
+        "\x1b[5;10r",
+        "\x1b[r",
+        "\x1b[4 q",
+        "\x1b]2;title\x07",
+        "\x1bc",
+        "\x1b[!p",
+        "\n\n\n",
+        "x".repeat(90),
+      ],
+    ];
+    for (let seed = 1; seed <= 25; seed++) {
+      const next = randomFrom(seed);
+      const text = Array.from({ length: 30 }, () => pieces[Math.floor(next() * pieces.length)]).join("");
+      const kept = new KeptScreen(new WatchedClock(), SIZE, () => {});
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.byteLength; ) {
+        const size = 1 + Math.floor(next() * 20);
+        kept.push(bytes.subarray(at, at + size));
+        at += size;
+      }
+      const shown = new TextDecoder().decode(await kept.snapshot());
+      expect({ seed, shown }).toEqual({ seed, shown: await shownBy(text) });
+      // A client that is given it shows the same; cells that were cleared in a color are as good as written ones.
+      expect({ seed, text: await textBy(shown) }).toEqual({ seed, text: await textBy(text) });
+      kept.dispose();
+    }
+  }, 30_000);
+
+  test("[TM-4] text that has scrolled away is not shown again and again: the screen is the same, and what waits is bounded", async () => {
+    const kept = new KeptScreen(new WatchedClock(), SIZE, () => {});
+    const lines = Array.from({ length: 60_000 }, (_, i) => `line ${i}\r\n`).join("");
+    const text = `\x1b[32mgreen\r\n${lines}`;
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.byteLength; at += 10_000) kept.push(bytes.subarray(at, at + 10_000));
+    expect(new TextDecoder().decode(await kept.snapshot())).toBe(await shownBy(text));
+    expect(kept.waiting).toBe(0);
+    expect(kept.written).toBe(bytes.byteLength);
+    kept.dispose();
+  });
+
+  test("[TM-4] of a huge terminal gets a bounded screen, also when every cell has a color of its own", async () => {
+    const size = { height: 4_096, width: 4_096 };
+    const cells = Array.from({ length: 60_000 }, (_, i) => `\x1b[48;2;${i % 256};${(i >> 8) % 256};1mx`).join("");
+    expect((await shownBy(cells.repeat(4), size)).length).toBeLessThan(3 * 1024 * 1024);
+  });
+});
+
+describe("the pieces", () => {
   test("[TM-1] programs get a character set that can show everything, and the user's own when it can", () => {
     expect(terminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
       LC_CTYPE: "C.UTF-8",

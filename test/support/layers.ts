@@ -70,7 +70,10 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^@agentclientprotocol\//, places: ["src/acp"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
-  { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*|@xterm\/.*)($|\/)/, places: ["src/web"] },
+  { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*)($|\/)/, places: ["src/web"] },
+  // The daemon keeps the screen of a terminal by the library that shows it.
+  { name: /^@xterm\/(headless|addon-serialize)\//, places: ["src/daemon"] },
+  { name: /^@xterm\/(?!headless\/|addon-serialize\/)/, places: ["src/web"] },
   { name: /^@opentelemetry\//, places: ["src/telemetry"] },
   { name: /^ssh2$/, places: ["src/daemon", "src/cli"] },
   { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },

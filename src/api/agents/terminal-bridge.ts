@@ -1,5 +1,6 @@
 // One WebSocket on a terminal of the workspace: what is typed goes to the daemon, what the program writes returns as binary messages,
-// as fast as the reader takes them (facts/platform 5.6, rules TM-1 to TM-10). Refuses input that is no JSON object, and a flood of it.
+// as fast as the reader takes them (facts/platform 5.6, rules TM-1 to TM-10). A paste of any size waits for the
+// program; what is no JSON object is refused.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
@@ -11,8 +12,10 @@ import { asWireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-/** Input that waits for the workspace; beyond it the client is cut off. */
-const MAX_WAITING = 2 * MAX_INPUT;
+/** With so much input that the workspace has not taken the client waits; with less than half of it it goes on. */
+const PAUSE_BYTES = 256 * 1024;
+/** A client that sends more all the same is cut off. */
+const MAX_WAITING = 4 * MAX_INPUT;
 /** Longer output is sent in pieces, so that one message never blocks the line. */
 const PIECE = 64 * 1024;
 
@@ -35,6 +38,7 @@ export class TerminalBridge implements SocketHandler {
   #input: Uint8Array[] = [];
   #waiting = 0;
   #isFull = false;
+  #isPaused = false;
   #ended: ((reason: string) => void) | undefined;
 
   constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, events: TerminalEvents) {
@@ -66,6 +70,10 @@ export class TerminalBridge implements SocketHandler {
       return;
     }
     this.#input.push(bytes);
+    if (this.#waiting > PAUSE_BYTES && !this.#isPaused) {
+      this.#isPaused = true;
+      socket.pause();
+    }
     this.#typed.ring();
     this.#events.used();
   }
@@ -97,7 +105,7 @@ export class TerminalBridge implements SocketHandler {
     const hangUp = (): void => stream.reset("The client has gone.");
     this.#gone.signal.addEventListener("abort", hangUp, { once: true });
     if (this.#gone.signal.aborted) hangUp();
-    void this.#type(stream);
+    void this.#type(socket, stream);
     try {
       for (;;) {
         const chunk = await stream.read();
@@ -113,7 +121,7 @@ export class TerminalBridge implements SocketHandler {
     }
   }
 
-  async #type(stream: Duplex): Promise<void> {
+  async #type(socket: Socket, stream: Duplex): Promise<void> {
     try {
       while (!this.#gone.signal.aborted) {
         const bytes = this.#input.shift();
@@ -123,6 +131,10 @@ export class TerminalBridge implements SocketHandler {
         }
         await stream.write(bytes);
         this.#waiting -= bytes.byteLength;
+        if (this.#isPaused && this.#waiting < PAUSE_BYTES / 2) {
+          this.#isPaused = false;
+          socket.resume();
+        }
       }
     } catch {
       // The reading side says why.

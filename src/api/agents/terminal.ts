@@ -69,7 +69,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           reconnect: t.String({
             format: "uuid",
             description:
-              "Identifies the terminal. Reusing an id attaches to the running terminal and replays its last 64 KiB.",
+              "Identifies the terminal. Reusing an id attaches to the running terminal and shows its screen as it is, with up to 1,000 lines above it.",
           }),
           height: Side,
           width: Side,
@@ -96,7 +96,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           operationId: "openTerminal",
           summary: "Open a terminal",
           description:
-            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same id. A detached terminal is kept for five minutes.",
+            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional, of at most 1 MiB; a client whose input the program does not read waits. The program has the smallest height and width of all clients. Output comes as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same id. A detached terminal is kept for five minutes.",
           scope: "workspace:ssh",
           placement: "agent",
         }),

@@ -11,8 +11,8 @@ import { ownProgram } from "../own-program.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { OutputRing } from "../terminal/ring.ts";
 import { wholeCharacters } from "../whole-characters.ts";
+import { OutputRing } from "./ring.ts";
 
 const MAX_RUNNING = 64;
 const MAX_KEPT = 128;

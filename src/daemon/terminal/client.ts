@@ -18,6 +18,8 @@ export class TerminalClient {
   #ending = false;
   #over = false;
   #sending = false;
+  /** What it is to be shown first is being put together. */
+  #isHeld = false;
   readonly #gone = Promise.withResolvers<void>();
 
   /** `moved` is called whenever a part of what waits was sent. */
@@ -45,19 +47,35 @@ export class TerminalClient {
     if (this.#bytes === 0) this.#progress = this.#clock.monotonic();
     this.#waiting.push(chunk);
     this.#bytes += chunk.byteLength;
-    if (!this.#sending) void this.#run();
+    this.#go();
+  }
+
+  /** Sends what `first` resolves to before anything that comes from now on. */
+  async begin(first: Promise<Uint8Array>): Promise<void> {
+    this.#isHeld = true;
+    const chunk = await first;
+    this.#isHeld = false;
+    if (this.#over) return;
+    this.#progress = this.#clock.monotonic();
+    if (chunk.byteLength > 0) this.#waiting.unshift(chunk);
+    this.#bytes += chunk.byteLength;
+    this.#go();
   }
 
   /** Ends the stream once everything was sent. */
   end(): void {
     this.#ending = true;
-    if (!this.#sending) void this.#run();
+    this.#go();
   }
 
   /** Breaks the stream. */
   detach(reason: string): void {
     this.#stream.reset(reason);
     this.#stop();
+  }
+
+  #go(): void {
+    if (!this.#sending && !this.#isHeld && (this.#waiting.length > 0 || this.#ending)) void this.#run();
   }
 
   async #run(): Promise<void> {

@@ -86,6 +86,7 @@ export class TerminalSessions {
     if (this.#terminals.size >= MOST) throw new Error(`The workspace has ${MOST} terminals already.`);
     const terminal: Terminal = new Terminal({
       start: request.Container === "" ? this.#here(request) : this.#inContainer(request),
+      size: { height: request.Height, width: request.Width },
       clock: this.#options.clock,
       gone: () => {
         if (this.#terminals.get(ID) === terminal) this.#terminals.delete(ID);

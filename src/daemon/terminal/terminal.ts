@@ -1,4 +1,4 @@
-// One terminal of the workspace: a program on a pseudo-terminal, the last of its output, and those who look at it (facts/platform 5.6,
+// One terminal of the workspace: a program on a pseudo-terminal, what it shows, and those who look at it (facts/platform 5.6,
 // rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
@@ -6,20 +6,23 @@ import { JsonObjects } from "#src/wire/json-objects.ts";
 import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { TerminalClient } from "./client.ts";
+import { KeptScreen } from "./kept-screen.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
-import { OutputRing } from "./ring.ts";
 
 export type TerminalOptions = {
   /** Starts what runs on it. Throws when it cannot be started. */
   start(events: ProgramEvents): TerminalProgram;
+  /** With which it starts. */
+  size: TerminalSize;
   clock: Clock;
   /** Nobody has been attached for five minutes, or the program has ended: the terminal no longer exists. */
   gone(): void;
 };
 
-const REPLAY_BYTES = 64 * 1024;
 /** With so much waiting for a client, programs wait; with less than half of it for each client they go on. */
 const HELD_AT = 128 * 1024;
+/** The same for what the kept screen has not shown yet. */
+const SCREEN_HELD_AT = 2 * 1024 * 1024;
 /** Where output cannot be held back, a client for whom more waits is detached. */
 const CUT_AT = 8 * 1024 * 1024;
 /** Characters typed that the program has not read; more stay in the stream. */
@@ -35,10 +38,12 @@ const LAST_WORDS_MS = 200;
 
 export class Terminal {
   readonly #options: TerminalOptions;
-  readonly #ring = new OutputRing(REPLAY_BYTES);
+  readonly #screen: KeptScreen;
   readonly #clients = new Set<TerminalClient>();
-  /** What each client shows, the one that said so last at the end. */
+  /** What each client has room for. */
   readonly #sizes = new Map<TerminalClient, TerminalSize>();
+  /** Of the program. */
+  #size: TerminalSize;
   readonly #program: TerminalProgram;
   readonly #closed = Promise.withResolvers<void>();
   readonly #flushed = new Wakeup();
@@ -51,6 +56,8 @@ export class Terminal {
   /** Throws when the program cannot be started. */
   constructor(options: TerminalOptions) {
     this.#options = options;
+    this.#size = options.size;
+    this.#screen = new KeptScreen(options.clock, options.size, () => this.#regulate());
     this.#program = options.start({
       output: (chunk) => this.#onOutput(chunk),
       drained: () => {
@@ -65,22 +72,21 @@ export class Terminal {
     void this.#live();
   }
 
-  /** Shows the last output, then what comes, and types what the stream says. Resolves when the client has gone. */
+  /** Shows the screen as it is, then what comes, and types what the stream says. Resolves when the client has gone. */
   async attach(stream: Duplex, size: TerminalSize): Promise<void> {
     const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
     this.#unwatched?.cancel();
     this.#unwatched = undefined;
     this.#clients.add(client);
-    client.send(this.#ring.snapshot());
+    this.#resize(client, size);
+    if (this.#screen.written > 0) void client.begin(this.#screen.snapshot());
     if (this.#over) client.end();
-    else {
-      this.#resize(client, size);
-      this.#watchStalls();
-    }
+    else this.#watchStalls();
     void this.#listen(stream, client);
     await client.gone;
     this.#clients.delete(client);
-    this.#forgetSize(client);
+    this.#sizes.delete(client);
+    this.#fit();
     this.#regulate();
     if (this.#clients.size === 0) this.#unwatch();
   }
@@ -96,17 +102,20 @@ export class Terminal {
   }
 
   #resize(client: TerminalClient, size: TerminalSize): void {
-    this.#sizes.delete(client);
     this.#sizes.set(client, size);
-    if (!this.#over) this.#program.resize(size);
+    this.#fit();
   }
 
-  /** The clients that stay get their size back. */
-  #forgetSize(client: TerminalClient): void {
-    const wasLast = [...this.#sizes.keys()].at(-1) === client;
-    this.#sizes.delete(client);
-    const size = [...this.#sizes.values()].at(-1);
-    if (wasLast && size && !this.#over) this.#program.resize(size);
+  /** The program has as much room as all clients have: none sees a part of its screen. */
+  #fit(): void {
+    const sizes = [...this.#sizes.values()];
+    if (sizes.length === 0 || this.#over) return;
+    const height = Math.min(...sizes.map((size) => size.height));
+    const width = Math.min(...sizes.map((size) => size.width));
+    if (height === this.#size.height && width === this.#size.width) return;
+    this.#size = { height, width };
+    this.#screen.resize(this.#size);
+    this.#program.resize(this.#size);
   }
 
   /** Ends the program and everything it has started on this terminal. Resolves when they no longer exist. */
@@ -143,22 +152,22 @@ export class Terminal {
   }
 
   #onOutput(chunk: Uint8Array): void {
-    this.#ring.push(chunk);
     for (const client of this.#clients) client.send(chunk);
+    this.#screen.push(chunk);
     this.#regulate();
   }
 
   /** Holds the program back while a client is behind, and lets it go on when all have caught up. */
   #regulate(): void {
-    let most = 0;
+    let behind = this.#screen.waiting / SCREEN_HELD_AT;
     for (const client of [...this.#clients]) {
       if (client.waiting > CUT_AT) client.detach("The client is too slow.");
-      most = Math.max(most, client.waiting);
+      behind = Math.max(behind, client.waiting / HELD_AT);
     }
-    if (!this.#held && most >= HELD_AT && !this.#over) {
+    if (!this.#held && behind >= 1 && !this.#over) {
       this.#held = true;
       this.#program.gate?.hold();
-    } else if (this.#held && most < HELD_AT / 2) this.#release();
+    } else if (this.#held && behind < 0.5) this.#release();
   }
 
   #release(): void {
@@ -192,8 +201,8 @@ export class Terminal {
     await this.#program.exited;
     // What is still in the terminal is read first. Something in the background may keep it open: then silence is the end.
     for (let seen = -1; ; ) {
-      const quiet = this.#ring.written === seen && !this.#held;
-      seen = this.#ring.written;
+      const quiet = this.#screen.written === seen && !this.#held;
+      seen = this.#screen.written;
       const silence = Promise.withResolvers<"silent">();
       const timer = clock.after(LAST_WORDS_MS, () => silence.resolve("silent"));
       const what = await Promise.race([this.#closed.promise, silence.promise]);
@@ -205,6 +214,7 @@ export class Terminal {
     gone();
     this.#unwatched?.cancel();
     for (const client of this.#clients) client.end();
+    this.#screen.dispose();
     this.#program.release();
   }
 }

@@ -27,7 +27,7 @@ testNeeding(
     using two = await TestTerminal.open(world, { id, backend_type: "screen", height: 30, width: 90 });
     await two.until(/42 on screen-256color/);
     // Screen hears of the new size a little later.
-    one.say({ data: 'while [ "$(stty size)" != "30 90" ]; do sleep 0.05; done; echo in $PWD\n' });
+    one.say({ data: 'while [ "$(stty size)" != "24 90" ]; do sleep 0.05; done; echo in $PWD\n' });
     await two.until(new RegExp(`in ${world.home}`));
     two.say({ data: "(trap '' HUP; exec sleep 1000) & echo $! > job; echo $$ > shell; disown -a; echo ok$((1+1))\n" });
     await one.until(/ok2/);

@@ -1,4 +1,4 @@
-// The last bytes a terminal has shown, for anyone who attaches later (rule TM-4).
+// The last bytes that a process of a chat has written, for the model that asks for them.
 
 export class OutputRing {
   readonly #bytes: Uint8Array;

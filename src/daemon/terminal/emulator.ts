@@ -1,0 +1,144 @@
+// The screen of a terminal as a client would show it, by the emulator that the pages use. Loaded with the first terminal that needs one.
+// It answers no queries of programs: the clients do.
+import { SerializeAddon } from "@xterm/addon-serialize/lib/addon-serialize.js";
+import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
+import type { TerminalSize } from "./program.ts";
+import { MAX_CELLS, MAX_SIZE, SCROLLBACK } from "./screen-limits.ts";
+
+/** What is sent to a client: lines above the screen are left out of a longer one, and what is longer then is not sent. */
+const MAX_REPLAY = 2 * 1024 * 1024;
+const MAX_TITLE = 256;
+
+/** Brings a client that has shown something before to where a new one begins. */
+const CLEAN = "\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[H\x1b[2J";
+/** How the package goes over to the other screen. */
+const OTHER_SCREEN = "\x1b[?1049h\x1b[H";
+/** How the place of the mouse is written. */
+const MOUSE_ENCODINGS: ReadonlySet<number> = new Set([1005, 1006, 1015, 1016]);
+const CURSOR_SHOWN = 25;
+/** Modes that show the other screen. */
+const ALTERNATE: ReadonlySet<number> = new Set([47, 1047, 1049]);
+
+/** What the package that writes screens down leaves out. */
+type Rest = {
+  mouse: number | undefined;
+  isCursorShown: boolean;
+  cursorStyle: number;
+  /** Which lines scroll, of each screen. */
+  regions: { normal?: Region | undefined; alternate?: Region | undefined };
+};
+type Region = readonly [top: number, bottom: number];
+const initial = (): Rest => ({ mouse: undefined, isCursorShown: true, cursorStyle: 0, regions: {} });
+
+export class Emulator {
+  readonly #terminal: Terminal;
+  readonly #writer = new SerializeAddon();
+  #rest = initial();
+  #title = "";
+
+  constructor(size: TerminalSize) {
+    this.#terminal = new Terminal({ ...toOptions(size), allowProposedApi: true, logLevel: "off" });
+    this.#terminal.loadAddon(this.#writer);
+    this.#terminal.onTitleChange((title) => {
+      this.#title = title.slice(0, MAX_TITLE).replace(/\p{Cc}/gu, "");
+    });
+    this.#watch();
+  }
+
+  /** Resolves when it is shown. */
+  write(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => this.#terminal.write(bytes, resolve));
+  }
+
+  resize(size: TerminalSize): void {
+    const { cols, rows, scrollback } = toOptions(size);
+    this.#terminal.options.scrollback = scrollback;
+    this.#terminal.resize(cols, rows);
+    this.#rest.regions = {};
+  }
+
+  /** What makes another terminal show the same, and behave the same. */
+  serialize(): string {
+    // In the present color the other screen would be filled with it; and by 0 the cursor moves by 1.
+    const screen = this.#written()
+      .replace(OTHER_SCREEN, `\x1b[0m${OTHER_SCREEN}`)
+      .replaceAll("\x1b[0C", "")
+      .replaceAll("\x1b[0D", "");
+    return screen === "" ? "" : CLEAN + screen + this.#writtenRest();
+  }
+
+  /** As after a start. */
+  reset(): void {
+    this.#terminal.reset();
+    this.#rest = initial();
+    this.#title = "";
+  }
+
+  dispose(): void {
+    this.#terminal.dispose();
+  }
+
+  #written(): string {
+    const whole = this.#writer.serialize();
+    if (whole.length <= MAX_REPLAY) return whole;
+    const shown = this.#writer.serialize({ scrollback: 0 });
+    return shown.length <= MAX_REPLAY ? shown : "";
+  }
+
+  #writtenRest(): string {
+    const { mouse, isCursorShown, cursorStyle, regions } = this.#rest;
+    const { cursorX, cursorY, type } = this.#terminal.buffer.active;
+    const region = regions[type];
+    const { originMode } = this.#terminal.modes;
+    const pieces: string[] = [];
+    if (region) {
+      // Setting it moves the cursor.
+      const row = originMode ? cursorY - region[0] + 1 : cursorY;
+      pieces.push(`\x1b[${region[0]};${region[1]}r`, `\x1b[${row + 1};${cursorX + 1}H`);
+    }
+    if (mouse !== undefined) pieces.push(`\x1b[?${mouse}h`);
+    if (cursorStyle !== 0) pieces.push(`\x1b[${cursorStyle} q`);
+    if (!isCursorShown) pieces.push(`\x1b[?${CURSOR_SHOWN}l`);
+    if (this.#title !== "") pieces.push(`\x1b]2;${this.#title}\x07`);
+    return pieces.join("");
+  }
+
+  /** Notes what is set, and lets the emulator do what it does about it. */
+  #watch(): void {
+    const { parser } = this.#terminal;
+    const forget = (): boolean => {
+      this.#rest = initial();
+      return false;
+    };
+    for (const [final, isOn] of [["h", true] as const, ["l", false] as const]) {
+      parser.registerCsiHandler({ prefix: "?", final }, (params) => {
+        for (const mode of params) {
+          if (mode === CURSOR_SHOWN) this.#rest.isCursorShown = isOn;
+          else if (ALTERNATE.has(mode as number) && !isOn) this.#rest.regions.alternate = undefined;
+          else if (MOUSE_ENCODINGS.has(mode as number)) this.#rest.mouse = isOn ? (mode as number) : undefined;
+        }
+        return false;
+      });
+    }
+    parser.registerCsiHandler({ intermediates: " ", final: "q" }, ([style]) => {
+      this.#rest.cursorStyle = typeof style === "number" && style <= 6 ? style : 0;
+      return false;
+    });
+    parser.registerCsiHandler({ final: "r" }, ([top, bottom]) => {
+      const { rows } = this.#terminal;
+      const first = Number(top) || 1;
+      const last = Math.min(Number(bottom) || rows, rows);
+      const isPart = last > first && (first > 1 || last < rows);
+      this.#rest.regions[this.#terminal.buffer.active.type] = isPart ? [first, last] : undefined;
+      return false;
+    });
+    parser.registerCsiHandler({ intermediates: "!", final: "p" }, forget);
+    parser.registerEscHandler({ final: "c" }, forget);
+  }
+}
+
+const toOptions = (size: TerminalSize): { cols: number; rows: number; scrollback: number } => {
+  const cols = Math.max(2, Math.min(size.width, MAX_SIZE.width));
+  const rows = Math.max(1, Math.min(size.height, MAX_SIZE.height));
+  return { cols, rows, scrollback: Math.max(0, Math.min(SCROLLBACK, Math.floor(MAX_CELLS / cols) - rows)) };
+};
