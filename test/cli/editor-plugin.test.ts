@@ -153,7 +153,7 @@ describe("command lines", () => {
     });
     expect((await coder([...G, ...start])).code).toBe(0);
     expect((await coder([...G, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
-    // Someone at a shell is told.
+    // Someone at a shell sees the failure.
     expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
     await must([...G, "rm", "broken", "--yes"]);
   }, 60_000);

@@ -86,7 +86,7 @@ test("[MC-3] czlonkowski/n8n-mcp#343: so is an answer without the structured con
   expect([is_error, result.output]).toEqual([false, "three"]);
 });
 
-test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the words of a failure are told, whatever its structured content is", async () => {
+test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the words of a failure are shown, whatever its structured content is", async () => {
   const content = [{ type: "text", text: "rejected: non-fast-forward" }];
   await using odd = openOdd({ ...listed, answer: { isError: true, content, structuredContent: { code: 1 } } });
   const { is_error, result } = await odd.call();

@@ -150,7 +150,7 @@ test("[TI-32] [TI-33] jobs and chats that work keep a workspace running, and are
     stats: { metrics: [{ name: "other", type: 2, value: 1, labels: [] }] } as never,
   });
   await time.pass(15 * MINUTE);
-  // An editor in a tab that nobody uses: its streams are open, and that is all.
+  // An unused editor in a tab: its streams are open, and that is all.
   await connection.agent.updateStats({ stats: { connectionCount: 2n, metrics: toMetrics([], 2) } as never });
   expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", []]);
 

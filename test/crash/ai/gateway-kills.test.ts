@@ -18,7 +18,7 @@ const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
 /** What a call reserves at most, in millionths of a dollar. */
 const MAX_RESERVED = 10_100;
 
-test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps what was told and what was reserved, each once", async () => {
+test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps reported and reserved usage, each once", async () => {
   await using upstream = await ModelServer.start();
   await using place = await ServerPlace.make();
   await place.start();

@@ -144,7 +144,7 @@ const FAILURES: readonly Failure[] = [
   },
 ];
 test.each([...FAILURES])(
-  "[MO-12] $report: an error in a stream of status 200 is told, and no empty answer",
+  "[MO-12] $report: an error in a stream of status 200 is shown instead of an empty answer",
   async ({ kind, error, is, detail }) => {
     await using world = await openModelWorld();
     await addModel(world, kind);
