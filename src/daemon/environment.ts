@@ -5,6 +5,7 @@ import { isAbsolute, join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import type { BinFolder } from "./bin-folder.ts";
+import { findShell } from "./shell.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -32,6 +33,8 @@ export const scriptEnvironment = (options: {
   const given = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
   return {
     HOME: homedir(),
+    // Editors that scripts start open terminals with it, and have none where a service starts the daemon.
+    SHELL: findShell(given),
     ...(manifest.vsCodePortProxyUri ? { VSCODE_PROXY_URI: manifest.vsCodePortProxyUri } : {}),
     ...git,
     ...given,

@@ -18,7 +18,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
   ...["builds", "logs", "schedule"].map((tab) => [`/workspaces/${workspace}/${tab}`]),
   [`/workspaces/${workspace}/parameters`, "/workspacebuilds/*"],
   [`/workspaces/${workspace}/sharing`, "/users?q=&limit=20", "/organizations/*"],
-  ["/new", "/templateversions/*"],
+  ["/new", "/templateversions/*", "/repositories"],
   [`/new?template=${template}`, "/templateversions/*"],
   ["/chats", "/chats/models", "/chats/providers/local"],
   [`/chats/${chat}`, `/chats/${chat}/cost`],

@@ -6,23 +6,12 @@ import { startOllama } from "#test/api/administration/model-servers.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { setupLink } from "./setup-link.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 /** How long the network is away; a minute when someone asks for the long form. */
 const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
 const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
-
-/** The link that a server prints which has no user yet. */
-const setupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const bytes of output) {
-    text += decoder.decode(bytes, { stream: true });
-    const [link] = /http\S+\/setup\?token=\S+/.exec(text) ?? [];
-    if (link && text.includes("Data directory:")) return link;
-  }
-  throw new Error(`the server ended before it listened: ${text}`);
-};
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],

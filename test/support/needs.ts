@@ -73,6 +73,10 @@ const agents = (): Need => {
 const mcpServers = (): Need => {
   const file = process.env.SLIPWAY_TEST_MCP_SERVERS ?? "";
   return { found: file !== "", reason: "needs the folder of .ci/mcp-servers in SLIPWAY_TEST_MCP_SERVERS", file };
+/** The editors of the starter templates, in the folder that `.ci/editors` has filled; `file` is that folder. */
+const editors = (): Need => {
+  const file = process.env.SLIPWAY_TEST_EDITORS ?? "";
+  return { found: file !== "", reason: "needs the folder of .ci/editors in SLIPWAY_TEST_EDITORS", file };
 };
 
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
@@ -84,6 +88,7 @@ export const needs = {
   agents: agents(),
   mcpServers: mcpServers(),
   generators: generators(),
+  editors: editors(),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
   sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),

@@ -1,7 +1,5 @@
 // The terminals of the workspace by id: a stream names one, which is started when it is new and shown again when it is not (rules TM-1,
 // TM-4). The server reaches them on port 2 of the tunnel.
-import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
@@ -10,6 +8,7 @@ import { readTerminalRequest, type TerminalRequest } from "#src/wire/terminal-pr
 import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
+import { findShell } from "../shell.ts";
 import { startInContainer } from "./container.ts";
 import { type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 import { Screens } from "./screen.ts";
@@ -139,24 +138,4 @@ export const terminalEnvironment = (env: Environment, shell: string): Environmen
     TERM: "xterm-256color",
     COLORTERM: env.COLORTERM ?? "truecolor",
   };
-};
-
-/** The user's own shell: what the environment says, else the password file, else what is there. */
-export const findShell = (env: Environment): string => {
-  const candidates = [env.SHELL, shellOfUser(), "/bin/bash", "/bin/sh"];
-  return (
-    candidates.find((one): one is string => !!one && !/(nologin|false)$/.test(one) && Bun.which(one) !== null) ?? "sh"
-  );
-};
-
-const shellOfUser = (): string | undefined => {
-  try {
-    const { username } = userInfo();
-    const line = readFileSync("/etc/passwd", "utf8")
-      .split("\n")
-      .find((one) => one.startsWith(`${username}:`));
-    return line?.split(":")[6];
-  } catch {
-    return undefined;
-  }
 };

@@ -57,7 +57,7 @@ export const FIRST_DATA: FirstData = {
   "/workspaces/:workspace/builds": ["/workspaces/:workspace", "/workspaces/:workspace/builds?limit=50"],
   "/workspaces/:workspace/sharing": ["/workspaces/:workspace", "/workspaces/:workspace/acl"],
   "/workspaces/:workspace/:tab": ["/workspaces/:workspace"],
-  "/new": ["/templates", "/repositories"],
+  "/new": ["/templates"],
   "/chats": ["/chats/models", "/chats/config/starting-permissions", "/ai/agents/available"],
   "/chats/:chat": ["/chats/:chat/messages?limit=40", "/chats/:chat", "/chats/models"],
   "/tasks": ["/tasks?q=owner%3Ame&limit=100", "/users/me/notifications/preferences", "/users/me/preferences"],

@@ -1,7 +1,7 @@
 // Making a workspace: a template, a name, its parameters as the server evaluates them, and a link that opens the form filled in.
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
@@ -11,6 +11,7 @@ import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
+import { NO_REPOSITORY } from "../../parts/repository-fields.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
@@ -35,11 +36,10 @@ const FromTemplate = () => {
   /** What the person has called it: it stays when another template is chosen. */
   const typed = useSignal(filled.name);
   const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
-  useEffect(() => {
-    // A link that names one which is not there makes nothing of another.
-    chosen.value ??= (filled.template === undefined ? usable.value[0] : named)?.id;
-  }, [usable.value]);
-  const template = usable.value.find(({ id }) => id === chosen.value);
+  const repository = useSignal(NO_REPOSITORY);
+  // A link that names one which is not there makes nothing of another.
+  const picked = chosen.value ?? (filled.template === undefined ? usable.value[0] : named)?.id;
+  const template = usable.value.find(({ id }) => id === picked);
   if (state.value.error && !state.value.data) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
@@ -56,12 +56,12 @@ const FromTemplate = () => {
   }
   return (
     <CreateForm
-      key={chosen.value ?? ""}
+      key={picked ?? ""}
       template={template}
       filled={filled}
       typed={typed}
       crumbs={CRUMBS}
-      above={filled.template === undefined && <RepositoryField />}
+      above={filled.template === undefined && <RepositoryField value={repository} />}
     >
       {filled.template !== undefined && (
         <p class="small">
@@ -80,7 +80,7 @@ const FromTemplate = () => {
         )}
         <div class="cards brief">
           {usable.value.map((one) => (
-            <Card key={one.id} template={one} checked={one.id === chosen.value} pick={sets(chosen, one.id)} />
+            <Card key={one.id} template={one} checked={one.id === picked} pick={sets(chosen, one.id)} />
           ))}
         </div>
       </fieldset>

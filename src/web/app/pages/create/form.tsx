@@ -4,6 +4,7 @@ import { type Signal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Preset } from "#schema/templates/template-version.ts";
@@ -147,6 +148,10 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, children }:
       else problem.value = formatError(error);
     }
   };
+  useEffect(() => {
+    const named = parseRepositoryAddress(repository.value.url)?.name;
+    if (typed.value === undefined && template) name.value = freeWorkspaceName(named ?? template.name);
+  }, [repository.value.url]);
   useEffect(() => onKeys("mod+enter", () => void create()), [template]);
   return (
     <Frame

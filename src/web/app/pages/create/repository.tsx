@@ -1,6 +1,6 @@
 // Making a workspace from the link to a repository: what the server finds there, the few choices that are left, and one press.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
@@ -13,7 +13,7 @@ import { NameField, Select, Switch } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
-import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
+import { RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
@@ -25,13 +25,14 @@ const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 type RepositoryProps = { readonly asked: RepositoryAsked; readonly name?: string | undefined };
 
 export const OpenRepository = ({ asked, name }: RepositoryProps) => {
+  const typed = useSignal(asked);
   const address = parseRepositoryAddress(asked.url);
   if (!address) {
     return (
       <Frame title="Open a repository" crumbs={CRUMBS}>
         <div class="page narrow stack loose">
           <RepositoryField
-            asked={asked}
+            value={typed}
             error={
               asked.url === ""
                 ? undefined
@@ -45,12 +46,11 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
   return <Found key={JSON.stringify(asked)} asked={asked} name={name ?? freeWorkspaceName(address.name)} />;
 };
 
-type FieldProps = { readonly asked?: RepositoryAsked; readonly error?: string | undefined };
+type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: string | undefined };
 
 /** Asks for a repository and its branch, and leads to the page of it. */
-export const RepositoryField = ({ asked = NO_REPOSITORY, error }: FieldProps) => {
+export const RepositoryField = ({ value, error }: FieldProps) => {
   const { route } = useLocation();
-  const value = useSignal(asked);
   return (
     <form
       class="stack"
@@ -74,6 +74,7 @@ export const RepositoryField = ({ asked = NO_REPOSITORY, error }: FieldProps) =>
 
 const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string }) => {
   const { route } = useLocation();
+  const typed = useSignal(asked);
   const name = useSignal(first);
   const full_history = useSignal(asked.full_history ?? false);
   const problem = useSignal("");
@@ -113,7 +114,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
       }
     >
       <div class="page narrow stack loose">
-        <RepositoryField asked={asked} />
+        <RepositoryField value={typed} />
         {error !== undefined && !found && <Failed what="The repository cannot be read" error={error} again={again} />}
         {loading && !found && <Skeleton lines={5} />}
         {found && found.problem !== "" && <Refused found={found} again={again} />}

@@ -1,0 +1,54 @@
+// A lead alone with an empty server invites three people; each comes in by their link and has a running workspace. Presses of all four are counted.
+// node first-hour-lead.mjs CHROMIUM SETUP [FOLDER]
+import { openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+import { enter, pressing, takePicture } from "./presses.mjs";
+
+const [file, setup, folder] = process.argv.slice(2);
+const LEAD = { email: "lead@example.com", username: "lead", password: "four quiet harbours at night" };
+const TEAM = ["Ada Lovelace <ada@example.com>", "Grace Hopper <grace@example.com>", "jo@example.com"];
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const result = { wrong };
+  const presses = pressing();
+  const picture = (one, name) => takePicture(one, folder, `lead-${name}`);
+
+  const lead = await openPage(context, wrong);
+  await enter(lead, setup, LEAD);
+  await presses.press(lead.getByRole("button", { name: "Create user and sign in" }));
+  await lead.getByRole("heading", { name: "Welcome, lead" }).waitFor();
+  await lead.getByRole("link", { name: "Create workspace" }).first().waitFor();
+  await picture(lead, "home");
+  await presses.press(lead.getByRole("link", { name: "Invite people" }));
+  await presses.press(lead.getByRole("button", { name: "Invite people" }));
+  const dialog = lead.getByRole("dialog");
+  await dialog.getByLabel("E-mail addresses").fill(TEAM.join("\n"));
+  await picture(lead, "invite");
+  await presses.press(dialog.getByRole("button", { name: "Send invitations" }));
+  await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
+  result.warnings = await dialog.getByText("No template is available").count();
+  await picture(lead, "links");
+  await presses.press(dialog.getByRole("button", { name: "Copy all links" }));
+  const links = await dialog.locator(".sub.mono").allTextContents();
+
+  // Each on a machine of their own; what the lead has copied reached them.
+  for (const [at, link] of links.entries()) {
+    const machine = await context.browser().newContext({ viewport: { width: 1440, height: 900 } });
+    const page = await openPage(machine, wrong);
+    await page.goto(link);
+    await page.getByLabel("Password").fill("a-long-enough-secret");
+    await picture(page, `door-${at + 1}`);
+    await presses.press(page.getByRole("button", { name: "Create account" }));
+    await presses.press(page.getByRole("link", { name: "Create workspace" }).first());
+    await presses.press(page.getByRole("button", { name: "Create", exact: true }));
+    await page.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
+    await page.getByText("Running", { exact: true }).first().waitFor();
+    await page.getByRole("link", { name: "Terminal", exact: true }).first().waitFor();
+    await picture(page, `workspace-${at + 1}`);
+    await machine.close();
+  }
+  result.presses = presses.count();
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,82 @@
+// Someone new, alone with an empty server and a browser: VS Code open on a clone of their repository, and an edit of a chat approved as a diff.
+// Presses are counted. With genuine editors a file is saved and a command run in VS Code, and a cell in JupyterLab.
+// node first-hour.mjs CHROMIUM SETUP REPOSITORY RELEASES GENUINE [FOLDER]
+import { openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+import { runCell, saveAndRun } from "./editors.mjs";
+import { enter, pressing, takePicture } from "./presses.mjs";
+
+const [file, setup, repository, releases, genuine, folder] = process.argv.slice(2);
+const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const result = { wrong };
+  const began = Date.now();
+  const page = await openPage(context, wrong);
+  const presses = pressing();
+  const picture = (name, one = page) => takePicture(one, folder, `first-hour-${name}`);
+  const press = (locator) => presses.press(locator);
+  const button = (name) => page.getByRole("button", { name, exact: true });
+
+  await enter(page, setup, ADA);
+  await picture("setup");
+  await press(button("Create user and sign in"));
+  await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();
+  await picture("home");
+  await press(button("Add and test"));
+  await page.getByText(/qwen3-coder:30b answers/).waitFor();
+  await press(button("Start VS Code"));
+  await page.waitForURL("**/new?template=code-server*");
+  await page.getByRole("textbox", { name: "Repository" }).fill(repository);
+  // No press, and only for a machine without the internet.
+  await page.getByLabel("Download from").fill(`${releases}/code-server`);
+  await picture("new");
+  await press(button("Create"));
+  await page.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
+  const workspace = page.url();
+  const app = page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "VS Code", exact: true });
+  await page.getByText("VS Code is ready.").waitFor();
+  await picture("workspace");
+  const [editor] = await Promise.all([context.waitForEvent("page"), press(app.first())]);
+  result.host = new URL(editor.url()).hostname;
+  if (genuine === "yes") {
+    await editor.getByRole("treeitem", { name: "work" }).waitFor();
+    result.folder = await editor.title();
+  } else await editor.getByText("here").waitFor();
+  await picture("editor", editor);
+
+  await press(page.getByRole("link", { name: "New chat", exact: true }));
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.fill("Mend the sum");
+  await presses.key(message, "Enter");
+  const asked = page.getByRole("group", { name: "Edit sum.sh?" });
+  const diff = asked.getByRole("region", { name: /^Diff of/ });
+  result.diff = (await diff.textContent()).replace(/\s+/g, " ");
+  await picture("approve");
+  await press(asked.getByRole("button", { name: "Allow once" }));
+  // It has edited and asks for its command now.
+  await page.getByRole("heading", { name: "Run this command?" }).waitFor();
+  result.presses = presses.count();
+  result.seconds = (Date.now() - began) / 1000;
+
+  if (genuine === "yes") {
+    result.saved = await saveAndRun(editor);
+    await picture("editor-saved", editor);
+    await editor.close();
+    await page.goto(new URL("/templates", workspace).href);
+    await page.locator(".pick", { hasText: "JupyterLab" }).getByRole("button").first().click();
+    await page.waitForURL("**/new?template=jupyterlab*");
+    await page.getByLabel("Download from").fill(`${releases}/simple`);
+    await button("Create").click();
+    await page.getByText("JupyterLab is ready.").waitFor({ timeout: 180_000 });
+    const [lab] = await Promise.all([
+      context.waitForEvent("page"),
+      page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "JupyterLab" }).first().click(),
+    ]);
+    result.cell = await runCell(lab);
+    await picture("jupyterlab", lab);
+  }
+  return result;
+});
+process.exit(0);

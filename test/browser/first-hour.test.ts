@@ -1,0 +1,125 @@
+// The first hour of three people, each with an empty server, a browser and no documentation.
+import { expect } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { startOllama } from "#test/api/administration/model-servers.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
+import { serveEditors } from "#test/support/editor-mirror.ts";
+import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { compiledProgram } from "#test/support/program.ts";
+import { serveReleases } from "#test/support/release-server.ts";
+import { setupLink } from "./setup-link.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const NO_USER = {
+  SLIPWAY_ADMIN_EMAIL: "",
+  SLIPWAY_ADMIN_USERNAME: "",
+  SLIPWAY_ADMIN_PASSWORD: "",
+  SLIPWAY_CHAT_TITLES: "false",
+};
+
+/** A model server that the server finds on its machine. */
+const findableModel = (talking: TalkingModel) => {
+  const passOn = async (request: Request): Promise<Response> =>
+    fetch(`${talking.server.url}/v1/chat/completions`, {
+      method: "POST",
+      body: await request.text(),
+      headers: { "content-type": "application/json" },
+    });
+  return startOllama({ "POST /v1/chat/completions": passOn });
+};
+
+type Developer = {
+  readonly presses: number;
+  readonly seconds: number;
+  readonly host: string;
+  readonly diff: string;
+  readonly folder?: string;
+  readonly saved?: boolean;
+  readonly cell?: string;
+};
+
+const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ shown: Developer; home: string }> => {
+  await using place = await ServerPlace.make({ isNew: true });
+  await using talking = await TalkingModel.start();
+  using ollama = findableModel(talking);
+  using git = openGitWorld();
+  await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": BROKEN });
+  const env = {
+    ...NO_USER,
+    SLIPWAY_LOCAL_MODEL_SERVERS: `http://127.0.0.1:${ollama.port}`,
+    SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+  };
+  const setup = await setupLink(place.spawn({ env }).child.stdout);
+  const given = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
+  const shown = await runStory<Developer>("first-hour.mjs", given);
+  expect(shown.wrong).toEqual([]);
+  if (!isGenuine) expect(ownComplaints(shown)).toEqual([]);
+  const workspaces = join(place.directory, "workspaces");
+  const homes = readdirSync(workspaces).map((id) => join(workspaces, id, "home"));
+  const home = homes.find((one) => readdirSync(one).includes("shop")) ?? "";
+  expect(readFileSync(join(home, "shop/work/sum.sh"), "utf8")).not.toBe(BROKEN);
+  const copied = isGenuine ? readFileSync(join(home, "shop/copied"), "utf8") : "";
+  return { shown, home: copied };
+};
+
+const checkDeveloper = ({ presses, seconds, host, diff }: Developer): void => {
+  expect(presses).toBeLessThanOrEqual(12);
+  expect(seconds).toBeLessThan(180);
+  expect(host).toMatch(/^code--.*\.localhost$/);
+  expect(diff).toContain("- echo $(($1 - $2))");
+};
+
+testNeeding(
+  [needs.chromium, needs.node, needs.git, one("localOfProcess")],
+  "[WB-94] a developer alone has an editor open on a cloned repository, and an edit approved as a diff, within 12 presses and 3 minutes",
+  async () => {
+    using releases = await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
+    const { shown } = await playDeveloper(releases.url, false);
+    checkDeveloper(shown);
+  },
+  240_000,
+);
+
+testNeeding(
+  [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, one("localOfProcess")],
+  "[WB-94][TG-5] the same with the genuine code-server, in which a file is saved and a command run, and the genuine JupyterLab, in which a cell is run, each on a host of its own",
+  async () => {
+    using mirror = serveEditors(needs.editors.file);
+    const { shown, home } = await playDeveloper(mirror.url, true);
+    checkDeveloper(shown);
+    expect(shown.folder).toContain("shop");
+    expect(shown.cell).toBe("42");
+    expect(home).toBe("shop\nsaved-hereran-42\n");
+  },
+  600_000,
+);
+
+/** Containers start the program that was compiled for this machine. */
+const compiled = { found: compiledProgram() !== undefined, reason: "needs the compiled program", file: "" };
+
+testNeeding(
+  [needs.docker, compiled, needs.chromium, needs.node, one("engine"), one("localOfProcess")],
+  "[WB-94] a lead has invited three people, who each have a running workspace, within 25 presses",
+  async () => {
+    await using place = await ServerPlace.make({ isNew: true });
+    const address = `0.0.0.0:${place.port}`;
+    const env = { ...NO_USER, SLIPWAY_ADDRESS: address, SLIPWAY_DOCKER_HOST: needs.docker.file };
+    const setup = new URL(await setupLink(place.spawn({ env }).child.stdout));
+    const admin = place.client;
+    const shown = await runStory<{ presses: number }>("first-hour-lead.mjs", [setup.href]);
+    expect(shown).toMatchObject({ wrong: [], warnings: 0 });
+    expect(shown.presses).toBeLessThanOrEqual(25);
+    expect(ownComplaints(shown)).toEqual([]);
+    const lead = await admin.signIn("lead@example.com", "four quiet harbours at night");
+    const { workspaces } = await lead.get<Workspaces>("/api/v2/workspaces");
+    const owners = workspaces.map(({ owner_name, latest_build }) => [owner_name, latest_build.status]);
+    expect(owners.sort()).toEqual(["ada-lovelace", "grace-hopper", "jo"].map((name) => [name, "running"]));
+    await Promise.all(workspaces.map(({ id }) => removeWorkspace(lead, id)));
+  },
+  240_000,
+);
