@@ -33,12 +33,12 @@ export const scriptEnvironment = (options: {
   const given = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
   return {
     HOME: homedir(),
-    // Editors that scripts start open terminals with it, and have none where a service starts the daemon.
-    SHELL: findShell(given),
     ...(manifest.vsCodePortProxyUri ? { VSCODE_PROXY_URI: manifest.vsCodePortProxyUri } : {}),
     ...git,
     ...given,
     PATH: bin.pathWith(given.PATH),
+    // Editors that scripts start open terminals with it, and a daemon that a service starts has none.
+    SHELL: findShell(given),
     ...bin.env,
     ...token,
     ...whoAndWhere(manifest, url, "SLIPWAY"),

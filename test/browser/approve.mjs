@@ -1,5 +1,6 @@
 // A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, an answer from a
-// notification of the system while the page is elsewhere, and from a phone what a coding agent asks that was started on a laptop.
+// notification of the system while the page is elsewhere, and from a phone what a coding agent asks that was started on a laptop. On the phone
+// the diff is read and the workspace restarted, too.
 // node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
@@ -124,7 +125,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   }
   await page.getByRole("button", { name: "Allow once" }).waitFor({ state: "detached" });
 
-  // The system's notification carries the answer, while the page is elsewhere.
+  // The system's notification carries the answer, while the page is elsewhere. From here on the person is on a phone.
+  await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(at("/account/notifications"));
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
@@ -178,6 +180,31 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // The same notification on another device: what it was about waits no longer.
   await press(notification, "deny");
   result.late = (await shown("Not answered")).body;
+
+  // A press on the rest of it leads to the chat, where the diff is read; then its workspace is restarted.
+  await press(notification, "");
+  await page.waitForURL("**/chats/*");
+  await page.getByRole("heading", { name: "Run this command?" }).waitFor();
+  if (folder) await page.screenshot({ path: `${folder}/phone-command.png` });
+  await page.getByRole("button", { name: "Changes", exact: true }).click();
+  const changes = page.getByRole("complementary", { name: "Chat panel" }).getByRole("region", { name: /^Diff of/ });
+  await changes.waitFor();
+  result.changes = (await changes.textContent()).replace(/\s+/g, " ");
+  if (folder) await page.screenshot({ path: `${folder}/phone-changes.png` });
+  await page.getByRole("button", { name: "Close", exact: true }).click();
+  await page.goto(at("/workspaces"));
+  await page.getByRole("link", { name: "story", exact: true }).click();
+  await page.waitForURL("**/workspaces/*");
+  await page.getByRole("button", { name: "More for story" }).click();
+  if (folder) await page.screenshot({ path: `${folder}/phone-menu.png` });
+  await page.getByRole("button", { name: "Restart", exact: true }).click();
+  await page
+    .getByText(/^(Stopping|Starting|Pending)$/)
+    .first()
+    .waitFor();
+  await askTest("restarted");
+  await page.getByText("Running", { exact: true }).first().waitFor();
+  if (folder) await page.screenshot({ path: `${folder}/phone-restarted.png` });
   await page.close();
 });
 process.exit(0);

@@ -1,20 +1,22 @@
 // Chats people trust, in a real browser: the permission mode, what an approval shows, and an answer from a notification.
 import { expect } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
+import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
-  [needs.chromium, needs.node, needs.openssl],
-  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][CA-2] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing",
+  [needs.chromium, needs.node, needs.openssl, needs.git],
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing; on a phone the diff is read and the workspace restarted",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);
@@ -29,9 +31,11 @@ testNeeding(
     const { admin, organization_id } = story.world;
     await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
     const work = join(story.home, "work");
-    mkdirSync(work);
+    const repository = makeRepository(work, { empty: true });
     const sum = join(work, "sum.sh");
-    await Bun.write(sum, BROKEN);
+    repository.write("sum.sh", BROKEN);
+    repository.git("add", ".");
+    repository.git("commit", "-q", "-m", "first");
     const message = join(scratch.path, "message");
     let asked: Chat | undefined;
     const waits = async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "requires_action";
@@ -49,6 +53,11 @@ testNeeding(
         // Now it asks for the command.
         await until(waits);
       },
+      restarted: () =>
+        until(async () => {
+          const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${story.workspace_id}`);
+          return latest_build.build_number === 3 && latest_build.status === "running";
+        }),
     };
     const given = [
       story.place.client.url.href,
@@ -72,6 +81,7 @@ testNeeding(
         ],
       },
       late: "The chat no longer waits for this approval.",
+      changes: expect.stringContaining("- echo $(($1 - $2))"),
     });
     expect(told.question).toBe("Create greeting?");
     expect(readFileSync(join(story.home, "greeting"), "utf8")).toBe("hello\n");

@@ -66,6 +66,9 @@ test("[LP-1] start runs the daemon as a session of its own, with nothing of the 
   await appears(one.home, "seen");
   const seen = readFileSync(join(one.home, "seen"), "utf8");
   expect(seen).toContain(`HOME=${one.home}\n`);
+  // As the machine knows them: a service has neither USER nor SHELL.
+  const shell = Bun.spawnSync(["sh", "-c", "getent passwd $(id -u) | cut -d: -f1,7"]).stdout.toString().trim();
+  expect(shell).toBe(`${/^USER=(.*)$/m.exec(seen)?.[1]}:${/^SHELL=(.*)$/m.exec(seen)?.[1]}`);
   // The token itself is in a file that only the daemon's user can read.
   const [, file = ""] = /^SLIPWAY_AGENT_TOKEN_FILE=(.+)$/m.exec(seen) ?? [];
   const token = readFileSync(file, "utf8").trim();

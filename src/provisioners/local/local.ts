@@ -6,6 +6,7 @@ import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
+import { findSystemUser, isUsableShell } from "#base/system-user.ts";
 import {
   ProvisionError,
   type Provisioned,
@@ -217,15 +218,16 @@ export class LocalProvisioner implements Provisioner {
   // Nothing of the server's own environment gets through but what a shell needs.
   #environment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
     const { accessUrl, environment = {}, orphanTimeout = ORPHAN_MS } = this.#options;
-    const { username, shell } = user ? { username: user.name, shell: user.shell } : userInfo();
+    const { name, shell } = user ??
+      findSystemUser(process.geteuid?.() ?? 0) ?? { name: userInfo().username, shell: "" };
     return {
       PATH: environment.PATH || DEFAULT_PATH,
       LANG: environment.LANG || "C.UTF-8",
       ...(environment.TZ ? { TZ: environment.TZ } : {}),
       HOME: folder.home,
-      USER: username,
-      LOGNAME: username,
-      SHELL: shell || "/bin/sh",
+      USER: name,
+      LOGNAME: name,
+      SHELL: isUsableShell(shell) ? shell : "/bin/sh",
       TERM: "xterm-256color",
       SLIPWAY_AGENT_URL: accessUrl().href,
       SLIPWAY_AGENT_TOKEN_FILE: folder.tokenFile,

@@ -198,6 +198,9 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             <Button icon="stop" onPress={() => actions.stop(row)}>
               Stop
             </Button>
+            <Button icon="restart" onPress={() => actions.restart(row)}>
+              Restart
+            </Button>
           </div>
         )}
       </div>

@@ -1,0 +1,35 @@
+// Users of this machine, from the password file and the system's other sources. The runtime's own answer is taken from USER and SHELL, which a
+// service does not have.
+import { readFileSync } from "node:fs";
+
+export type SystemUser = { readonly name: string; readonly uid: number; readonly gid: number; readonly shell: string };
+
+const parseLine = (line: string): SystemUser | undefined => {
+  const [name = "", , uid = "", gid = "", , , shell = ""] = line.split(":");
+  return name === "" || uid === "" || gid === "" ? undefined : { name, uid: Number(uid), gid: Number(gid), shell };
+};
+
+const readPasswordFile = (): string => {
+  try {
+    return readFileSync("/etc/passwd", "utf8");
+  } catch {
+    return "";
+  }
+};
+
+/** The user of this name or number; undefined where the machine knows none. */
+export const findSystemUser = (user: string | number): SystemUser | undefined => {
+  const isMeant = (one: SystemUser): boolean => (typeof user === "string" ? one.name : one.uid) === user;
+  const find = (text: string): SystemUser | undefined =>
+    text
+      .split("\n")
+      .flatMap((line) => parseLine(line) ?? [])
+      .find(isMeant);
+  const known = find(readPasswordFile());
+  if (known || !Bun.which("getent")) return known;
+  return find(Bun.spawnSync(["getent", "passwd", String(user)], { env: {} }).stdout.toString());
+};
+
+/** Whether people can work with it: service accounts have a shell that refuses everyone. */
+export const isUsableShell = (shell: string | undefined): shell is string =>
+  !!shell && !/\/(nologin|false)$/.test(shell) && Bun.which(shell) !== null;
