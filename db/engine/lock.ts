@@ -8,16 +8,24 @@ export class LockedError extends Error {
 
 /** Takes the lock of this directory or throws `LockedError`. Close the returned value to give it up. */
 export const lockDirectory = (directory: string): { close(): void } => {
-  const db = new Database(`${directory}/lock`, { create: true });
+  const db = lockFile(`${directory}/lock`, `the data directory ${directory} is in use by another Slipway process`);
+  db.run("create table if not exists held (by integer)");
+  return { close: () => db.close() };
+};
+
+/** Takes the lock of this file, which is made if need be, or throws `LockedError` with these words. Close the database to give it up. */
+export const lockFile = (path: string, taken: string): Database => {
+  const db = new Database(path, { create: true });
   try {
     db.run("pragma busy_timeout=0");
     db.run("pragma locking_mode=exclusive");
+    // Nothing is ever written: without this a second file would stand beside it.
+    db.run("pragma journal_mode=memory");
     db.run("begin exclusive");
-    db.run("create table if not exists held (by integer)");
-    return { close: () => db.close() };
+    return db;
   } catch (cause) {
     db.close();
     if (!/^SQLITE_(BUSY|LOCKED)/.test(String((cause as { code?: unknown }).code))) throw cause;
-    throw new LockedError(`the data directory ${directory} is in use by another Slipway process`, { cause });
+    throw new LockedError(taken, { cause });
   }
 };

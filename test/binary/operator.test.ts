@@ -181,7 +181,7 @@ const upgrade = async (): Promise<void> => {
 };
 
 const expectToBeApplied = async (): Promise<void> => {
-  expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("To be applied: ");
+  expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("Pending: ");
 };
 
 const expectKept = async ({ url }: Served): Promise<void> => {

@@ -119,7 +119,7 @@ testNeeding(
     };
     const first = await logOf(workspace.latest_build.id);
     expect(first).toContain("Building the image of the repository.");
-    expect(first).toContain(`Not taken from the feature ${tool}: privileged.`);
+    expect(first).toContain(`Ignored in the feature ${tool}: privileged.`);
     expect(features.asked).not.toContain("a token");
     const asked = features.asked.length;
 

@@ -39,7 +39,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.needs = await group("Needs you").locator(".sub").first().textContent();
   await look("chat-plan");
   await page.goto(at("/"));
-  await page.locator(".what", { hasText: "shows you a plan" }).waitFor();
+  await page.locator(".what", { hasText: "waiting for your approval" }).waitFor();
   await page.goBack();
   await plan.getByRole("button", { name: "Approve and start" }).click();
   await page.getByText("Go ahead with the plan.").waitFor();

@@ -25,7 +25,7 @@ testNeeding(
     expect(told).toMatchObject({
       wrong: [],
       typed: ["Typed in the one", "Typed in the other"],
-      needs: expect.stringContaining("shows you a plan"),
+      needs: expect.stringContaining("waiting for your approval"),
     });
     expect(Number(told.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");

@@ -23,6 +23,8 @@ export const saveAndRun = async (page) => {
 /** In JupyterLab: makes a notebook and runs a cell. Gives its output. */
 export const runCell = async (page) => {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
+  // A cell that is run before its kernel is there is forgotten.
+  await page.getByText(/\| Idle$/).waitFor({ timeout: 120_000 });
   const cell = page.locator(".jp-Notebook .jp-CodeCell").first();
   await cell.locator(".cm-content").click();
   await page.keyboard.type("6 * 7");

@@ -69,7 +69,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     await page.waitForURL("**/new?template=jupyterlab*");
     await page.getByLabel("Download from").fill(`${releases}/simple`);
     await button("Create").click();
-    await page.getByText("JupyterLab is ready.").waitFor({ timeout: 180_000 });
+    await page.getByText("JupyterLab is ready.").waitFor({ timeout: 400_000 });
     const [lab] = await Promise.all([
       context.waitForEvent("page"),
       page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "JupyterLab" }).first().click(),

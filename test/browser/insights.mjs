@@ -9,7 +9,7 @@ await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async 
   const tabs = page.getByRole("navigation", { name: "Insight sections" });
 
   await page.goto(at("/insights"));
-  const people = page.getByRole("slider", { name: "People a day, by day" });
+  const people = page.getByRole("slider", { name: "Users per day, by day" });
   await people.waitFor();
   await page.locator(".plot-box canvas").first().waitFor();
   result.last = await people.getAttribute("aria-valuetext");

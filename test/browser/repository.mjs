@@ -6,7 +6,7 @@ import { inApp } from "./app-page.mjs";
 const [file, url, token, link, closed, other, folder] = process.argv.slice(2);
 
 await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
-  const found = page.getByRole("complementary", { name: "What was found" });
+  const found = page.getByRole("complementary", { name: "Detected configuration" });
 
   await page.goto(at("/new?repo="));
   await page.getByRole("textbox", { name: "Repository" }).fill("nothing");

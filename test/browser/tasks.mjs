@@ -43,7 +43,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await confirm("Start task");
   const task = page.getByRole("listitem").filter({ hasText: "morning" });
   // Without a reload: the workspace starts, its chat begins and answers.
-  await task.getByText(/has answered|waits for you/).waitFor({ timeout: 120_000 });
+  await task.getByText(/done|waiting for you/).waitFor({ timeout: 120_000 });
   await look("tasks");
   await task.getByRole("link").first().click();
   await page.waitForURL("**/chats/*");
@@ -57,7 +57,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await more("Pause");
   await task.getByText("paused").waitFor();
   await more("Resume");
-  await task.getByText(/has answered|waits for you/).waitFor({ timeout: 120_000 });
+  await task.getByText(/done|waiting for you/).waitFor({ timeout: 120_000 });
   await more("Delete…");
   await confirm("Delete task");
   await task.waitFor({ state: "detached", timeout: 120_000 });

@@ -38,7 +38,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await tabs.getByRole("link", { name: "Settings" }).click();
   await page.getByLabel("Display name").fill("Sandbox");
-  await page.getByLabel("Runs for, hours").fill("8");
+  await page.getByLabel("Duration (hours)").fill("8");
   await page.getByLabel("Deprecated because").fill("There is a better one.");
   // Someone else changes another field in the meantime, and one of these.
   await page.evaluate(() =>

@@ -27,7 +27,7 @@ test("[CV-12] the answer goes to standard output as it comes, the rest alongside
     world.run(["chat", "new", "hello", "--model", "clever"]),
     world.run(["chat", "new"]),
   ]);
-  expect(list).toMatch(new RegExp(`^CHAT +STATUS +CHANGED +TITLE\\n[^]*${id.slice(0, 8)} +waiting +`));
+  expect(list).toMatch(new RegExp(`^CHAT +STATUS +CHANGED +TITLE\\n[^]*${id.slice(0, 8)} +done +`));
   expect(watched).toBe("> think: about it\nThat is what I have thought about.\n> say: from a pipe\nfrom a pipe\n");
   const types = events
     .trim()

@@ -145,7 +145,7 @@ testNeeding(
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(0);
     expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
     const lost = run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
-    expect(lost).rejects.toThrow("The files of the snapshot are not there.");
+    expect(lost).rejects.toThrow("The snapshot's files are missing.");
     await lost.catch(() => {});
   },
 );

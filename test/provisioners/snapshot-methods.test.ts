@@ -91,7 +91,7 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   }
   await homes.discard(place);
   expect(existsSync(folder.snapshot(snapshot_id))).toBe(false);
-  expect(homes.restore(id, place, signal)).rejects.toThrow("The files of the snapshot are not there.");
+  expect(homes.restore(id, place, signal)).rejects.toThrow("The snapshot's files are missing.");
   await homes.restore(id, place, signal).catch(() => {});
   expect(readFileSync(inHome("run.sh"), "utf8")).toBe("changed");
   folder.remove();

@@ -75,6 +75,31 @@ describe("what is refused", () => {
     world.answer(() => undefined);
   });
 
+  test("[UP-7] a second one at the same moment; it works again once the first has ended, or was killed", async () => {
+    await world.release({ program: PROGRAMS.good });
+    const held = Promise.withResolvers<Response>();
+    const reached = Promise.withResolvers<void>();
+    world.answer((name) => {
+      if (name !== "release.json") return undefined;
+      reached.resolve();
+      return new Response(new ReadableStream({ start: (one) => void held.promise.then(() => one.close()) }));
+    });
+    const first = world.upgrade();
+    await reached.promise;
+    expect(world.there()).toEqual([".slipway.lock", "slipway"]);
+    const second = await world.upgrade();
+    expect(second).toEqual({ code: 1, text: expect.stringContaining('another "slipway upgrade"') });
+    // Looking is free.
+    world.answer(() => undefined);
+    expect((await world.upgrade(["--check"])).text).toContain("is available");
+    held.resolve(new Response());
+    expect((await first).code).toBe(1);
+    expect(world.there()).toEqual(["slipway"]);
+    // One that was killed has left the file, and no lock.
+    writeFileSync(join(world.place, ".slipway.lock"), "");
+    await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
+  });
+
   test("[UP-2] half a download, a changed one, a server that is away", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
     const whole = readFileSync(join(out, FILE));

@@ -34,7 +34,11 @@ export const run: RunVerb = async (input) => {
     const repository = await orAsked(input, word, "Repository");
     if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is not a repository`);
     if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a branch`);
-    if (!has.yes) await mustAgree(input, `What ${plain(repository)} brings will be run or linked here. Continue?`);
+    if (!has.yes)
+      await mustAgree(
+        input,
+        `This runs the install script of ${plain(repository)} here, or links its files. Continue?`,
+      );
     const folder = resolve(value.folder ?? join(HOME, ".config", "slipway", "dotfiles"));
     await fetched(input, repository, folder, value.branch);
     const script = SCRIPTS.find((name) => isRunnable(join(folder, name)));

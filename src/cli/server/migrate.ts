@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
     else if (!exists) input.print("No database yet; it is created on the first start.");
     else if (problem) input.print(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`);
     else if (missing.length === 0) input.print(`The database is up to date (schema ${schema}).`);
-    else input.print(`To be applied: ${missing.join(", ")}. The database is copied to backups/ first.`);
+    else input.print(`Pending: ${missing.join(", ")}. The database is copied to backups/ first.`);
     return !exists || schema === newest ? EXIT.ok : NEEDED;
   }
   if (!exists) {

@@ -132,7 +132,7 @@ export class Checkpoints {
         }
       }
       if (restored_files === 0 && left_out.length > problems.length) {
-        throw conflict(`No file could be brought back: ${named(left_out).join("; ")}`);
+        throw conflict(`No file could be restored: ${named(left_out).join("; ")}`);
       }
       return { restored_files, left_out: named(left_out) };
     });

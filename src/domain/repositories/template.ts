@@ -20,7 +20,7 @@ export const repositoryProvisioner = async ({ provisioners, config }: DomainCont
   if (lacking === undefined) return "docker";
   const refusal = whyNoLocal(config);
   if (refusal === undefined) return "local";
-  throw new AppError("invalid", "This server has nothing to open a repository with.", {
+  throw new AppError("invalid", "This server can't open repositories.", {
     detail: `${lacking} ${refusal}`,
   });
 };

@@ -85,7 +85,7 @@ export class DockerHomes implements Homes {
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
     const engine = await this.#engine(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
-    if (copies.length === 0) throw new ProvisionError("The files of the snapshot are not there.");
+    if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
     const { current, unfinished } = await listVolumes(engine, workspace_id, signal);
     for (const { name } of unfinished) await removeVolume(engine, name, signal);
     const pairs: Pair[] = [];

@@ -117,7 +117,7 @@ const kept = async (
   const known = await findImage(build, image);
   const isOld = known !== undefined && build.clock.now() - known.created_at > MAX_AGE_MS;
   if (known && !isOld && !isFresh) {
-    report.log("info", stage, `The image of the repository is there: ${image}.`);
+    report.log("info", stage, `Using the existing image of the repository: ${image}.`);
     await touch(build.engine, key, signal);
     return { image, ...known };
   }
@@ -206,7 +206,7 @@ const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined
     const archive = await archiveOf(build, source, wanted);
     const feature = { id: wanted.id, options: wanted.options, metadata: await metadataIn(wanted.id, archive) };
     for (const property of feature.metadata.dropped) {
-      report.log("warn", stage, `Not taken from the feature ${wanted.id}: ${property}.`);
+      report.log("warn", stage, `Ignored in the feature ${wanted.id}: ${property}.`);
     }
     found.set(id, { feature, archive });
     queue.push(...feature.metadata.needs);

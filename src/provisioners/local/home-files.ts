@@ -76,7 +76,7 @@ export const unpackHome = async (
   { as, signal }: { readonly as?: As | undefined; readonly signal: AbortSignal },
 ): Promise<void> => {
   const method = readMethod(copy);
-  if (method === undefined) throw new ProvisionError("The files of the snapshot are not there.");
+  if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   const tree = join(copy, TREE);
   if (method === "btrfs") return run(["btrfs", "subvolume", "snapshot", tree, to], "restore the home", { signal });
   if (method === "reflink") {

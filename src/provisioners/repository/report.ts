@@ -12,7 +12,7 @@ export const reportRepositories = ({ manifest }: ProvisionRequest, report: Repor
       const found = plan.configuration ?? "no configuration file; the image follows from the language";
       report.log("info", stage, `Repository ${plan.url} at ${plan.commit.slice(0, 12)}: ${found}.`);
       for (const { property, reason } of notesOf(plan, docker !== undefined)) {
-        report.log("warn", stage, `Not taken from the repository: ${property}. ${reason}`);
+        report.log("warn", stage, `Ignored in the repository's configuration: ${property}. ${reason}`);
       }
     }
   }

@@ -79,7 +79,7 @@ const CLAIM = [
 const AWAIT = [
   'until [ -s "$mark" ]; do sleep 1; done',
   'if [ "$(cat "$mark")" != ready ]; then',
-  '  echo "These commands do not run, because the script Repository has failed." >&2',
+  '  echo "These commands were skipped because the script Repository failed." >&2',
   "  exit 1",
   "fi",
 ];
@@ -100,7 +100,7 @@ const GIT = `if ! command -v git >/dev/null 2>&1; then
 fi`;
 
 const REFUSED = `refused() {
-  echo "The repository $url could not be cloned from $host; what git says is above." >&2
+  echo "The repository $url could not be cloned from $host; the message from Git is above." >&2
   echo "If it is private, link your account at $host under Account, Git and accounts, and start the workspace again." >&2
   exit 1
 }`;
@@ -123,11 +123,11 @@ const cloning = (plan: RepositoryPlan): string[] => [
   '  git remote add origin "$url" || exit 1',
   ...checkout(plan),
   "  if [ -f .gitmodules ]; then",
-  `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; what git says is above." >&2`,
+  `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; the message from Git is above." >&2`,
   "  fi",
   "  if git grep -qs filter=lfs -- .gitattributes '*/.gitattributes'; then",
   "    if git lfs version >/dev/null 2>&1; then",
-  '      git lfs install --local >/dev/null && git lfs pull || echo "Large files could not be fetched from $host; what git says is above." >&2',
+  '      git lfs install --local >/dev/null && git lfs pull || echo "Large files could not be fetched from $host; the message from Git is above." >&2',
   "    else",
   '      echo "Large files of this repository are placeholders: git-lfs is not installed here." >&2',
   "    fi",

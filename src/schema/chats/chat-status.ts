@@ -2,17 +2,26 @@
 
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
+import { CHAT_STATUS_WORDS, CHAT_STATUSES, type ChatStatus as Status } from "./chat-status-words.ts";
 
-export const CHAT_STATUSES = ["waiting", "running", "interrupting", "requires_action", "error"] as const;
-export type ChatStatus = (typeof CHAT_STATUSES)[number];
+const MEANINGS: Readonly<Record<Status, string>> = {
+  waiting: "no turn is running; the chat waits for the next message",
+  running: "a turn is running or queued",
+  interrupting: "the turn is being interrupted",
+  requires_action: "an approval, or the result of a tool that a client runs, is missing",
+  error: "the last turn failed",
+};
 
+export type ChatStatus = Status;
 export const ChatStatus = named(
   "ChatStatus",
   oneOf(
     CHAT_STATUSES,
-    "waiting: idle, which pages call done. running: a turn is owed or going on. interrupting: it is being stopped. requires_action: results of the client's tools are awaited. error: the last turn failed.",
+    CHAT_STATUSES.map((one) => `${one} (shown as "${CHAT_STATUS_WORDS[one]}"): ${MEANINGS[one]}.`).join(" "),
   ),
 );
 
 /** What callers are shown: a status that an older version has left is an error until it is reconciled. */
 export const shownStatus = (status: string): ChatStatus => CHAT_STATUSES.find((one) => one === status) ?? "error";
+
+export { CHAT_STATUSES };

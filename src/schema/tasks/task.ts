@@ -7,14 +7,13 @@ import { oneOf } from "../one-of.ts";
 import { RepositoryAsked } from "../templates/repository.ts";
 import { lineText } from "../text.ts";
 import { BUILD_STATUSES, Build, ParameterValue } from "../workspaces/build.ts";
+import { TASK_STATE_WORDS, TASK_STATES } from "./task-state-words.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const time = () => t.String({ format: "date-time" });
 
 export const TASK_STATUSES = ["pending", "initializing", "active", "paused", "unknown", "error"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
-export const TASK_STATES = ["working", "idle", "complete", "failed"] as const;
-
 /** Longest prompt, in characters. */
 const PROMPT = 100_000;
 const Prompt = (description: string) => t.String({ minLength: 1, maxLength: PROMPT, description });
@@ -25,7 +24,7 @@ export const TaskState = namedObject("TaskState", {
     "TaskStateName",
     oneOf(
       TASK_STATES,
-      "working: a turn goes on. idle: it waits for its person. complete: the turn has ended. failed: the turn has failed.",
+      `working: a turn is running. idle (shown as "${TASK_STATE_WORDS.idle}"): the chat waits for its owner. complete (shown as "${TASK_STATE_WORDS.complete}"): the turn has ended. failed: the turn failed.`,
     ),
   ),
   message: t.String({ description: "In a sentence; may be empty." }),

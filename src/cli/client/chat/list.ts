@@ -1,4 +1,5 @@
 // `slipway chat list`: the caller's chats, the one that moved last first.
+import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
@@ -16,7 +17,7 @@ export const run: RunVerb = async (input) => {
     const now = input.clock.now();
     const rows = chats.map(({ id, status, title, updated_at }) => [
       id.slice(0, SHOWN_ID),
-      status,
+      CHAT_STATUS_WORDS[status],
       relative(updated_at, now),
       Bun.sliceAnsi(plain(title), 0, TITLE, { ellipsis: "…" }),
     ]);

@@ -1,5 +1,6 @@
 // Tasks by the names that people give them, for every verb that works on one.
 import type { Task } from "#schema/tasks/task.ts";
+import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { plain } from "../../text.ts";
@@ -33,7 +34,7 @@ const ownTasks = async (client: Client): Promise<string[]> => {
 /** What it is doing, in a few words. */
 export const formatState = ({ status, current_state }: Task): string => {
   if (current_state === null) return status;
-  return status === "active" ? `active, ${current_state.state}` : status;
+  return status === "active" ? `active, ${TASK_STATE_WORDS[current_state.state]}` : status;
 };
 
 /** For people: one row for each fact. */

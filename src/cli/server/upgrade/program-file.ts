@@ -2,18 +2,23 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
   constants,
   copyFileSync,
   existsSync,
+  fstatSync,
   linkSync,
+  openSync,
   readFileSync,
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { flush } from "#base/system/flush.ts";
+import { LockedError, lockFile } from "#db/engine/lock.ts";
 import { readSystem } from "#src/provisioners/docker/program.ts";
 import { UpgradeError } from "./error.ts";
 
@@ -57,6 +62,27 @@ export class ProgramFile {
 
   get system(): string {
     return readSystem(this.path) ?? `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  }
+
+  /** Keeps other upgrades of this program away until it is disposed, or the process ends. Throws LockedError while one goes on. */
+  lock(): Disposable {
+    const path = join(dirname(this.path), `.${basename(this.path)}.lock`);
+    const taken = `another "slipway upgrade" of ${this.path} is running; wait until it has finished`;
+    const mine = openSync(path, "a", 0o600);
+    const { ino } = fstatSync(mine);
+    closeSync(mine);
+    const held = lockFile(path, taken);
+    // The one before removes the file when it is done: what was locked then is a file without a name.
+    if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) {
+      held.close();
+      throw new LockedError(taken);
+    }
+    return {
+      [Symbol.dispose]: () => {
+        rmSync(path, { force: true });
+        held.close();
+      },
+    };
   }
 
   /** Runs the unpacked program. Throws UpgradeError unless it is of this system and of that version. */

@@ -83,6 +83,8 @@ const readCall = async (input: VerbInput): Promise<Call> => {
 
 const upgrade = async (call: Call): Promise<number> => {
   const { input, has, program } = call;
+  // Looking needs no lock; two that replace would remove and restart what the other has just put there.
+  using _lock = has.check ? undefined : program.lock();
   const offer = await findOffer(call);
   const installed = (await readVersion(program.path)) ?? VERSION;
   const order = Bun.semver.order(offer.version, installed);
@@ -122,7 +124,7 @@ const upgrade = async (call: Call): Promise<number> => {
     program.clean();
   }
   failpoint("upgrade_replaced");
-  input.print(`Installed Slipway ${offer.version} as ${program.path}; the one before is ${program.former}`);
+  input.print(`Installed Slipway ${offer.version} as ${program.path}. The former program is ${program.former}.`);
   return await restart(call, offer.version, installed);
 };
 
@@ -166,10 +168,10 @@ const backUp = async ({ input, has, config }: Call): Promise<void> => {
 const restart = async (call: Call, version: string, installed: string): Promise<number> => {
   const { input, service, program, config } = call;
   if (!service?.isRunning) {
-    if (service) input.print(`The service does not run: systemctl start ${service.unit}`);
+    if (service) input.print(`The service is not running. Start it with: systemctl start ${service.unit}`);
     else if (config.database_url === undefined && existsSync(config.data_dir) && isInUse(config.data_dir)) {
-      input.print("A server runs, and goes on with the former program: stop it and start it again.");
-      input.print(`If it does not come up: ${program.former} upgrade --back`);
+      input.print("A server is still running the former program. Restart it to use the new one.");
+      input.print(`If it does not start, run: ${program.former} upgrade --back`);
     }
     return EXIT.ok;
   }
@@ -200,6 +202,7 @@ const back = async (call: Call): Promise<number> => {
   if (former === undefined) throw new UpgradeError(`there is no program of before: ${program.former}`);
   if (former === VERSION) {
     mustFindData(call);
+    using _lock = program.lock();
     await goBack(call, former);
     return EXIT.ok;
   }

@@ -1,5 +1,6 @@
 // What a workspace or a chat is doing, as the glyph and the words the language of the app has for it. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
+import { CHAT_STATUS_WORDS, type ChatStatus } from "#schema/chats/chat-status-words.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
 /** What the glyph of a state can be. */
@@ -72,11 +73,11 @@ export const explainState = (workspace: Shown): string => {
   if (status === "stopped" || status === "stopping" || status === "starting") return REASONS[reason] ?? "";
   if (status !== "running") return "";
   const [agent] = agents.filter(({ healthy }) => !healthy);
-  if (agent?.status === "disconnected") return `agent ${agent.name} is lost`;
-  if (agent?.status === "timeout") return `agent ${agent.name} is not connecting`;
+  if (agent?.status === "disconnected") return `agent ${agent.name} disconnected`;
+  if (agent?.status === "timeout") return `agent ${agent.name} does not connect`;
   if (agent?.lifecycle_state === "start_error") return "startup script failed";
-  if (agents.some(({ status }) => status === "connecting")) return "agent connects";
-  if (agents.some(({ lifecycle_state }) => lifecycle_state === "starting")) return "startup script runs";
+  if (agents.some(({ status }) => status === "connecting")) return "agent connecting";
+  if (agents.some(({ lifecycle_state }) => lifecycle_state === "starting")) return "startup script running";
   return "";
 };
 
@@ -88,17 +89,22 @@ export const mayStart = ({ status }: Pick<Shown, "status">): boolean =>
 
 export const mayStop = ({ status }: Pick<Shown, "status">): boolean => status === "running" || status === "failed";
 
+const CHAT_KINDS: Readonly<Record<ChatStatus, StateKind>> = {
+  waiting: "done",
+  running: "busy",
+  interrupting: "busy",
+  requires_action: "needs",
+  error: "failed",
+};
+
 /** What a chat does, in the words of lists. */
 export const chatState = ({
   status,
   has_unread,
   awaits,
 }: Pick<Chat, "status" | "has_unread" | "awaits">): { kind: StateKind; words: string } => {
-  if (awaits === "answer") return { kind: "needs", words: "asks you" };
-  if (awaits === "approval") return { kind: "needs", words: "shows you a plan" };
-  if (status === "requires_action") return { kind: "needs", words: "waits for you" };
-  if (status === "running") return { kind: "busy", words: "at work" };
-  if (status === "interrupting") return { kind: "busy", words: "stopping" };
-  if (status === "error") return { kind: "failed", words: "failed" };
-  return has_unread ? { kind: "unread", words: "unread answer" } : { kind: "done", words: "done" };
+  if (awaits === "answer") return { kind: "needs", words: "waiting for your answer" };
+  if (awaits === "approval") return { kind: "needs", words: "waiting for your approval" };
+  if (status === "waiting" && has_unread) return { kind: "unread", words: "unread answer" };
+  return { kind: CHAT_KINDS[status], words: CHAT_STATUS_WORDS[status] };
 };

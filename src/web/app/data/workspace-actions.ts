@@ -107,7 +107,7 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     typed: isOne ? first.name : String(targets.length),
     gone: () => {
       if (!wereKnown || left().length > 0) return undefined;
-      return isOne ? `${first.name} was deleted in the meantime` : "They were deleted in the meantime";
+      return isOne ? `${first.name} was deleted in the meantime` : "Already deleted";
     },
     act: async () => {
       await each(wereKnown ? left() : targets, (one) =>

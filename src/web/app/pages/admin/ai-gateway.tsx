@@ -20,7 +20,7 @@ const read = async () => {
 export const AiGatewayPage = () => {
   const { state, again } = useResource("ai gateway", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Cannot load the model gateway" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the model gateway" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const { settings, providers } = data;
   if (providers.length === 0 && !settings.enabled) {

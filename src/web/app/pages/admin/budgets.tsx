@@ -37,7 +37,7 @@ export const Budgets = () => {
   const isAdding = useSignal(false);
   const raised = useSignal<Budget | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Cannot load the budgets" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the budgets" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
   const close = (): void => {
     isAdding.value = false;

@@ -107,7 +107,7 @@ const Keeping = ({ rules, again }: PartProps) => {
       </header>
       <div class="body stack">
         <Field
-          label="Archive after days without activity"
+          label="Archive after inactivity (days)"
           type="number"
           min={0}
           max={3650}
@@ -116,7 +116,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           onInput={textInto(archive)}
         />
         <Field
-          label="Delete after days in the archive"
+          label="Delete archived chats after (days)"
           type="number"
           min={0}
           max={3650}

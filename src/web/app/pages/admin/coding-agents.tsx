@@ -36,7 +36,7 @@ export const CodingAgentsPage = () => {
   const { state, again } = useResource("coding agent settings", () => call("GET /ai/agents"));
   const edited = useSignal<CodingAgent | "new" | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Cannot load the coding agents" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the coding agents" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const save = async (name: string, body: CodingAgentInput, done: string): Promise<void> => {
     await call("PUT /ai/agents/:coding_agent", { path: { coding_agent: name }, body });

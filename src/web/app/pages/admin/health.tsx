@@ -88,10 +88,10 @@ const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: b
           <Button
             small
             look="ghost"
-            label={dismissed ? `Resume notifications: ${title}` : `Put aside: ${title}`}
+            label={dismissed ? `Resume notifications: ${title}` : `Mute notifications: ${title}`}
             onPress={() => setAside(name, !dismissed)}
           >
-            {dismissed ? "Resume notifications" : "Put aside"}
+            {dismissed ? "Resume notifications" : "Mute notifications"}
           </Button>
         )}
       </span>

@@ -49,7 +49,7 @@ export const Hooks = () => {
               <dt>State</dt>
               <dd>
                 <State kind={data.enabled ? "running" : "stopped"}>
-                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Observe only") : "Switched off"}
+                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Observe only") : "Off"}
                 </State>
               </dd>
               <dt>Address</dt>

@@ -81,9 +81,7 @@ const Ports = ({ agent }: { agent: string }) => {
   return (
     <>
       <div class="line pad">
-        <span class="mut">
-          {own?.length === 0 ? "Nothing listens in the workspace." : "What listens in the workspace"}
-        </span>
+        <span class="mut">{own?.length === 0 ? "The workspace has no listening ports." : "Listening ports"}</span>
         <span class="push">
           <Button small onPress={again}>
             Look again

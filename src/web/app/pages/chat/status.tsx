@@ -1,6 +1,7 @@
 // What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
 import { line } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -72,7 +73,7 @@ const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
         </span>
         <span>{retry.error}</span>
         <span class="push dim small num">
-          {seconds > 0 ? `Try ${retry.attempt} in ${seconds} s` : `Try ${retry.attempt} goes on`}
+          {seconds > 0 ? `Attempt ${retry.attempt} in ${seconds} s` : `Attempt ${retry.attempt} is running`}
         </span>
       </div>
     </div>
@@ -86,9 +87,8 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
     case "waiting":
       return "";
     case "error":
-      return "Failed";
     case "interrupting":
-      return "Stopping";
+      return CHAT_STATUS_WORDS[status].replace(/^./, (letter) => letter.toUpperCase());
     case "requires_action":
       if (asked?.kind === "budget") return "Waiting for a budget";
       return asked?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";

@@ -101,7 +101,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
         {usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>}
       </span>
       <p>
-        <Inline text={template.description || `Runs by ${template.provisioner}.`} plainLinks />
+        <Inline text={template.description || `Runs on ${template.provisioner}.`} plainLinks />
       </p>
     </label>
   );

@@ -307,7 +307,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
           <dl class="kv small">
             <dt>Template</dt>
             <dd>{template.display_name || template.name}</dd>
-            <dt>Runs by</dt>
+            <dt>Runs on</dt>
             <dd>{template.provisioner}</dd>
             {usual !== null && (
               <>
@@ -315,10 +315,8 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
                 <dd>about {formatDuration(usual)}</dd>
               </>
             )}
-            <dt>Stops</dt>
-            <dd>
-              {template.default_ttl_ms > 0 ? `after ${formatDuration(template.default_ttl_ms)}` : "never by itself"}
-            </dd>
+            <dt>Autostop</dt>
+            <dd>{template.default_ttl_ms > 0 ? `after ${formatDuration(template.default_ttl_ms)}` : "Off"}</dd>
             <dt>Organization</dt>
             <dd>{template.organization_display_name || template.organization_name}</dd>
           </dl>

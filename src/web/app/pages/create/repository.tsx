@@ -115,7 +115,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
     >
       <div class="page narrow stack loose">
         <RepositoryField value={typed} />
-        {error !== undefined && !found && <Failed what="The repository cannot be read" error={error} again={again} />}
+        {error !== undefined && !found && <Failed what="Can't read the repository" error={error} again={again} />}
         {loading && !found && <Skeleton lines={5} />}
         {found && found.problem !== "" && <Refused found={found} again={again} />}
         {found?.plan && (
@@ -123,7 +123,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
             <div class="stack loose">
               {problem.value && <Warning text={problem.value} />}
               {!found.provisioner && (
-                <Warning text="This server has nothing to open a repository with: no Docker Engine answers, and workspaces on its own machine are off." />
+                <Warning text="This server can't open repositories: no Docker Engine answers, and local workspaces are off." />
               )}
               <NameField
                 label="Name"
@@ -199,7 +199,7 @@ const NotTaken = ({ found }: { found: RepositoryFound }) =>
   found.notes.length === 0 ? null : (
     <section class="panel">
       <header>
-        <h2>Not taken from the repository</h2>
+        <h2>Ignored settings</h2>
       </header>
       <div class="body">
         <dl class="kv small">
@@ -237,10 +237,10 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
     .replace(/^refs\/(?:heads|tags|pull|merge-requests|pull-requests)\//, "")
     .replace(/\/(?:head|from)$/, "");
   return (
-    <aside class="stack loose" aria-label="What was found">
+    <aside class="stack loose" aria-label="Detected configuration">
       <section class="panel">
         <header>
-          <h2>What was found</h2>
+          <h2>Detected configuration</h2>
         </header>
         <div class="body">
           <dl class="kv small">

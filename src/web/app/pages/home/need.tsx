@@ -68,7 +68,7 @@ export const NeedItem = ({ need }: { need: Need }) => {
         tone="t-attn"
         href={`/chats/${need.chat.id}`}
         name={need.chat.title}
-        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : chatState(need.chat).words}
+        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : `is ${chatState(need.chat).words}`}
         at={need.at}
         text={workspace && `In ${workspace}.`}
         command={isPermission && first ? parseCommand(first.args) : undefined}

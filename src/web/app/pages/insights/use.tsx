@@ -92,7 +92,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
     <>
       <Stats
         stats={[
-          { label: "People a day", value: countMean(people), note: change(mean(people), mean(peopleIn(before))) },
+          { label: "Users per day", value: countMean(people), note: change(mean(people), mean(peopleIn(before))) },
           {
             label: "Total users",
             value: count(use.report?.active_users ?? 0),
@@ -103,7 +103,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
         ]}
       />
       <div class="split even">
-        <Plot title="People a day" days={days} longDays={longDays} lines={lines} measure={COUNT} />
+        <Plot title="Users per day" days={days} longDays={longDays} lines={lines} measure={COUNT} />
         <Table
           title="Apps"
           head={["App", "Time", "Share", "Begun"]}

@@ -1,5 +1,6 @@
 // Tasks in the words and glyphs of lists. Pure.
 import type { Task } from "#schema/tasks/task.ts";
+import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import type { StateKind } from "../../data/states.ts";
 
 /** An id that may be missing. */
@@ -10,27 +11,29 @@ export const toId = (id: Task["chat_id"]): string | undefined => {
 
 type Shown = { readonly kind: StateKind; readonly words: string };
 
-const OF_CHAT: Readonly<Record<NonNullable<Task["current_state"]>["state"], Shown>> = {
-  working: { kind: "busy", words: "at work" },
-  idle: { kind: "needs", words: "waits for you" },
-  complete: { kind: "done", words: "has answered" },
-  failed: { kind: "failed", words: "failed" },
+const KINDS: Readonly<Record<NonNullable<Task["current_state"]>["state"], StateKind>> = {
+  working: "busy",
+  idle: "needs",
+  complete: "done",
+  failed: "failed",
 };
 
 export const taskState = ({ status, workspace_status, current_state }: Task): Shown => {
   switch (status) {
     case "active":
-      return current_state ? OF_CHAT[current_state.state] : { kind: "busy", words: "begins" };
+      return current_state
+        ? { kind: KINDS[current_state.state], words: TASK_STATE_WORDS[current_state.state] }
+        : { kind: "busy", words: "active" };
     case "pending":
-      return { kind: "busy", words: workspace_status === "stopping" ? "is being paused" : "waits for a build" };
+      return { kind: "busy", words: workspace_status === "stopping" ? "pausing" : "pending" };
     case "initializing":
-      return { kind: "busy", words: "workspace starts" };
+      return { kind: "busy", words: "initializing" };
     case "paused":
       return { kind: "stopped", words: "paused" };
     case "error":
       return { kind: "failed", words: "failed" };
     default:
-      return { kind: "failed", words: workspace_status === "deleting" ? "is being deleted" : "workspace is lost" };
+      return { kind: "failed", words: workspace_status === "deleting" ? "deleting" : "unknown" };
   }
 };
 

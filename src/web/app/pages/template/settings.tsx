@@ -16,7 +16,7 @@ const DAY = 24 * HOUR;
 
 /** Lengths of time: the member, its words, and the unit it is typed in. */
 const LENGTHS = [
-  { name: "default_ttl_ms", label: "Runs for, hours", unit: HOUR, hint: "After each start. 0 means no limit." },
+  { name: "default_ttl_ms", label: "Duration (hours)", unit: HOUR, hint: "After each start. 0 means no limit." },
   { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
   { name: "failure_ttl_ms", label: "Stop after failure (hours)", unit: HOUR, hint: "0: never." },
   { name: "time_til_dormant_ms", label: "Dormant after inactivity (days)", unit: DAY, hint: "0: never." },
@@ -247,7 +247,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         hint="Workspaces don't autostart on other days."
       />
       <Field
-        label="Deleted workspaces stay in the trash for, days"
+        label="Keep deleted workspaces in the trash (days)"
         name="trash_days"
         type="number"
         min="0"

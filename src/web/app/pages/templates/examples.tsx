@@ -29,7 +29,7 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
       <div class="head">
         <h2 id="examples">Starter templates</h2>
       </div>
-      <p class="mut">Each is added with one press, and is yours to change.</p>
+      <p class="mut">Add a starter with one click, then change it as you like.</p>
       <div class="cards">
         {[...kinds].map(([kind, variants]) => (
           <Example key={kind} variants={variants} templates={templates} made={made} />

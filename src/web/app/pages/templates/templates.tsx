@@ -107,7 +107,7 @@ const Card = ({ template }: { template: Template }) => (
       {template.deprecated && <span class="badge">Deprecated</span>}
     </span>
     <p>
-      <Inline text={template.description || `Runs by ${template.provisioner}.`} plainLinks /> Used by{" "}
+      <Inline text={template.description || `Runs on ${template.provisioner}.`} plainLinks /> Used by{" "}
       {template.active_user_count}.
     </p>
   </a>

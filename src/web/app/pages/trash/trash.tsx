@@ -20,7 +20,7 @@ export default function TrashPage() {
     <Frame title="Trash" crumbs={[{ label: "Workspaces", href: "/workspaces" }]}>
       <div class="page">
         {error && !data ? (
-          <Failed what="The trash cannot be read" error={error} again={again} />
+          <Failed what="Can't load the trash" error={error} again={again} />
         ) : data ? (
           <List trash={data} again={again} />
         ) : (
@@ -53,7 +53,7 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
   const remove = ({ id, name }: Trashed): void =>
     ask({
       title: `Delete ${name} permanently?`,
-      text: "Its files and snapshots are removed and cannot be brought back.",
+      text: "Its files and snapshots are permanently deleted.",
       yes: "Delete permanently",
       no: "Keep it",
       isDanger: true,

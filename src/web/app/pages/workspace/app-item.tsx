@@ -6,7 +6,7 @@ import { Picture } from "../../parts/picture.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { LEVELS } from "./ports.tsx";
 
-const HEALTH: Partial<Record<App["health"], string>> = { initializing: "starts", unhealthy: "unhealthy" };
+const HEALTH: Partial<Record<App["health"], string>> = { initializing: "starting", unhealthy: "unhealthy" };
 const WINDOW = "noopener,noreferrer,popup,width=1200,height=800";
 
 type AppItemProps = {

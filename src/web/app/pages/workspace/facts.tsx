@@ -7,15 +7,15 @@ export const Facts = ({ workspace }: { workspace: Workspace }) => {
   return (
     <section class="panel" aria-labelledby="facts">
       <header>
-        <h2 id="facts">Facts</h2>
+        <h2 id="facts">Details</h2>
       </header>
       <div class="body">
         <dl class="kv small">
-          <dt>Made</dt>
+          <dt>Created</dt>
           <dd>
             <Time at={workspace.created_at} />
           </dd>
-          <dt>Used</dt>
+          <dt>Last used</dt>
           <dd>
             <Time at={workspace.last_used_at} />
           </dd>

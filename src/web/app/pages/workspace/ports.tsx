@@ -20,7 +20,7 @@ export const LEVELS: Record<ShareLevel, string> = {
   owner: "you",
   organization: "organization",
   authenticated: "signed in",
-  public: "everybody",
+  public: "everyone",
 };
 
 type PortsProps = {
@@ -53,7 +53,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
     })),
     ...mine
       .filter(({ port }) => !open.some((one) => one.port === port))
-      .map((share) => ({ port: share.port, name: "nothing listens", is_own: true, share })),
+      .map((share) => ({ port: share.port, name: "not listening", is_own: true, share })),
   ].sort((a, b) => a.port - b.port);
   // One of the machine's that was shared is as much the workspace's as its own.
   const own = all.filter(({ is_own, share }) => is_own || share);
@@ -94,7 +94,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
     <>
       {own.map(item)}
       <li class="item">
-        <span class="dim small">{own.length === 0 ? "No port listens yet." : ""}</span>
+        <span class="dim small">{own.length === 0 ? "No listening ports." : ""}</span>
         <IconButton icon="restart" small label={`Look for ports of ${agent.name} again`} onPress={again} />
       </li>
       {others.length > 0 && (

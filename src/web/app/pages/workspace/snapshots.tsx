@@ -39,7 +39,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   // Whatever happens to a snapshot is news of its workspace.
   useEffect(() => void again(), [workspace]);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The snapshots cannot be read" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the snapshots" error={error} again={again} />;
   if (!data) return <Skeleton lines={5} />;
   if (data.unsupported !== "") return <Empty icon="box" title="No snapshots" text={data.unsupported} />;
   const isBusy = data.snapshots.some(({ status }) => status === "creating" || status === "restoring");
@@ -65,7 +65,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   const remove = (one: Snapshot): void =>
     ask({
       title: `Delete ${nameSnapshot(one)}?`,
-      text: "The copy of the files cannot be brought back.",
+      text: "You can't recover a deleted snapshot.",
       yes: "Delete snapshot",
       no: "Keep snapshot",
       act: async () => {

@@ -125,7 +125,7 @@ const Row = ({ app, open, remove }: RowProps) => (
       ]}
     />
     <span class="small mut">
-      {app.self_registered ? "Registered itself" : "Made here"}, redirects to {app.redirect_uris.join(", ")}, used{" "}
+      {app.self_registered ? "Self-registered" : "Created here"}, redirects to {app.redirect_uris.join(", ")}, used{" "}
       <Time at={app.updated_at} />
     </span>
   </li>

@@ -86,7 +86,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
                 Delete
               </Button>
               <span class="small mut">
-                Made <Time at={secret.created_at} />,{" "}
+                Created <Time at={secret.created_at} />,{" "}
                 {secret.last_used_at === null ? (
                   "never used"
                 ) : (
