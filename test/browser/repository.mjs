@@ -23,7 +23,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   result.found = await found.textContent();
   result.left_out = await page.getByText("initializeCommand").count();
   await look("repository");
-  await page.getByLabel("Configuration").selectOption(".devcontainer/b/devcontainer.json");
+  await page.getByRole("combobox", { name: "Configuration" }).selectOption(".devcontainer/b/devcontainer.json");
   await found.getByText(".devcontainer/b/devcontainer.json").waitFor();
   result.at = new URL(page.url()).search;
   await page.getByRole("button", { name: /Create workspace/ }).click();
