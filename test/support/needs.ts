@@ -27,56 +27,10 @@ const compose = (): Need => {
   return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose", "docker-compose"), reason };
 };
 
-/** The engine that `.ci/docker-engine start` has made, with its images; `file` is its address. */
-const engine = (): Need => {
-  const file = process.env.SLIPWAY_TEST_DOCKER_HOST ?? "";
-  return { found: file !== "", reason: "needs the engine of .ci/docker-engine in SLIPWAY_TEST_DOCKER_HOST", file };
-};
-
-/** The server that `.ci/postgres start` has made; `file` is its address. */
-const postgres = (): Need => {
-  const file = process.env.SLIPWAY_TEST_POSTGRES ?? "";
-  return { found: file !== "", reason: "needs the server of .ci/postgres in SLIPWAY_TEST_POSTGRES", file };
-};
-
-/** Terraform with the provider `coder`, in the folder that `.ci/terraform-tools` has filled; `file` is that folder. */
-const terraform = (): Need => {
-  const file = process.env.SLIPWAY_TEST_TERRAFORM ?? "";
-  return { found: file !== "", reason: "needs the folder of .ci/terraform-tools in SLIPWAY_TEST_TERRAFORM", file };
-};
-
-/** The Go program of test/tailnet/counterpart, as `.ci/counterpart` has built it. */
-const counterpart = (): Need => {
-  const file = process.env.SLIPWAY_TEST_COUNTERPART ?? "";
-  return { found: file !== "", reason: "needs the program of .ci/counterpart in SLIPWAY_TEST_COUNTERPART", file };
-};
-
-/** What makes Debian's packages, as `.ci/nfpm` has built it. */
-const nfpm = (): Need => {
-  const file = process.env.SLIPWAY_TEST_NFPM ?? "";
-  return { found: file !== "", reason: "needs the program of .ci/nfpm in SLIPWAY_TEST_NFPM", file };
-};
-
-/** Generators of clients, in the folder that `.ci/generators` has filled; `file` is that folder. */
-const generators = (): Need => {
-  const file = process.env.SLIPWAY_TEST_GENERATORS ?? "";
-  return { found: file !== "", reason: "needs the folder of .ci/generators in SLIPWAY_TEST_GENERATORS", file };
-};
-
-/** Coding agents from npm, in the folder that `.ci/agents` has filled; `file` is that folder. */
-const agents = (): Need => {
-  const file = process.env.SLIPWAY_TEST_AGENTS ?? "";
-  return { found: file !== "", reason: "needs the folder of .ci/agents in SLIPWAY_TEST_AGENTS", file };
-};
-
-/** MCP servers from npm and PyPI, in the folder that `.ci/mcp-servers` has filled; `file` is that folder. */
-const mcpServers = (): Need => {
-  const file = process.env.SLIPWAY_TEST_MCP_SERVERS ?? "";
-  return { found: file !== "", reason: "needs the folder of .ci/mcp-servers in SLIPWAY_TEST_MCP_SERVERS", file };
-/** The editors of the starter templates, in the folder that `.ci/editors` has filled; `file` is that folder. */
-const editors = (): Need => {
-  const file = process.env.SLIPWAY_TEST_EDITORS ?? "";
-  return { found: file !== "", reason: "needs the folder of .ci/editors in SLIPWAY_TEST_EDITORS", file };
+/** What the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is what the variable holds. */
+const prepared = (name: string, variable: string): Need => {
+  const file = process.env[variable] ?? "";
+  return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
 };
 
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
@@ -85,10 +39,10 @@ export const needs = {
   /** The same engine without what a window wants: a third less work for each story. */
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
-  agents: agents(),
-  mcpServers: mcpServers(),
-  generators: generators(),
-  editors: editors(),
+  agents: prepared("agents", "SLIPWAY_TEST_AGENTS"),
+  mcpServers: prepared("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
+  generators: prepared("generators", "SLIPWAY_TEST_GENERATORS"),
+  editors: prepared("editors", "SLIPWAY_TEST_EDITORS"),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
   sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),
@@ -111,12 +65,12 @@ export const needs = {
   screen: program("screen", "screen"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
-  docker: engine(),
-  postgres: postgres(),
-  terraform: terraform(),
-  counterpart: counterpart(),
+  docker: prepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
+  postgres: prepared("postgres", "SLIPWAY_TEST_POSTGRES"),
+  terraform: prepared("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),
+  counterpart: prepared("counterpart", "SLIPWAY_TEST_COUNTERPART"),
   minisign: program("minisign", "minisign"),
-  nfpm: nfpm(),
+  nfpm: prepared("nfpm", "SLIPWAY_TEST_NFPM"),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */
