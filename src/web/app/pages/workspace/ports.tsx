@@ -99,7 +99,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       </li>
       {others.length > 0 && (
         <li>
-          <details class="fold">
+          <details class="fold pad">
             <summary>Other ports on this machine ({others.length})</summary>
             <ul class="list">{others.map(item)}</ul>
           </details>
