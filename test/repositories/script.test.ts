@@ -95,7 +95,7 @@ test("[RW-12] a clone that a host refuses fails with the host's name and what he
   const { codes, said } = await start(home.path, { url: git.link("none"), lifecycle });
   expect(codes).toEqual([1, 1]);
   expect(said).toContain(`could not be cloned from ${git.host}`);
-  expect(said).toContain("These commands do not run");
+  expect(said).toContain("These commands were skipped");
   expect(existsSync(join(home.path, "app", "never"))).toBe(false);
 });
 
