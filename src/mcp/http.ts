@@ -41,10 +41,25 @@ const mayBeOlder = ({ status = 0 }: McpError): boolean =>
 const httpTransport = async ({ url, kind, headers, fetch }: HttpWay): Promise<Transport> => {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
-  return kind === "sse"
-    ? new SSEClientTransport(url, { requestInit, fetch })
-    : new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });
+  if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });
+  const older = new SSEClientTransport(url, { requestInit, fetch: watching(fetch, () => void older.close()) });
+  return older;
 };
+
+/**
+ * In the older protocol the stream is the session. The package opens another one when it ends, while messages to the old address are lost
+ * without an answer: the connection ends with its stream instead.
+ */
+const watching =
+  (fetch: Fetch, onEnd: () => void): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init);
+    const { body, status, headers } = response;
+    if (!body || !response.ok || !headers.get("content-type")?.startsWith("text/event-stream")) return response;
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    void body.pipeTo(writable).then(onEnd, onEnd);
+    return new Response(readable, { status, headers });
+  };
 
 /**
  * An error that answers a request without naming it (a server that has forgotten the session often does so) is given the request's id:

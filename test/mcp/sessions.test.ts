@@ -1,6 +1,7 @@
 // Calls of MCP servers that restart, forget, take their time or ask back, over real servers with sessions.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
+import type { Fetch } from "#src/mcp/http.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import { until } from "#test/support/until.ts";
 import { type Refusal, startSessionHost } from "./session-host.ts";
@@ -15,8 +16,8 @@ const messageOf = (work: Promise<unknown>): Promise<string> =>
   );
 
 /** A pool, and calls of one server in it. */
-const openPool = (url: string, kind: "http" | "sse" = "http") => {
-  const pool = new McpPool({ clock: systemClock, fetch });
+const openPool = (url: string, kind: "http" | "sse" = "http", asking: Fetch = fetch) => {
+  const pool = new McpPool({ clock: systemClock, fetch: asking });
   const target = { key: url, url: new URL(url), kind, headers: {} };
   const call = (tool: string, { signal = never, limits = LIMITS } = {}) =>
     pool.call(async () => target, tool, {}, { signal, limits });
@@ -102,4 +103,27 @@ test("[MC-3] a server of the older protocol under a plain URL is found after its
   await using refused = openPool(`${locked.url}/sse`);
   expect(await messageOf(refused.call("echo"))).toBe("it answered 401: no key");
   expect(locked.seen).toHaveLength(1);
+}, 20_000);
+
+test("[MC-11] a connection of the older protocol ends with its stream: the call that waits fails at once, and the next one has a new stream", async () => {
+  await using host = startMcpHost();
+  const cuts: AbortController[] = [];
+  const cutting = async (url: string | URL, init?: RequestInit): Promise<Response> => {
+    const { body, status, headers } = await fetch(url, init);
+    if (init?.method === "POST" || !body) return new Response(body, { status, headers });
+    const cut = new AbortController();
+    cuts.push(cut);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    void body.pipeTo(writable, { signal: cut.signal }).catch(() => {});
+    return new Response(readable, { status, headers });
+  };
+  await using opened = openPool(`${host.url}/sse`, "sse", cutting);
+  expect((await opened.call("echo")).result).toEqual({ output: "{}" });
+  const before = host.seen.length;
+  const waiting = messageOf(opened.call("wait"));
+  await until(() => host.seen.length > before);
+  cuts[0]?.abort();
+  expect(await waiting).not.toBe("");
+  expect((await opened.call("echo")).result).toEqual({ output: "{}" });
+  expect(cuts).toHaveLength(2);
 }, 20_000);
