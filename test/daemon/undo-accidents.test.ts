@@ -354,7 +354,7 @@ testNeeding(
 
 testNeeding(
   [needs.git],
-  "[UN-6] anomalyco/opencode#10287, anomalyco/opencode#3148: files return as they were at the message and no older, whatever was committed in the meantime and whoever else keeps checkpoints of them; without one nothing changes",
+  "[UN-6] anomalyco/opencode#10287, anomalyco/opencode#3148: files return as they were at the message and no older, also after commits and next to the checkpoints of another daemon; without a checkpoint nothing changes",
   async () => {
     using world = openWorld();
     const { checkpoints, other, home, sh } = world;

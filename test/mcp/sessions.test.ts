@@ -105,7 +105,7 @@ test("[MC-3] a server of the older protocol under a plain URL is found after its
   expect(locked.seen).toHaveLength(1);
 }, 20_000);
 
-test("[MC-11] a connection of the older protocol ends with its stream: the call that waits fails at once, and the next one has a new stream", async () => {
+test("[MC-11] a connection of the older protocol ends with its stream: the waiting call fails immediately, and the next one has a new stream", async () => {
   await using host = startMcpHost();
   const cuts: AbortController[] = [];
   const cutting = async (url: string | URL, init?: RequestInit): Promise<Response> => {
