@@ -149,11 +149,12 @@ export class WorkspaceAgent implements ToolAgent {
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
     if (!(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
-    if (this.#wakes && MAY_WAKE.has(workspace.status)) {
+    let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+    if (this.#wakes && agents.length === 0 && MAY_WAKE.has(workspace.status)) {
       await this.#services.wakeWorkspace(this.#wakes);
       workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
+      agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     }
-    const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent = chosenAgent(agents, this.#name);
     if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
     if (agent) {

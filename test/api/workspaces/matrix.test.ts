@@ -114,6 +114,7 @@ const TABLE: Row[] = [
   { rule: "DR-5", name: "POST templateversions/{v}/dry-run", call: (one) => ["POST", `/api/v2/templateversions/${one.version_id}/dry-run`, { workspace_name: "try" }],
     statuses: "401 201 201 201 201 201 201 201 201 401" },
   // It has no such parameter: 400 for all who may.
+  { rule: "WC-7", name: "POST workspaces/{w}/wake", call: at("/wake", "POST", {}), statuses: READ },
   { rule: "WC-7", name: "POST workspaces/{w}/restart", call: at("/restart", "POST", { rich_parameter_values: [{ name: "x", value: "y" }] }), statuses: "401 400 400 403 404 400 400 404 400 401" },
   // Its agent is no external one: 404 for all who may know it.
   { rule: "WC-7", name: "GET workspaces/{w}/external-agent/{a}/credentials", call: at("/external-agent/main/credentials"), statuses: "401 404 404 404 404 403 403 404 404 401" },
