@@ -67,6 +67,7 @@ test("[HT-31] every object and every set of values that has a name stands in the
   const alike = [...byShape.values()].filter((names) => names.length > 1).map((names) => names.join(" "));
   expect(alike.sort()).toEqual([
     "AutofillParameter TemplatePresetParameter",
+    "ChatBudgetPauseDecider RecentRepositoryWorkspace",
     "Error Generic",
     "PersonalModelOverrides SetDebugLoggingRequest",
   ]);
