@@ -48,7 +48,9 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await shows(1, "code-130 kept-42");
 
   // A paste that is larger than a message arrives whole, and keys after it stay behind it.
-  await type("stty -echo; cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
+  await type("stty -echo; echo go-$((1+1)); cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
+  // The shell's own editing of lines, which would take the first of it, is over.
+  await shows(1, "go-2");
   await page.evaluate(
     (text) => {
       const clipboardData = new DataTransfer();

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
@@ -12,7 +13,7 @@ testNeeding(
   [needs.chromium, needs.node],
   "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][WB-4][WB-6] terminals lie side by side, are searched, take files, and are there again after a reload and after the server was killed",
   async () => {
-    await using story = await openPlace(async () => "http://127.0.0.1:9/v1");
+    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, world, workspace_id, home } = story;
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
