@@ -35,8 +35,8 @@ const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
 /** More broken files than this are no accident. */
 const SECOND_TRIES = 8;
-/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk half of their time. */
-const WORKERS = Math.min(4, availableParallelism() + 1);
+/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of their time. */
+const WORKERS = Math.min(4, availableParallelism() + 2);
 /** Of the steps alongside the large one: they take as long with one. */
 const BESIDE = 1;
 const TEMP = tempPlace();
