@@ -9,7 +9,7 @@ export const APP_SETTINGS = {
   }),
   path_apps_same_origin: setting(flag, false, {
     group: "Network",
-    help: "Pages that an app shows below the access URL to those whose workspace it is belong to the server's own origin: cookies, storage and sockets work for them, and their scripts can do whatever their viewer may, so anything that runs in the workspace can take its owner's account. Off: they are shown in a sandbox without an origin, as those of other people's workspaces always are.",
+    help: "Apps shown below the access URL run in the server's own origin for the workspace's owner: cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: they are shown in a sandbox without an origin, as apps of other people's workspaces always are.",
   }),
   app_message_mb: setting(whole(5, 1024), 32, {
     group: "Network",
@@ -23,7 +23,7 @@ export const APP_SETTINGS = {
     ],
     {
       group: "Network",
-      help: "Schemes of links to which an external app of a template may pass a key for its workspace, once the workspace's owner has agreed. Whatever program opens such links gets the key, so list only programs that you trust. Empty: no external app gets a key.",
+      help: "Schemes of links to which an external app of a template may pass a key for its workspace, once the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. Empty: no external app gets a key.",
     },
   ),
 } as const;

@@ -5,7 +5,7 @@ import { optional, setting } from "./setting.ts";
 export const BACKUP_SETTINGS = {
   backup_interval: optional(duration(60_000, 366 * 86_400_000), {
     group: "Backups",
-    help: "How often the server makes a backup by itself, such as 1d.",
+    help: "How often the server creates a backup automatically, such as 1d.",
     absent: "it makes none",
   }),
   backup_dir: optional(path, {

@@ -28,12 +28,12 @@ export const DAEMON_SETTINGS = {
   }),
   folder: optional(path, {
     group: "Connection",
-    help: "The folder of the workspace: the daemon ends when it is gone, as it does when the token file is.",
+    help: "The folder of the workspace. The daemon exits when this folder or the token file is deleted.",
     absent: "none",
   }),
   orphan_timeout: optional(duration(1_000, 366 * 86_400_000), {
     group: "Connection",
-    help: "How long the server may be away before the daemon ends by itself, such as 1d.",
+    help: "How long the server can be unreachable before the daemon exits, such as 1d.",
     absent: "it waits for the server without end",
   }),
   ...logSettings("How much the daemon logs about itself."),

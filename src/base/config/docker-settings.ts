@@ -20,7 +20,7 @@ export const DOCKER_SETTINGS = {
   agent_binary: optional(path, {
     group: "Workspaces",
     help: "The Linux binary of this program that is put into containers as the workspace's daemon.",
-    absent: "the binary that runs; from source there is none, so it must be given",
+    absent: "the running binary; required when the server runs from source",
   }),
   agent_binaries: optional(path, {
     group: "Workspaces",

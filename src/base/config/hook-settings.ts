@@ -29,8 +29,8 @@ const sharedSecret: Kind<string> = {
 export const HOOK_SETTINGS = {
   hook_url: optional(consumerUrl, {
     group: "Hooks",
-    help: "The program that is told of prompts, tool calls and turns of chats and decides about them (docs/hooks.md). Needs hook_secret.",
-    absent: "nobody is asked",
+    help: "The URL of the program that receives prompts, tool calls and turns of chats and decides about them (docs/hooks.md). Requires hook_secret.",
+    absent: "no hooks",
   }),
   hook_secret: optional(sharedSecret, {
     group: "Hooks",
@@ -46,7 +46,7 @@ export const HOOK_SETTINGS = {
   }),
   hook_timeout: setting(duration(1, 5_000), 1_500, {
     group: "Hooks",
-    help: "How long an answer of the consumer may take. Without one in time nothing goes on.",
+    help: "How long the consumer can take to answer. Without an answer in time, the action is refused.",
   }),
   hook_mode: setting(choice("enforce", "observe"), "enforce", {
     group: "Hooks",
@@ -54,11 +54,11 @@ export const HOOK_SETTINGS = {
   }),
   hook_enabled: setting(flag, true, {
     group: "Hooks",
-    help: "The emergency switch: `false` asks nobody, and keeps URL and secrets where they are.",
+    help: "The emergency switch: `false` turns hooks off and keeps the URL and secrets.",
   }),
   workspace_hooks: setting(flag, false, {
     group: "Hooks",
-    help: "Whether programs that a workspace declares in .slipway/hooks.json are asked about its chats. They run in the workspace and bind nobody who may write there: what must hold is for the consumer.",
+    help: "Whether programs that a workspace declares in .slipway/hooks.json are asked about its chats. They run in the workspace, so anyone who can write there can change them. Rules that must hold belong in the consumer.",
   }),
   hook_ledger_days: setting(whole(1, 3_650), 30, {
     group: "Hooks",

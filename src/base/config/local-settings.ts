@@ -9,7 +9,7 @@ export const LOCAL_SETTINGS = {
   }),
   allow_local_provisioner_for_members: setting(flag, false, {
     group: "Workspaces",
-    help: "Whether everybody with an account may have local workspaces. Whoever has one can read the server's key, database and secrets, unless local_workspace_user is set; without that only owners of the deployment have them.",
+    help: "Whether everyone with an account can have local workspaces. The owner of a local workspace can read the server's key, database and secrets unless local_workspace_user is set. Off: only owners of the deployment can have them.",
   }),
   local_workspace_user: optional(matching(/^[a-z_][a-z0-9_.-]{0,31}$/i, "the name of a user of this machine", "NAME"), {
     group: "Workspaces",
@@ -18,6 +18,6 @@ export const LOCAL_SETTINGS = {
   }),
   local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
     group: "Workspaces",
-    help: "How long the server may be away before the daemons of local workspaces end by themselves; the server starts them again when it comes back.",
+    help: "How long the server can be unreachable before the daemons of local workspaces exit. The server starts them again when it is back.",
   }),
 } as const;

@@ -24,7 +24,7 @@ export const NOTIFICATION_SETTINGS = {
   smtp_username: optional(text, {
     group,
     help: "The name to sign in with at the SMTP server.",
-    absent: "nobody signs in",
+    absent: "no sign-in",
   }),
   smtp_password: optional(text, {
     group,
@@ -34,6 +34,6 @@ export const NOTIFICATION_SETTINGS = {
   }),
   webpush_private_networks: setting(networks, [], {
     group: "Notifications",
-    help: "Networks in which push services of browsers may be, though their addresses are not public. Browsers of members name these services, so list only networks where a request from the server does no harm. Empty: public addresses only, whatever allowed_private_networks says.",
+    help: "Private networks in which push services of browsers are allowed. Browsers of members choose these services, so list only networks where a request from the server does no harm. Empty: public addresses only, regardless of allowed_private_networks.",
   }),
 };

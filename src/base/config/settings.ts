@@ -81,11 +81,11 @@ export const SERVER_SETTINGS = {
   }),
   max_connections: setting(whole(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "How many connections may be open at once; further ones are refused with 503, but for a few health checks. Lowered at the start to what the limit of open files carries.",
+    help: "Maximum number of open connections. Further connections get 503, except a few health checks. Lowered at the start if the limit of open files is too small.",
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",
-    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. Where every node of a cluster is active they count together; a spare that answers reads counts for itself. 0: nobody is.",
+    help: "Maximum number of API calls per minute of a user, or of a network address without a sign-in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that answers reads counts separately. 0: no limit.",
     absent: "512, and programs on this machine are not counted",
   }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
@@ -95,7 +95,7 @@ export const SERVER_SETTINGS = {
   ...TLS_SETTINGS,
   metrics_address: optional(address, {
     group: "Network",
-    help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",
+    help: "Address that serves metrics for Prometheus at /metrics, without authentication. Use an address that only your monitoring can reach.",
     absent: "they are not served",
   }),
   ...TRACE_SETTINGS,
@@ -166,7 +166,7 @@ export const SERVER_SETTINGS = {
   }),
   approval_timeout: setting(duration(60_000, 2_592_000_000), 86_400_000, {
     group: "Chats",
-    help: "How long a chat waits until somebody allows or denies a call that needs approval. After that the call does not run, and the model is told.",
+    help: "How long a chat waits for approval of a call. After that the call is denied, and the model continues without it.",
   }),
   mcp_silence_timeout: setting(duration(1_000, 3_600_000), 60_000, {
     group: "Chats",

@@ -8,6 +8,6 @@ export type SecondFactorPolicy = (typeof SECOND_FACTOR_POLICIES)[number];
 export const SIGN_IN_SETTINGS = {
   require_second_factor: setting(choice(...SECOND_FACTOR_POLICIES), "nobody", {
     group: "Signing in",
-    help: "Who needs a second factor beside the password: nobody, everybody with a role of the site or of an organization, or everyone. People who have none yet can only enrol one until they have.",
+    help: "Who needs a second factor in addition to the password: nobody, administrators (everyone with a role in the deployment or an organization), or everyone. People without one can only enroll one after they sign in.",
   }),
 } as const;

@@ -26,7 +26,7 @@ export const TERRAFORM_SETTINGS = {
   }),
   terraform_environment: setting(names, PASSED, {
     group: "Workspaces",
-    help: "Which variables of this process templates of Terraform see, beside PATH, HOME, proxies and their like. Whoever may make templates can read them.",
+    help: "Environment variables that Terraform templates can see, in addition to PATH, HOME and proxy variables. Everyone who can create templates can read them.",
   }),
   terraform_apply_limit: setting(duration(60_000, 7 * 86_400_000), 3_600_000, {
     group: "Workspaces",

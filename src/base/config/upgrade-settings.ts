@@ -10,7 +10,7 @@ export const UPGRADE_SETTINGS = {
   }),
   release_key: optional(text, {
     group: "Upgrade",
-    help: "The public key that releases must be signed with, as minisign prints it (RW...); several with blanks between them. They count in addition to those that the program was built with.",
+    help: "Public keys that releases must be signed with, as minisign prints them (RW...), separated by spaces. They are accepted in addition to the built-in keys.",
     absent: "only the keys that the program was built with are trusted",
   }),
 };
