@@ -1,4 +1,4 @@
-// What counts as an email address, wherever one enters: requests, settings, the command line, and what providers say (rule ID-27).
+// What counts as an email address, in requests, settings, the command line, and what providers say (rule ID-27).
 import { HIDDEN } from "./hidden-characters.ts";
 
 export const MAX_EMAIL_LENGTH = 254;

@@ -13,7 +13,7 @@ const LONGEST = 16;
 /** Control characters of texts: blanks, line ends, escape sequences. */
 const IN_TEXT = new Set([8, 9, 10, 11, 12, 13, 27]);
 
-/** For what nobody knows. */
+/** For unknown content. */
 export const ANY_TYPE = "application/octet-stream";
 /** So many bytes from the beginning of a file tell whether it is text. */
 export const LOOKED_AT = 8_192;

@@ -46,7 +46,7 @@ export const uuidFromBytes = (bytes: Uint8Array): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
-/** The version 8 UUID that belongs to this text: always the same, and nobody can tell the text from it. */
+/** The version 8 UUID that belongs to this text: always the same, and the text cannot be derived from it. */
 export const uuidFor = (text: string): string => {
   const bytes = Buffer.from(sha256(text), "hex").subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

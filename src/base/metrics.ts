@@ -1,6 +1,6 @@
 // Figures of this process for Prometheus. What is counted on hot paths is a plain number in an object here; names, labels and text are
 // made only when someone asks (PERFORMANCE section 3: a scrape pays, a log line does not). Refuses labels that are not bounded by the
-// code: nobody's id, name or address is ever one.
+// code: never an ID, name or address of a person.
 
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import type { Clock } from "./clock.ts";

@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type Origin = {
-  /** Null: nobody who is known. */
+  /** Null: unknown. */
   readonly user_id: string | null;
   /** Null: no request. */
   readonly ip: string | null;
@@ -25,7 +25,7 @@ const origins = new AsyncLocalStorage<OriginOf | undefined>();
 export const withOrigin = <T>(origin: OriginOf | undefined, work: () => T): T =>
   origins.getStore() === origin ? work() : origins.run(origin, work);
 
-/** To be handed on to work that goes on elsewhere, such as in a mailbox. */
+/** To be handed on to work that continues elsewhere, such as in a mailbox. */
 export const originNow = (): OriginOf | undefined => origins.getStore();
 
 /** Makes an origin at its first use. */

@@ -89,7 +89,7 @@ export class Outbound {
   }
 
   /**
-   * Sends the request and answers as soon as the head of the answer has come: for streams, whose end nobody knows. Only `signal` bounds
+   * Sends the request and answers as soon as the head of the answer has come: for streams, which have no known end. Only `signal` bounds
    * the time; the body ends with an error after `max_bytes`. Throws OutboundError.
    */
   async open(url: URL, init: RequestInit = {}): Promise<Response> {
@@ -129,7 +129,7 @@ export class Outbound {
   }
 
   /**
-   * An address of the host that may be called, for a program that connects by itself. All of them must be: a name with one bad address is not
+   * An address of the host that may be called, for a program that makes its own connection. All of them must be: a name with one bad address is not
    * to be trusted with the others. Throws OutboundError.
    */
   async resolveAddress(url: URL): Promise<string> {

@@ -1,11 +1,11 @@
 // Work that comes in a burst, spread over turns of the event loop: anyone who waits here is let through one a turn, so that what else is
-// due (other requests, reads, pings) is served in between. Used where hundreds of the same may come at once, each of a millisecond.
+// due (other requests, reads, pings) is served in between. Used where hundreds of the same can arrive together, each taking a millisecond.
 export class Pace {
   readonly #waiting: (() => void)[] = [];
   /** Someone has been let through in this turn. */
   #taken = false;
 
-  /** Resolves at once when nobody else was let through in this turn of the event loop, else in turn. */
+  /** Resolves immediately for the first caller in this turn of the event loop, for others in turn. */
   next(): Promise<void> {
     if (!this.#taken) {
       this.#taken = true;

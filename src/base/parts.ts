@@ -20,14 +20,14 @@ export const FIRST_PART = 0;
 /** Another node of the cluster: `address` is host:port at which it is reached, `id` its name. */
 export type OtherNode = { readonly id: string; readonly address: string };
 
-/** Which parts this node has now. What it has it may serve and write for, until it is told otherwise. */
+/** Which parts this node has now. It serves and writes for them until it hands them over. */
 export interface Parts {
   has(part: number): boolean;
   /** Part 0, and with it what there is once only: keepers, retention, whatever belongs to no part. */
   readonly isFirst: boolean;
   /** Raised before parts come that another node may have had: what was known of them is old. Absent where none ever do. */
   readonly comings?: number;
-  /** The other node that has it; undefined while nobody does, and where this one does. */
+  /** The other node that has it; undefined while no node has it, and where this one does. */
   nodeOf(part: number): OtherNode | undefined;
 }
 

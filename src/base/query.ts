@@ -1,5 +1,5 @@
 // The search language of every `q` parameter (facts/platform 3.3): words, and `key:value` terms whose values may be quoted.
-// A list reads the keys it knows and then calls `end`, which refuses whatever is wrong all at once. Pure.
+// A list reads the keys it knows and then calls `end`, which refuses all mistakes together. Pure.
 import { invalid, type Validation } from "./errors.ts";
 import { isUuid } from "./ids.ts";
 

@@ -18,7 +18,7 @@ const LONGEST = 4_096;
 
 export class RecentLog {
   readonly #lines: RecentLine[] = [];
-  /** Those that someone has read, as they were shown. */
+  /** Lines that were read, as they were shown. */
   readonly #shown = new WeakMap<RecentLine, RecentLine>();
   readonly #listeners = new Set<() => void>();
   #characters = 0;

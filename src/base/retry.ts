@@ -2,7 +2,7 @@
 import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
-/** Resolves after `ms` milliseconds on the clock, or at once when the signal fires. */
+/** Resolves after `ms` milliseconds on the clock, or immediately when the signal fires. */
 export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -16,7 +16,7 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener("abort", over);
   });
 
-/** True when `work` is over within `ms` milliseconds; false when it still goes on then. Throws what `work` throws. */
+/** True when `work` is over within `ms` milliseconds; false when it is still running then. Throws what `work` throws. */
 export const within = async (clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> => {
   const over = new AbortController();
   try {
@@ -44,7 +44,7 @@ export const backoff = (failures: number, ceiling_ms: number, random: Random): n
   return Math.round(whole * (0.5 + random() / 2));
 };
 
-/** Milliseconds before the next try, after so many failures; undefined: there is none, and the error is thrown. */
+/** Milliseconds before the next try, after so many failures; undefined: no retry, and the error is thrown. */
 export type Again = (error: unknown, failures: number) => number | undefined;
 
 /** The first answer. Throws what is not to be tried again, and the last error once the signal fires. */

@@ -20,7 +20,7 @@ export type SpanOptions = {
 };
 
 export interface Span {
-  /** A request was its reason; false for what goes on inside of the server. */
+  /** Whether a request caused it; false for the server's own work. */
   readonly isRequest: boolean;
   readonly isOver: boolean;
   /** What continues the trace elsewhere. */
@@ -40,7 +40,7 @@ export interface Tracer {
   adopt(headers: TraceHeaders): Span | undefined;
 }
 
-/** What became of spans: those that reached the collector, and those that were dropped, by why. */
+/** What became of spans: spans that reached the collector, and dropped spans by reason. */
 export type SpanCounts = { exported: number; buffer_full: number; export_failed: number };
 
 /** Spans that go to a collector until it is disposed. */
@@ -49,7 +49,7 @@ export type Telemetry = AsyncDisposable & { readonly counts: Readonly<SpanCounts
 let tracer: Tracer | undefined;
 const current = new AsyncLocalStorage<Span | undefined>();
 
-/** Spans go to this one from now on; undefined: to nobody. One for a process. */
+/** Spans go to this one from now on; undefined: nowhere. One for each process. */
 export const setTracer = (next: Tracer | undefined): void => {
   tracer = next;
 };
@@ -106,7 +106,7 @@ export const inSpan = async <T>(
   }
 };
 
-/** The same work, which belongs to the present span whoever runs it. */
+/** The same work, which belongs to the present span wherever it runs. */
 export const carrySpan = <T>(work: () => T): (() => T) => {
   const span = currentSpan();
   return span ? () => current.run(span, work) : work;

@@ -10,7 +10,7 @@ const toSealContext = (agent_id: string): string => `agent_text:${agent_id}`;
 
 /**
  * Seals texts of one agent that hold one of `secrets` (values of sensitive variables; empty ones do not count). What looks as if it was
- * sealed already is sealed, too: nobody can make the server open what they wrote.
+ * sealed already is sealed, too: a caller cannot make the server open a text it did not seal.
  */
 export const sealSecretTexts = (encryption: Encryption, agent_id: string, secrets: readonly string[]): TextChange => {
   const known = secrets.filter((secret) => secret !== "");

@@ -38,7 +38,7 @@ export class Topics<Events extends Record<string, unknown>> {
     return this.#listeners.has(`${kind}:${id}`);
   }
 
-  /** Tells everyone who listens now. `isFar`: it happened on another node, which has told of it. */
+  /** Notifies all current listeners. `isFar`: it happened on another node, which has notified the others. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K], isFar = false): void {
     for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never, isFar);
     const listeners = this.#listeners.get(`${kind}:${id}`);

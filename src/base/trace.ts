@@ -14,7 +14,7 @@ export const tracing = wantsTrace;
 /** Runs `work` for these requests and no others. */
 export const runAsPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
-/** The requests that this work is done for; none while nobody wants to know. */
+/** The requests that this work is done for; none while tracing is off. */
 export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NOBODY;
 
 /** What runs now turns out to be done for these, too: messages of several requests that go through one turn together. */

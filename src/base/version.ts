@@ -16,5 +16,5 @@ export const WIRE_VERSION = `v0.0.0-devel+slipway.${VERSION}`;
 /** The Git commit the binary was built from, or an empty text. */
 export const COMMIT: string = typeof SLIPWAY_BUILD_COMMIT === "string" ? SLIPWAY_BUILD_COMMIT : "";
 
-/** The public keys whose releases the binary trusts, as minisign prints them, with blanks between them; an empty text when there is none. */
+/** The public keys whose releases the binary trusts, as minisign prints them, separated by spaces; empty when the build has none. */
 export const RELEASE_KEY: string = typeof SLIPWAY_BUILD_RELEASE_KEY === "string" ? SLIPWAY_BUILD_RELEASE_KEY : "";

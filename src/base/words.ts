@@ -2,7 +2,7 @@
 // to their stems. Used by the index and by searches alike, so that both always agree. Pure.
 import { stemWord } from "./stem.ts";
 
-/** Words so common that nobody looks for them. */
+/** Words too common to search for. */
 const STOP_WORDS = new Set(
   (
     "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself " +

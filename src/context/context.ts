@@ -85,7 +85,7 @@ const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 export type ContextOptions = {
   config: Config;
-  /** Where each setting came from, for those who may see them. */
+  /** Where each setting came from, for people who can see them. */
   sources?: LoadedConfig["sources"];
   clock?: Clock;
   /** Aborted by a part that finds the process unfit to continue; src/main.ts exits non-zero. */
@@ -130,7 +130,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** The parts of ids; undefined where there are no other nodes that work. */
   readonly partIndex: PartIndex | undefined;
   readonly topics = new Topics<Events>();
-  /** Undefined where nobody asks for figures: then nothing is counted. */
+  /** Undefined when metrics are off: nothing is counted. */
   readonly metrics: Metrics | undefined;
   /** Undefined without a collector: then no spans are made. */
   readonly telemetry: Telemetry | undefined;
@@ -386,7 +386,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted continues, and a fresh install gets its template. */
   async started(): Promise<void> {
     void dropStored(this);
-    // Of several nodes each is told which parts are its own.
+    // Each of several nodes learns which parts are its own.
     if (this.parts === ALL_PARTS) {
       await endForbidden(this);
       await recoverActors(this, undefined);

@@ -26,7 +26,7 @@ export const hearing =
       if (isHeard(heard, kind)) topics.publish(kind, id, event as never, true);
   };
 
-/** What happens here is told to the other nodes; what has come from them is not. */
+/** Sends events of this node to the other nodes, but not events that came from them. */
 export const tellOthers = ({ store, topics, parts }: Pick<Base, "store" | "topics" | "parts">): void => {
   if (!store.tell) return;
   for (const kind of parts === ALL_PARTS ? HEARD_EVERYWHERE : HEARD_AMONG_ACTIVE) {

@@ -73,7 +73,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
       later = error;
     }
   }
-  // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
+  // Workspaces that live on the server's own machine: not available where several nodes share a deployment.
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
   // A start continues without; of parts that have come it is tried again.
@@ -88,7 +88,7 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
   await recoverActors(ctx, selectParts(parts));
   if (!isFirst) return;
   await endForbidden(ctx);
-  // Its imports may take their time, and nobody waits for them here.
+  // Its imports can take a while; the start does not wait for them.
   void ctx.readyTemplates.start().catch((error) => log("templates").warn("not all could be made: {error}", { error }));
 };
 
@@ -109,7 +109,7 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
 const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
   const actors = [ctx.agents, ctx.workspaces, ctx.versions, ctx.dryRuns, ctx.chats];
   const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
-  // What is notified of uses reaches the workspaces wherever they are then.
+  // What is notified of uses reaches the workspaces on their nodes.
   void ctx.uses.flush();
   const isFirst = isLeaving(FIRST_PART);
   if (isFirst) await ctx.readyTemplates.stop();

@@ -1,4 +1,4 @@
-// Marks for providers that keep what they have read only where they are told to: the system's words and the newest messages, so that the
+// Marks for providers that keep what they have read only where a request marks it: the system's words and the newest messages, so that the
 // next call of a turn pays for what is new alone (facts/chats 5.4). Pure; used by stream.ts.
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";

@@ -1,4 +1,4 @@
-// What a call's result tells the model about its arguments, kept alongside the call where nobody else sees it. Pure.
+// What a call's result tells the model about its arguments, kept with the call and hidden from everyone else. Pure.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ProviderMetadata } from "./model.ts";
 

@@ -88,7 +88,7 @@ const soundUsage = (usage: Members): Members =>
     }),
   );
 
-/** A whole answer of a server that does not know `stream: true`. An error in its place is told like one in the middle of a stream. */
+/** A whole answer of a server that does not know `stream: true`. An error in its place is reported like one in the middle of a stream. */
 const toEvents = (whole: Members): readonly (Members | string)[] | undefined => {
   if (whole.error !== undefined && whole.error !== null) return [{ error: whole.error }, "[DONE]"];
   const [choice] = Array.isArray(whole.choices) ? whole.choices : [];

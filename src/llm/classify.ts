@@ -10,13 +10,13 @@ export type FailureSignal = {
   readonly ended_early?: boolean;
 };
 
-/** What is known beyond the kind, where people are told more by it. */
+/** Details beyond the kind, where they help people. */
 export type FailureReason =
   | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
   /** The chat's own model cannot be asked. */
   | ("gone" | "model_disabled")
   | "spend_limit"
-  /** A budget is used up, or what is left of it is reserved. */
+  /** A budget is used up, or the rest of it is reserved. */
   | "budget"
   | "budget_held"
   /** Something that is no provider stands at the address. */
@@ -31,7 +31,7 @@ type Rule = Verdict & {
   readonly words?: RegExp;
 };
 
-/** What providers say when a prompt does not fit into the model's context, or into what they take of an account at once. */
+/** What providers say when a prompt does not fit into the model's context, or into an account's limit per request. */
 const TOO_LONG = new RegExp(
   [
     "context[-_ ](length|window|size|limit|shift is disabled)",

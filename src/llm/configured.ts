@@ -1,4 +1,4 @@
-// The models an administrator has set up, behind the interface that turns use. Told again of all of them after each change
+// The models an administrator has set up, behind the interface that turns use. Updated with all of them after each change
 // (actors/models/model-settings.ts). While none exists, the built-in demo model answers.
 
 import type { Clock } from "#base/clock.ts";
@@ -123,7 +123,7 @@ export class ConfiguredModels implements LanguageModels {
     return usable.find(({ config }) => config.is_default) ?? usable[0];
   }
 
-  /** Why a chat has no model, told by what is wrong with the default one. */
+  /** Why a chat has no model: the problem with the default one. */
   #whyNone(): ModelError {
     const found = [...this.#found.values()].find(({ config }) => config.is_default);
     return (found && findProblem(found)) ?? new ModelError("config", "There is no model that can be used.");

@@ -133,7 +133,7 @@ const failAs = (rest: string, attempt: number): void => {
   const [word = "", times, after] = rest.split(/\s+/);
   const kind = CHAT_ERROR_KINDS.find((one) => one === word) ?? "generic";
   if (times !== undefined && attempt > Number(times)) return;
-  throw new ModelError(kind, `The demo model was told to fail as ${kind}.`, {
+  throw new ModelError(kind, `The demo model was asked to fail as ${kind}.`, {
     provider: DEMO.provider,
     status_code: STATUS[kind],
     retry_after_ms: Number(after ?? 0) * 1000,
@@ -153,9 +153,9 @@ const lastWords = ({ messages }: Pick<ModelRequest, "messages">): string =>
     .join("\n");
 
 const introduction = (prompt: string): string =>
-  `I am the built-in demo model: this server has no model provider yet, so nobody clever answers. You wrote: "${
+  `This is the built-in demo, not a real model. You wrote: "${
     prompt.length > 400 ? `${prompt.slice(0, 400)}…` : prompt
-  }". An administrator can add a provider; until then "run: command" runs a shell command in the chat's workspace, "agent: task" lets an agent do a task and reports what it says, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
+  }". An administrator can add a model provider. Until then, "run: command" runs a shell command in the chat's workspace, "agent: task" gives a task to a sub-agent and reports its answer, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
 
 const aboutResults = ({ messages }: ModelRequest): string => {
   const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);

@@ -6,7 +6,7 @@ import type { FailureReason } from "./classify.ts";
 import { ModelError } from "./model.ts";
 
 const DETAIL_LIMIT = 500;
-/** A provider that wants to be left alone for longer ends the turn: nobody waits for it unseen (rule MO-11). */
+/** A provider that asks for a longer pause ends the turn, so that no one waits without noticing (rule MO-11). */
 export const MAX_WAIT_MS = 300_000;
 
 /** A sentence about a provider, which is named as it stands in the middle of one. */

@@ -1,5 +1,5 @@
-// Arguments that weaker models get nearly right: a number where text is wanted, lists and objects as JSON in a text, members nobody knows.
-// Repaired once, when the call comes in, so that anyone who decides about a call sees what will be run, and told to the model with the result.
+// Arguments that weaker models get nearly right: a number where text is wanted, lists and objects as JSON in a text, unknown members.
+// Repaired once, when the call comes in, so that anyone who decides about a call sees what will be run, and reported to the model with the result.
 // Where the intent is not plain nothing is touched and the call is refused as before (rule TO-7). Pure; used by turns.
 
 import { formatNote, withNote } from "./call-notes.ts";
@@ -138,7 +138,7 @@ const members = (schema: Schema, value: Members, path: string, notes: string[], 
   return made;
 };
 
-/** A known name in other letters: two names for one thing are nobody's to choose from. */
+/** A known name in other letters: two names for one thing are ambiguous. */
 const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
   Object.keys(properties).some((known) => plain(known) === plain(name));
 

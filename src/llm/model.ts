@@ -66,7 +66,7 @@ export type ModelEvent =
       readonly metadata?: ProviderMetadata;
       readonly ends?: boolean;
     }
-  /** All text of the answer so far was thought: the server has not said so before its end. */
+  /** All text of the answer so far was thought: the server did not mark it before its end. */
   | { readonly type: "text_was_reasoning" }
   /** More of a call's arguments, as JSON text; the whole call follows as `tool_call`. */
   | { readonly type: "tool_call_delta"; readonly id: string; readonly name: string; readonly delta: string }
@@ -75,7 +75,7 @@ export type ModelEvent =
       readonly id: string;
       readonly name: string;
       readonly args: unknown;
-      /** The arguments as the provider has sent them; absent where nobody knows. */
+      /** The arguments as the provider has sent them; absent when unknown. */
       readonly input?: string;
       readonly metadata?: ProviderMetadata;
       /** The provider runs it; its result comes as `tool_result` in the same stream. */
@@ -94,7 +94,7 @@ export type ModelEvent =
   | { readonly type: "warnings"; readonly warnings: readonly string[] }
   | { readonly type: "usage"; readonly usage: ModelUsage }
   /**
-   * The last event of every stream that succeeded. `paused`: the provider goes on when it gets its answer back. `incomplete`: it
+   * The last event of every stream that succeeded. `paused`: the provider continues when it gets its answer back. `incomplete`: it
    * ended for an unknown reason.
    */
   | {
@@ -103,13 +103,13 @@ export type ModelEvent =
     };
 
 export interface LanguageModels {
-  /** Throws `ModelError`, at once or while it is read. Ends early, without `finish`, only by an error of the provider. */
+  /** Throws `ModelError`, immediately or while it is read. Ends early, without `finish`, only by an error of the provider. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
   /** The model to use for this id; undefined when none exists of that id that can be used. Null asks for the default. */
   resolve(id: string | null): ModelInfo | undefined;
   /** The model to ask small things alongside a chat of this model, such as its title; undefined or absent when none should be asked. */
   side?(id: string): ModelInfo | undefined;
-  /** What a model costs now; undefined or absent when nobody knows. */
+  /** What a model costs now; undefined or absent when unknown. */
   price?(id: string): ModelCost | undefined;
 }
 
@@ -121,7 +121,7 @@ export type ModelInfo = {
   readonly display_name: string;
   /** What the provider calls it; absent where that is its id. */
   readonly model?: string;
-  /** Tokens; absent when nobody knows. */
+  /** Tokens; absent when unknown. */
   readonly context_limit?: number;
   /** Percent of the context from which on histories are made shorter; null: as usual. */
   readonly compression_threshold?: number | null;
@@ -138,7 +138,7 @@ export class ModelError extends Error {
   readonly status_code: number | undefined;
   /** The provider asked to wait at least so long. */
   readonly retry_after_ms: number;
-  /** What people are told beyond the kind. */
+  /** Details for people, in addition to the kind. */
   readonly reason: FailureReason | undefined;
 
   constructor(

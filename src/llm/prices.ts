@@ -54,7 +54,7 @@ export const listPrice = (provider: ProviderKind, model: string): ModelPrice | u
   return { ...prices, source: "list", as_of: PRICES_AS_OF };
 };
 
-/** What a model costs now: as an administrator has entered it, else as the list says; undefined when nobody knows. */
+/** What a model costs now: as an administrator has entered it, else as the list says; undefined when unknown. */
 export const findPrice = (
   provider: ProviderKind,
   model: string,

@@ -63,7 +63,7 @@ const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: 
   return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
 };
 
-/** `inside`: the API takes pictures in results. `none`: the model takes none at all, and is told so. */
+/** `inside`: the API takes pictures in results. `none`: the model takes none at all, and a text says so. */
 export type Pictures = "inside" | "behind" | "none";
 
 type Form = { readonly pictures: Pictures; readonly documents: boolean };

@@ -1,5 +1,5 @@
 // One call of a configured model, read as the events of model.ts. Whatever goes wrong becomes a `ModelError`. The connection is closed as
-// soon as nobody reads on.
+// soon as the reader stops.
 
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { Adapter } from "./adapters.ts";

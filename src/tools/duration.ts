@@ -1,4 +1,4 @@
-// How tools are told times: "10s", "1m30s", "500ms", as people write them; a bare number, as weaker models give it, is seconds.
+// How tools take durations: "10s", "1m30s", "500ms", as people write them; a bare number, as weaker models give it, is seconds.
 import type { ToolResult } from "./result.ts";
 import { ToolError } from "./tool.ts";
 

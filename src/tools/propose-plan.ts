@@ -1,5 +1,5 @@
 // The tool `propose_plan`: shows a person the plan that the chat has written down, and ends the turn (facts/chats 5.1). The plan is kept
-// as it stands then, as a file of the chat; whether the chat goes on planning is the person's to say.
+// as it stands then, as a file of the chat; the person decides whether the chat keeps planning.
 import { Type as t } from "@sinclair/typebox";
 import type { FileLines } from "#schema/agents/agent-files.ts";
 import description from "./propose-plan.txt" with { type: "text" };

@@ -24,7 +24,7 @@ export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boole
 export type ToolCall = { readonly tool_name: string; readonly args: unknown };
 
 /**
- * `other`: what the name means when it is no tool of ours. Never rejects, but for `signal`: then with its reason, at once or when the
+ * `other`: what the name means when it is no tool of ours. Rejects only when `signal` fires, with its reason, immediately or when the
  * tool has noticed.
  */
 export const runTool = (

@@ -41,7 +41,7 @@ export type ToolContext = Live & {
   readonly run_id: string;
   /** This call may have run before: the server has been started again since. */
   readonly again: boolean;
-  /** Tokens that the model can be given; 0 when nobody knows. */
+  /** Tokens that the model can be given; 0 when unknown. */
   readonly context_limit: number;
   /** Present: what is run may write no files but these. */
   readonly writable_only?: readonly string[];

@@ -24,6 +24,6 @@ export interface AgentDialer {
    * `closed` when it goes away in the meantime or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
-  /** True when the agent is a daemon of ours that can be dialled, at once or once it has brought its tunnel up: it does what the server asks. */
+  /** True when the agent is a daemon of ours that can be dialed, now or once its tunnel is up: it does what the server asks. */
   isDaemon(agent_id: string): boolean;
 }

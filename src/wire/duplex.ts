@@ -9,7 +9,7 @@ export interface Duplex extends AsyncIterable<Uint8Array> {
   write(bytes: Uint8Array): Promise<void>;
   /** Ends our side after what was written. The peer may go on sending. Harmless when repeated or after a failure. */
   end(): Promise<void>;
-  /** Breaks both directions at once and drops what is unread. */
+  /** Breaks both directions immediately and drops unread bytes. */
   reset(reason?: string): void;
   /** Settles once both sides have ended (undefined) or the channel broke (the reason). Never rejects. */
   readonly closed: Promise<WireError | undefined>;

@@ -56,7 +56,7 @@ export class HttpResponse {
     return Buffer.concat(parts);
   }
 
-  /** Nobody wants the body: the connection is closed unless it was over already. */
+  /** Discards the body: closes the connection unless the body has ended. */
   async discard(): Promise<void> {
     await this.body.return();
   }
@@ -95,7 +95,7 @@ export class HttpConnection {
     return !this.#busy && !this.#spent;
   }
 
-  /** Settles when an idle connection is of no more use: it was closed, or something came that nobody asked for. */
+  /** Settles when an idle connection cannot be reused: it was closed, or received bytes without a request. */
   async lost(): Promise<void> {
     await this.#stream.stirred();
   }
@@ -132,7 +132,7 @@ export class HttpConnection {
     signal?.addEventListener("abort", abort, { once: true });
     this.#release = () => signal?.removeEventListener("abort", abort);
     try {
-      // An answer may come before the body is out, and then says why nobody reads it.
+      // A response can arrive before the body is sent, and then says why the body is not read.
       this.#sending = true;
       this.#send(head, body, length).then(
         () => {
@@ -227,7 +227,7 @@ export class HttpConnection {
       yield* this.#counted(Number.parseInt(size, 16));
       if ((await this.#stream.until("\r\n", 0)) !== "") throw this.#broken("The answer's chunks are malformed.");
     }
-    // Trailers, which nobody here wants.
+    // Trailers, which are ignored.
     for (let left = MAX_HEAD; left > 0; ) {
       const line = await this.#stream.until("\r\n", left);
       if (line === undefined) throw new WireError("closed", "The answer was cut short.");

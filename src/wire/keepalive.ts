@@ -44,7 +44,7 @@ export class Keepalive {
     return answer.promise;
   }
 
-  /** An answer came in. Values nobody asked for are ignored. */
+  /** An answer came in. Unexpected values are ignored. */
   answered(value: number): void {
     const ping = this.#outstanding.get(value);
     if (!ping) return;

@@ -39,7 +39,7 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
     }
   };
   void connection.closed.then((failure) => {
-    // Ended in order: what nobody has read yet is still to be read, and then its end.
+    // An orderly end: unread bytes are delivered first, then the end.
     if (failure && !stream.destroyed) stream.destroy(failure);
   });
   return stream;

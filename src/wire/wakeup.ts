@@ -1,4 +1,4 @@
-// A bell: anyone who waits is woken by the next ring and looks again for itself. Used wherever a reader waits for bytes, a
+// A bell: each waiter wakes with the next ring and checks its own condition. Used where a reader waits for bytes, a
 // writer for window, an opener for a free slot. Carries no value, so a ring can never be lost between look and wait.
 
 export class Wakeup {

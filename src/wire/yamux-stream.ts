@@ -38,7 +38,7 @@ export class YamuxStream implements Duplex {
   readonly #received = new ChunkQueue();
   readonly #readable = new Wakeup();
   readonly #granted = new Wakeup();
-  /** Bytes the peer may still send, and bytes read since it was last told. */
+  /** Bytes the peer may still send, and bytes read since the last window update. */
   #receiveWindow = INITIAL_WINDOW;
   #consumed = 0;
   #taken = 0;
@@ -140,7 +140,7 @@ export class YamuxStream implements Duplex {
     return this.#failure !== undefined || (this.#finSent && this.#finReceived);
   }
 
-  // Told at half a window, as every yamux does: often enough never to starve a reader, seldom enough to be cheap.
+  // Sent at half a window, as every yamux does: often enough never to starve a reader, seldom enough to be cheap.
   #credit(bytes: number): void {
     this.#consumed += bytes;
     this.#taken += bytes;

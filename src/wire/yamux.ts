@@ -15,9 +15,9 @@ export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
 export interface YamuxOptions {
   role: "client" | "server";
   clock: Clock;
-  /** Streams alive at once, both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up for a while. */
+  /** Open streams of both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up for a while. */
   max_streams?: number;
-  /** Streams the peer opened that nobody has accepted yet; more are reset. Also how many of ours may wait. Default 256. */
+  /** Streams opened by the peer and not accepted yet; further ones are reset. Also how many of ours may wait. Default 256. */
   accept_backlog?: number;
   /** Milliseconds between our pings, 0 for none. Default 30 s. */
   ping_interval_ms?: number;
@@ -230,7 +230,7 @@ export class YamuxSession {
     this.#transport.send(encodeHeader(FRAME.window, flags, streamId, increment));
   }
 
-  /** Ends everything once. `code` is told to the peer; `reason` goes into the socket's close frame. */
+  /** Ends everything once. `code` is sent to the peer; `reason` goes into the socket's close frame. */
   #stop(failure: WireError | undefined, code?: number, reason = failure?.message ?? ""): void {
     if (this.#over) return;
     this.#over = failure ?? new WireError("closed", "The session is over.");

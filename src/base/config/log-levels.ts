@@ -1,5 +1,5 @@
 // How much each area of the log says: `info`, or `warn,http=debug,db=trace`. Read by the settings log_level of server, daemon and
-// worker. Refuses areas that nobody writes to, since they would be silent forever.
+// worker. Refuses unknown areas, since they would be silent forever.
 import type { Level, LogLevels } from "../log.ts";
 import type { Kind } from "./kinds.ts";
 import { didYouMean } from "./nearest.ts";

@@ -36,7 +36,7 @@ import { TLS_SETTINGS } from "./tls-settings.ts";
 import { TRACE_SETTINGS } from "./trace-settings.ts";
 import { UPGRADE_SETTINGS } from "./upgrade-settings.ts";
 
-/** Where Ollama, LM Studio, vLLM and llama.cpp listen when nobody says otherwise. */
+/** Where Ollama, LM Studio, vLLM and llama.cpp listen by default. */
 const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);
 
 export const SERVER_SETTINGS = {

@@ -2,7 +2,7 @@
 import { WIRE_VERSION } from "../version.ts";
 
 /**
- * It is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). Genuine clients take a 404 without a build
+ * It is never taken for another type, and caches keep no copy that may hold a secret (rule HT-11). Genuine clients take a 404 without a build
  * version for another kind of server; one that begins with v0.0.0 fits every version of theirs.
  */
 export const COMMON_HEADERS = {

@@ -1,4 +1,4 @@
-// What nodes of a cluster say to each other in requests and answers, and to nobody else.
+// What nodes of a cluster say to each other in requests and responses, and only to each other.
 
 /** Names the node's token and the address of the client. */
 export const NODE_HEADER = "x-slipway-node";

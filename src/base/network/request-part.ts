@@ -81,7 +81,7 @@ export const requestNow = (): PartedRequest | undefined => {
   return now?.isOver ? undefined : now;
 };
 
-/** For what goes on when the request is answered, or is done for others as well: it is not refused with the request. */
+/** For work that continues after the response, or is shared with other requests: it is not refused with the request. */
 export const besideRequest = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 

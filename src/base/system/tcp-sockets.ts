@@ -1,5 +1,5 @@
 // The listener and the connections of one TCP port of this process, as the system sees them: the runtime has no handle on a connection that has
-// not brought a request. On Linux; elsewhere there are none.
+// not brought a request. On Linux only.
 import { ptr } from "bun:ffi";
 import { systemLibrary } from "./library.ts";
 import { countOpenFiles } from "./open-files.ts";

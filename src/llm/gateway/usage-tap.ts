@@ -10,13 +10,13 @@ type Json = { readonly [name: string]: unknown };
 type Counts = Json | null | undefined;
 
 export type Tapped = {
-  /** Undefined: the answer has not told it. */
+  /** Undefined: the answer has not reported it. */
   readonly usage: ModelUsage | undefined;
   /** The model that answered, by the answer's own words; empty where it names none. */
   readonly model: string;
   /** Bytes of the answer, to estimate what a broken stream has used. */
   readonly bytes: number;
-  /** Whether a stream has told an error after its beginning. */
+  /** Whether a stream has reported an error after it began. */
   readonly failed: boolean;
 };
 

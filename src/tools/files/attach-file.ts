@@ -7,7 +7,7 @@ import description from "./attach-file.txt" with { type: "text" };
 /** Bytes of one file, as for uploads. */
 export const ATTACHED_LIMIT = 10_485_760;
 const MAX_NAME_LENGTH = 255;
-/** Control characters, and those that turn the direction of text around. */
+/** Control characters, and characters that reverse the direction of text. */
 const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 export const attachFile = tool({

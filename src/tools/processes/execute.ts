@@ -1,5 +1,5 @@
-// The tool `execute`: a shell command in the workspace. What it has printed is told on as it comes; a command that takes longer than its
-// time goes on and can be looked at later, one whose turn is interrupted is ended with all it has started (facts/chats 5.1).
+// The tool `execute`: a shell command in the workspace. Its output is passed on as it arrives. A command that exceeds its
+// time continues and can be inspected later; when its turn is interrupted, it ends with all it has started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
 import { parseDuration, unitNote } from "../duration.ts";
@@ -12,7 +12,7 @@ import { whyItMayWrite } from "./read-only-commands.ts";
 const TIMEOUT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
 
-// Nobody sits at the terminal: nothing may page, color, edit or ask.
+// No person is at the terminal: nothing may page, color, edit or ask.
 const ENVIRONMENT = {
   TERM: "dumb",
   NO_COLOR: "1",
@@ -99,4 +99,4 @@ const took = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
   ended_at === null ? undefined : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
 
 const makeNote = (again: boolean): ToolResult =>
-  again ? { note: "The server was restarted meanwhile; the command was not run twice." } : {};
+  again ? { note: "The server restarted in between; the command did not run twice." } : {};

@@ -5,7 +5,7 @@ import { tool } from "../tool.ts";
 import description from "./process-list.txt" with { type: "text" };
 
 const COMMAND_CHARS = 500;
-/** Of those that have ended. */
+/** Of processes that have ended. */
 const LATEST = 10;
 
 const order = ({ ended_at, started_at }: ProcessInfo): number => Date.parse(ended_at ?? started_at);

@@ -16,7 +16,7 @@ export const processOutput = tool({
     {
       process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),
       wait_timeout: t.Optional(
-        t.String({ description: 'How long to wait for its end; "10s" by default, "0s" answers at once.' }),
+        t.String({ description: 'How long to wait for its end; "10s" by default, "0s" answers immediately.' }),
       ),
     },
     { additionalProperties: false },

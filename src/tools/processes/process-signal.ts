@@ -18,6 +18,6 @@ export const processSignal = tool({
   ),
   async run({ agent }, { process_id, signal }) {
     await sendSignal(agent, process_id, signal);
-    return { success: true, message: `The process was told to ${signal === "kill" ? "die" : "end"}.` };
+    return { success: true, message: `The process was asked to ${signal === "kill" ? "die" : "end"}.` };
   },
 });

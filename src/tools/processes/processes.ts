@@ -51,7 +51,7 @@ export const followProcess = async (
 ): Promise<Followed> => {
   const until = clock.monotonic() + for_ms;
   const gathered = new Gathered(OUTPUT_LIMIT);
-  // Before anything is cut or told on: half a secret would not be known as one.
+  // Before anything is cut or passed on: half a secret would not be recognized.
   const masked = mask.stream();
   const say = (text: string): void => {
     if (text === "") return;
@@ -85,7 +85,7 @@ export const followProcess = async (
   }
 };
 
-/** Ends the program with all it has started: asks, and after a moment forces. Tries until it can be told. Never throws. */
+/** Ends the program with all it has started: asks, and after a moment forces. Retries until the outcome is known. Never throws. */
 export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {
   const until = clock.monotonic() + PERSIST_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-// The skills of a chat: those its workspace told when it was pinned, and the personal ones of its owner, under the names the model calls
+// The skills of a chat: those its workspace reported when it was pinned, and the personal ones of its owner, under the names the model calls
 // them by (facts/chats 5.5, rule CX-11). Pure; who reads them from the store is actors/chat/prompt/context-blocks.ts.
 
 type Described = { readonly name: string; readonly description: string };

@@ -31,7 +31,7 @@ export interface Subagents {
   models(): Promise<ToolResult>;
 }
 
-/** More output for those who follow a call; not part of its result. */
+/** More output for followers of a call; not part of its result. */
 export type Live = {
   write(text: string): void;
   /** Forget what was written: what comes takes its place. */

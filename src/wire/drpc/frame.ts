@@ -21,7 +21,7 @@ export const CONTROL = 0x80;
 /** Control byte and three varints of up to ten bytes. */
 const MAX_HEADER = 31;
 
-/** Code of a call to a method nobody serves. */
+/** Code of a call to an unknown method. */
 export const UNIMPLEMENTED = 12;
 
 /** What the other side says about one call: a number (0 when there is nothing to tell) and a text. */

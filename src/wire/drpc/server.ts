@@ -29,7 +29,7 @@ export interface ServeOptions {
   clock: Clock;
   /** Milliseconds the caller may take to end its side after our answer. Default 30 s. */
   linger_ms?: number;
-  /** Told of errors that are not meant for the caller; it got a plain text instead. */
+  /** Receives errors that the caller must not see; the caller gets a plain text. */
   onError?(method: string, error: unknown): void;
 }
 
@@ -53,7 +53,7 @@ export const serve = async (stream: Duplex, router: Router, options: ServeOption
     if (!opening) return await stream.end();
     await new ServedCall(stream, packets, opening.stream_id, options).run(opening.method, router);
   } catch {
-    // Only the stream itself can throw here, so there is nobody left to tell.
+    // Only the stream itself can throw here, so the caller cannot be answered.
     stream.reset();
   }
 };
@@ -160,7 +160,7 @@ class ServedCall {
         else if (packet.kind !== KIND.metadata) this.#cancel(callerLeft());
       }
       this.#cancel(callerLeft());
-      // Nobody will read or grant window any more: an answer that still waits for window is released.
+      // The reader will grant no more window: release an answer that waits for it.
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));

@@ -197,7 +197,9 @@ testInside(
     await follower.until(({ status }) => status === "error");
     expect(await costOf(owner, id)).toMatchObject({ request_count: 0 });
     await sendMessage(world, id, "more");
-    (await models.next()).say("x".repeat(400)).fail("content_filter");
+    const call = await models.next();
+    await follower.until(({ status }) => status === "running");
+    call.say("x".repeat(400)).fail("content_filter");
     await follower.until(({ status }) => status === "error");
     const { request_count, output_tokens, input_tokens } = await costOf(owner, id);
     expect({ request_count, output_tokens }).toEqual({ request_count: 1, output_tokens: 100 });
