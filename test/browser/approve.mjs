@@ -195,8 +195,6 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.goto(at("/workspaces"));
   await page.getByRole("link", { name: "story", exact: true }).click();
   await page.waitForURL("**/workspaces/*");
-  await page.getByRole("button", { name: "More for story" }).click();
-  if (folder) await page.screenshot({ path: `${folder}/phone-menu.png` });
   await page.getByRole("button", { name: "Restart", exact: true }).click();
   await page
     .getByText(/^(Stopping|Starting|Pending)$/)
