@@ -130,7 +130,7 @@ testNeeding(
     await createBuild(admin, id, "start");
     const again = await awaitAgent(admin, id);
     process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
-    expect(await logOf(again.workspace.latest_build.id)).toContain("The image of the repository is there");
+    expect(await logOf(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
     expect(features.asked.length).toBe(asked);
     expect(await shell(admin, again.agent_id, "cat mine /cache/log")).toBe("mine\r\ncreated\r\nmine\r\ncreated");
 

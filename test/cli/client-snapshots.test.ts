@@ -52,7 +52,7 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by 
   const must = (line: string) => world.must(line.split(" "));
   expect(await must("trash list")).toBe("The trash is empty.\n");
   await must("workspaces delete dev --yes");
-  expect(await must("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
+  expect(await must("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d+ +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
   expect(await world.run(["workspaces", "restore", "none"])).toMatchObject({
     code: 1,
     err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` shows what is."),

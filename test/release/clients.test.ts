@@ -42,7 +42,8 @@ beforeAll(async () => {
   mkdirSync(installed, { recursive: true });
   run(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", installed]);
   run(["mv", join(installed, "package"), join(installed, "client")]);
-  const wheel = join(release.out, "python", readdirSync(join(release.out, "python"))[0] ?? "");
+  const python = join(release.out, "python");
+  const wheel = join(python, readdirSync(python).find((name) => name.endsWith(".whl")) ?? "");
   if (needs.python3.found) run([needs.python3.file, "-m", "zipfile", "-e", wheel, join(project, "python")]);
   for (const name of ["typescript/example.mjs", "python/example.py"])
     copyFileSync(join(ROOT, "deploy/clients", name), join(project, name.split("/")[1] ?? ""));

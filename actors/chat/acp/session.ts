@@ -188,16 +188,18 @@ export class AgentSession {
     });
   }
 
-  /** Cancels the agent's turn. Resolves when it has ended: an agent that does not end it is ended itself. */
-  async cancel(): Promise<void> {
+  /** Cancels the agent's turn. Resolves when it has ended, with the events until then: an agent that does not end it is ended itself. */
+  async cancel(): Promise<readonly AgentEvent[]> {
     const prompt = this.#prompt;
     this.#isPrompting = false;
     for (const { answer } of this.asked.values()) answer(undefined);
     this.asked.clear();
-    if (!prompt) return void this.events.drain();
+    if (!prompt) return this.events.drain();
     await this.#connection.cancel(this.session_id).catch(() => {});
     if (!(await within(this.#clock, CANCEL_MS, prompt))) this.end();
-    for (const event of this.events.drain()) if (event.type === "asked") event.answer(undefined);
+    const late = this.events.drain();
+    for (const event of late) if (event.type === "asked") event.answer(undefined);
+    return late;
   }
 
   /** Ends the agent's program with all it has started. */

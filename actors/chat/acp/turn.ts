@@ -285,9 +285,8 @@ export class AgentTurn implements RunningTurn {
         return this.#decide(begun, step, session, event);
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
-        await session.cancel();
         // What it said before the refusal takes longer to arrive than the refusal.
-        for (const late of session.events.drain()) {
+        for (const late of await session.cancel()) {
           if (late.type === "update") step.take(late.update, clock.now(), session.done);
         }
         // The next attempt pauses before it prompts.
