@@ -135,7 +135,7 @@ test("[TO-14] the client's tools alongside ours: ours run first and are stored, 
   ]);
 }, 30_000);
 
-test("[TO-6] a workspace that is stopped, dormant, deleted or out of reach is said to be so, and the chat goes on", async () => {
+test("[TO-6] a workspace that has failed, is dormant, deleted or out of reach is said to be so, and the chat goes on", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { store, clock } = contextOf(world.server);
@@ -153,10 +153,10 @@ test("[TO-6] a workspace that is stopped, dormant, deleted or out of reach is sa
   const forbidden = await callTools(world, away.next, read);
   expect(forbidden.results).toMatchObject([{ error: expect.stringContaining("may no longer use") }]);
   await store.commit([updateUser(world.seeded.owner_id, { status: "active" })]);
-  // The build that is the latest now has brought no agent to life.
-  await store.commit([updateWorkspace(id, { status: "stopped", latest_build_id: world.seeded.resource_id })]);
+  // The build that is the latest now has brought no agent to life. One that was stopped would be started (WO-9).
+  await store.commit([updateWorkspace(id, { status: "failed", latest_build_id: world.seeded.resource_id })]);
   const stopped = await callTools(world, forbidden.next, read);
-  expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
+  expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is failed") }]);
   await store.commit([updateWorkspace(id, { deleted: true })]);
   const deleted = await callTools(world, stopped.next, read);
   expect(deleted.results).toMatchObject([{ error: expect.stringContaining("was deleted") }]);

@@ -64,6 +64,8 @@ export class WorkspaceAgent implements ToolAgent {
 
   readonly #name: string | undefined;
   readonly #wakes: AbortSignal | undefined;
+  /** A workspace that stops during a call was stopped on purpose. */
+  #isReached = false;
 
   constructor(deps: ReachDeps, of: ServicesOf, known: boolean, { name, wakes }: AgentOptions = {}) {
     this.#name = name;
@@ -150,7 +152,7 @@ export class WorkspaceAgent implements ToolAgent {
     if (!(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    if (this.#wakes && agents.length === 0 && MAY_WAKE.has(workspace.status)) {
+    if (this.#wakes && !this.#isReached && agents.length === 0 && MAY_WAKE.has(workspace.status)) {
       await this.#services.wakeWorkspace(this.#wakes);
       workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
       agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
@@ -158,6 +160,7 @@ export class WorkspaceAgent implements ToolAgent {
     const agent = chosenAgent(agents, this.#name);
     if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
     if (agent) {
+      this.#isReached = true;
       this.#known ||= this.#isExpected(agent.last_connected_at);
       return agent.id;
     }

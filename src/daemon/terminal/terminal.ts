@@ -1,6 +1,7 @@
 // One terminal of the workspace: a program on a pseudo-terminal, what it shows, and those who look at it (facts/platform 5.6,
 // rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
+import { within } from "#base/retry.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
@@ -25,8 +26,12 @@ const HELD_AT = 128 * 1024;
 const SCREEN_HELD_AT = 2 * 1024 * 1024;
 /** Where output cannot be held back, a client for whom more waits is detached. */
 const CUT_AT = 8 * 1024 * 1024;
-/** Characters typed that the program has not read; more stay in the stream. */
+/** Bytes typed that the program has not read; more stay in the stream. */
 const UNREAD_INPUT = 64 * 1024;
+/** After so long without news a few bytes are written all the same, then after twice as long, up to a limit. */
+const PROBE_AFTER_MS = 50;
+const MAX_PROBE_AFTER_MS = 5_000;
+const PROBE_BYTES = 256;
 /** Without anyone attached. */
 export const KEPT_MS = 300_000;
 /** A client that takes nothing stands in the way of the others for so long; alone, only of the program. */
@@ -143,12 +148,25 @@ export class Terminal {
     }
   }
 
-  /** Bun takes any amount and keeps what the program has not read; so the next client input waits for that. */
+  /**
+   * Bun takes any amount and keeps what the program has not read; so the next client input waits for that. Once in thirty times Bun does not
+   * report that everything was read: a few bytes more make it report.
+   */
   async #type(data: string): Promise<void> {
-    while (this.#unflushed > UNREAD_INPUT && !this.#over) await this.#flushed.wait();
-    if (this.#over) return;
-    this.#unflushed += data.length;
-    this.#program.write(data);
+    let bytes: Uint8Array = new TextEncoder().encode(data);
+    let patience = PROBE_AFTER_MS;
+    while (this.#unflushed > UNREAD_INPUT && !this.#over && bytes.byteLength > 0) {
+      if (await within(this.#options.clock, patience, this.#flushed.wait())) continue;
+      patience = Math.min(patience * 2, MAX_PROBE_AFTER_MS);
+      this.#write(bytes.subarray(0, PROBE_BYTES));
+      bytes = bytes.subarray(PROBE_BYTES);
+    }
+    if (!this.#over && bytes.byteLength > 0) this.#write(bytes);
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#unflushed += bytes.byteLength;
+    this.#program.write(bytes);
   }
 
   #onOutput(chunk: Uint8Array): void {

@@ -11,6 +11,7 @@ import { createChat } from "#test/support/chats.ts";
 import { openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
 import { OtlpReceiver, type ReceivedSpan } from "#test/support/net/otlp-receiver.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -169,7 +170,7 @@ test("[OP-25] a call of the model gateway is a span with provider, model and tok
 
 test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped, counted and shown", async () => {
   const figure = async (reason: string): Promise<number> => {
-    const text = (await world.server.contexts[0]?.metrics?.text()) ?? "";
+    const text = (await contextOf(world.server).metrics?.text()) ?? "";
     return Number(new RegExp(`^slipway_spans_dropped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1]);
   };
   expect(await figure("export_failed")).toBe(0);
