@@ -13,6 +13,7 @@ testNeeding(
     const given = [server.url.href, owner.token ?? "", upstream.url];
     type Told = { refused: string; secrets: { left: string[]; second: string } };
     const telling = runStory<Told>("administration.mjs", given);
+    upstream.isPolite = false;
     void upstream.answerAll((call) => {
       if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });
       else call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();

@@ -249,8 +249,8 @@ test("[CL-18] every setting that the manual and deploy/ name exists", () => {
   ];
   const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);
-  // What Kubernetes would give the pods of a service, and is kept from them; and what install.sh and agents' install scripts read.
-  const others = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR"]);
+  // What Kubernetes would give the pods of a service, and is kept from them; what install.sh and agents' install scripts read, and clients' examples.
+  const others = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR", "SLIPWAY_URL", "SLIPWAY_TOKEN"]);
   expect([...new Set(named)].filter((name) => !known.has(name) && !others.has(name))).toEqual([]);
   expect(known.has("SLIPWAY_DATABASE_URI_FILE")).toBe(false);
 });
