@@ -2,7 +2,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { parseArguments } from "./arguments.ts";
 import { toFinish } from "./finish-reasons.ts";
-import type { ModelEvent, ModelUsage, ProviderMetadata } from "./model.ts";
+import { MAX_CALL_TOKENS, type ModelEvent, type ModelUsage, type ProviderMetadata } from "./model.ts";
 import { keptWith, shownResult } from "./provider-tools.ts";
 import type { RequestTools } from "./request/tools.ts";
 
@@ -101,7 +101,9 @@ const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): M
     cache_read_tokens: inputTokens.cacheRead,
     cache_creation_tokens: inputTokens.cacheWrite,
   };
-  const known = Object.entries(counted).filter(([, count]) => typeof count === "number" && count > 0);
+  const known = Object.entries(counted).filter(
+    ([, count]) => typeof count === "number" && count > 0 && count <= MAX_CALL_TOKENS,
+  );
   return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
 };
 

@@ -38,6 +38,9 @@ export type ModelRequest = {
   readonly signal: AbortSignal;
 };
 
+/** No call uses more. A provider that reports more is not believed. */
+export const MAX_CALL_TOKENS = 1_000_000_000;
+
 /** Counters of one call; what a provider does not report is left out. `input_tokens` counts none that came from or went into a cache. */
 export type ModelUsage = Partial<
   Record<

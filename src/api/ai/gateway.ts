@@ -138,25 +138,37 @@ export class AiGateway {
     request.signal.addEventListener("abort", stop);
     const span = beginGatewaySpan(call, first);
     const record = this.#recorder(call, { reserved, begun, span });
+    let target = first;
     try {
-      const asked = await withinSpan(span, () => this.#ask(call, abort.signal));
+      const asked = await withinSpan(span, () =>
+        this.#ask(call, abort.signal, (next) => {
+          target = next;
+        }),
+      );
       if ("status" in asked) {
-        await record(first, { outcome: "failed" });
+        await record(target, { outcome: "failed" });
         return asked;
       }
-      if (asked.response.status >= 400) return await this.#failed(asked, record);
-      return this.#passed(call, asked, { record, abort, begun });
+      const { status } = asked.response;
+      if (status >= 400) return await this.#failed(asked, record);
+      return await this.#passed(call, asked, { record, abort, begun });
     } catch (error) {
-      await record(first, { outcome: request.signal.aborted ? "aborted" : "failed" });
+      // The provider works on what was sent to it, and asks its price, whether anyone waits or not.
+      await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
       throw error;
     }
   }
 
   /** Asks one provider after the other until one answers with more than that it cannot now. */
-  async #ask({ request, endpoint, body, targets }: Call, signal: AbortSignal): Promise<Asked | Refusal> {
+  async #ask(
+    { request, endpoint, body, targets }: Call,
+    signal: AbortSignal,
+    onTarget: (target: Target) => void,
+  ): Promise<Asked | Refusal> {
     let unreachable: Refusal | undefined;
     for (const [index, target] of targets.entries()) {
       const isLast = index === targets.length - 1;
+      onTarget(target);
       const { provider, model } = target;
       const key = provider.key();
       const url = providerUrl(provider, {
@@ -183,10 +195,10 @@ export class AiGateway {
         if (signal.aborted) throw error;
         const reason = error instanceof ModelError ? error.message : "it cannot be reached";
         log("models").warn("the provider {provider} did not answer a call of the gateway: {error}", {
-          provider: provider.display_name || provider.provider,
+          provider: providerName(target),
           error: withoutSecrets(String(error), key),
         });
-        const message = `The model provider ${provider.display_name || provider.provider} did not answer: ${reason}.`;
+        const message = `The model provider ${providerName(target)} did not answer: ${reason}.`;
         unreachable = { status: 502, code: "provider_unreachable", message };
         if (isLast) return unreachable;
       }
@@ -196,13 +208,15 @@ export class AiGateway {
 
   /** The error of a provider, without anything that looks like its key. */
   async #failed({ target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
-    const text = await readText(response, MAX_ERROR_BYTES);
+    // An error that breaks off, or that cannot be unpacked, is still one.
+    const text = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
     await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers) });
+    const name = providerName(target);
     if (response.status === 401) {
-      const name = target.provider.display_name || target.provider.provider;
       const message = `The model provider ${name} refused the server's credentials. Ask an administrator to check its API key.`;
       return { status: 502, code: "provider_credentials", message };
     }
+    if (text === undefined) return unreadable(name);
     return new Response(withoutSecrets(text, key), {
       status: response.status,
       headers: callerHeaders(response.headers),
@@ -210,7 +224,11 @@ export class AiGateway {
   }
 
   /** The answer of a provider on its way to the caller: nothing is read from the provider before the caller has taken what came before. */
-  #passed(call: Call, { target, response, key, hidesUsage }: Asked, { record, abort, begun }: Passing): Response {
+  async #passed(
+    call: Call,
+    { target, response, key, hidesUsage }: Asked,
+    { record, abort, begun }: Passing,
+  ): Promise<Response | Refusal> {
     const { clock } = this.#ctx;
     const headers = callerHeaders(response.headers);
     const tap = new UsageTap({
@@ -220,46 +238,85 @@ export class AiGateway {
     });
     const provider_request_id = providerRequestId(response.headers);
     let first_byte_ms: number | null = null;
-    const end = (outcome: Ended["outcome"]): Promise<void> => {
-      const { usage, bytes, failed } = tap.tapped;
-      const reached = outcome === "ok" && failed ? "failed" : outcome;
-      return record(target, { outcome: reached, usage, bytes, first_byte_ms, provider_request_id });
-    };
     const reader = response.body?.getReader();
+    const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
+    /** The first piece, until the caller takes it. */
+    let next: Awaited<ReturnType<typeof read>> | undefined;
+    const end = (outcome: Ended["outcome"]): Promise<void> => {
+      if (outcome !== "ok") {
+        // The provider has sent what is held back of an answer that broke off, and asks its price.
+        if (next?.value) tap.read(next.value);
+        tap.end();
+      }
+      const { usage, failed, text_bytes } = tap.tapped;
+      // An error in place of an answer has used nothing.
+      const was_begun = !(failed && text_bytes === 0);
+      const reached = outcome === "ok" && failed ? "failed" : outcome;
+      const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
+      return record(target, {
+        outcome: reached,
+        usage,
+        text_bytes: text,
+        was_begun,
+        first_byte_ms,
+        provider_request_id,
+      });
+    };
+    const brokeOff = (error: unknown): void =>
+      log("models").warn("the answer of the provider {provider} broke off: {error}", {
+        provider: providerName(target),
+        error: withoutSecrets(String(error), key),
+      });
+    // As long as nothing has passed, an answer that cannot be read can still become an error that says so.
+    try {
+      next = await read();
+    } catch (error) {
+      if (abort.signal.aborted) throw error;
+      brokeOff(error);
+      await record(target, { outcome: "failed", was_begun: true, first_byte_ms, provider_request_id });
+      return unreadable(providerName(target));
+    }
+    if (!next.done) first_byte_ms = Math.round(clock.monotonic() - begun);
+    let isOver = false;
+    const cut = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+      if (isOver) return;
+      isOver = true;
+      await end(abort.signal.aborted ? "aborted" : "failed");
+      // Cuts the connection, so that nobody takes the answer for whole. With a reason the runtime would print it.
+      controller.error(undefined);
+    };
     const stream = new ReadableStream<Uint8Array>(
       {
+        start(controller) {
+          // Also while its caller takes nothing.
+          abort.signal.addEventListener("abort", () => void cut(controller));
+        },
         async pull(controller) {
           try {
             for (;;) {
-              const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+              const { done, value } = next ?? (await read());
+              next = undefined;
               if (done) {
                 const rest = tap.end();
                 if (rest.length > 0) controller.enqueue(rest);
                 // The caller learns that the answer is whole once the ledger has it.
                 await end("ok");
-                controller.close();
+                if (!isOver) controller.close();
+                isOver = true;
                 return;
               }
-              first_byte_ms ??= Math.round(clock.monotonic() - begun);
               const passed = tap.read(value);
               if (passed.length === 0) continue;
               controller.enqueue(passed);
               return;
             }
           } catch (error) {
-            const isAborted = call.request.signal.aborted;
-            if (!isAborted) {
-              log("models").warn("the answer of the provider {provider} broke off: {error}", {
-                provider: target.provider.display_name || target.provider.provider,
-                error: withoutSecrets(String(error), key),
-              });
-            }
-            await end(isAborted ? "aborted" : "failed");
-            // Cuts the connection, so that nobody takes the answer for whole. With a reason the runtime would print it.
-            controller.error(undefined);
+            if (!abort.signal.aborted) brokeOff(error);
+            await cut(controller);
           }
         },
         async cancel() {
+          isOver = true;
           abort.abort();
           await end("aborted");
         },
@@ -284,7 +341,8 @@ export class AiGateway {
       if (!reserved) return;
       const whole: Ended = {
         usage: undefined,
-        bytes: 0,
+        text_bytes: 0,
+        was_begun: false,
         first_byte_ms: null,
         provider_request_id: "",
         duration_ms,
@@ -335,6 +393,14 @@ const endGatewaySpan = (
   span.end();
 };
 
+const providerName = ({ provider }: Target): string => provider.display_name || provider.provider;
+
+const unreadable = (name: string): Refusal => ({
+  status: 502,
+  code: "provider_unreadable",
+  message: `The answer of the model provider ${name} broke off or could not be read.`,
+});
+
 /** The most that the body of a request can take: its declared length, unless it is compressed. */
 const maxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
@@ -363,7 +429,8 @@ const toRefusal = (error: unknown, request: Request): Refusal => {
       retry_after: 1,
     };
   }
-  if (!request.signal.aborted) log("models").error("a call of the gateway failed: {error}", { error });
+  // Its name and message: a stack may stand beside lines of what was sent.
+  if (!request.signal.aborted) log("models").error("a call of the gateway failed: {error}", { error: String(error) });
   return { status: 500, code: "internal_error", message: "The gateway failed. Try again." };
 };
 

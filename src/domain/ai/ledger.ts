@@ -26,11 +26,27 @@ export type Payer = {
 const priceFor = ({ provider, model, config }: Target) =>
   findPrice(provider.provider, model, config?.model_config.cost);
 
-/** Returns what a call may use at most, about; 0 micros without a price. */
-const likelyUse = (target: Target, { prompt_tokens, max_output_tokens = EXPECTED_OUTPUT_TOKENS }: CallBody) => ({
-  micros: computeCost({ input_tokens: prompt_tokens, output_tokens: max_output_tokens }, priceFor(target)) ?? 0,
-  tokens: prompt_tokens + max_output_tokens,
+/** Tokens that all answers of a call may reserve together. */
+const MAX_RESERVED_OUTPUT_TOKENS = 1_048_576;
+
+/** Returns the tokens that a call may use at most, about. */
+export const likelyTokens = ({
+  prompt_tokens,
+  answers,
+  max_output_tokens = EXPECTED_OUTPUT_TOKENS,
+}: Pick<CallBody, "prompt_tokens" | "answers" | "max_output_tokens">) => ({
+  input_tokens: prompt_tokens,
+  output_tokens: Math.min(max_output_tokens * answers, MAX_RESERVED_OUTPUT_TOKENS),
 });
+
+/** Returns what a call may use at most, about; 0 micros without a price. */
+const likelyUse = (target: Target, body: CallBody) => {
+  const likely = likelyTokens(body);
+  return {
+    micros: computeCost(likely, priceFor(target)) ?? 0,
+    tokens: likely.input_tokens + likely.output_tokens,
+  };
+};
 
 const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBody): LedgerCall => ({
   ...payer,
@@ -55,23 +71,24 @@ export const openCall = (
 export type Ended = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms" | "provider_request_id"> & {
   /** As the provider has told it; undefined: it has not. */
   readonly usage: ModelUsage | undefined;
-  /** Bytes of the answer, to estimate what was not told. */
-  readonly bytes: number;
+  /** Bytes of text that came since the usage was last reported, to estimate the rest. */
+  readonly text_bytes: number;
+  /** Whether the provider may have begun to answer: it was asked, and has not refused. */
+  readonly was_begun: boolean;
 };
 
-/** Bytes of a streamed answer for each token, with the frame around it, about. */
-const STREAM_BYTES_PER_TOKEN = 40;
+/** Bytes of an answer's text for each token, about. */
+const BYTES_PER_TOKEN = 4;
 
-/** Returns what a call has used: as told, else estimated from what has passed. An error of the provider has used nothing. */
+/** Returns what a call has used: as reported, else estimated from its prompt and from what has passed. What a provider refuses has used nothing. */
 export const toUsage = (
-  body: Pick<CallBody, "prompt_tokens" | "streams">,
-  { usage, outcome, bytes }: Pick<Ended, "usage" | "outcome" | "bytes">,
+  { prompt_tokens }: Pick<CallBody, "prompt_tokens">,
+  { usage, outcome, text_bytes, was_begun }: Pick<Ended, "usage" | "outcome" | "text_bytes" | "was_begun">,
 ): { readonly usage: ModelUsage; readonly is_estimated: boolean } => {
-  const isWhole = usage !== undefined && (outcome === "ok" || (usage.output_tokens ?? 0) > 0);
-  if (isWhole) return { usage, is_estimated: false };
-  if (bytes === 0 || (outcome === "failed" && usage === undefined)) return { usage: usage ?? {}, is_estimated: false };
-  const output_tokens = Math.ceil(bytes / (body.streams ? STREAM_BYTES_PER_TOKEN : 4));
-  return { usage: { input_tokens: body.prompt_tokens, ...usage, output_tokens }, is_estimated: true };
+  const isReported = usage !== undefined && (outcome === "ok" || text_bytes === 0);
+  if (isReported || !was_begun) return { usage: usage ?? {}, is_estimated: false };
+  const output_tokens = (usage?.output_tokens ?? 0) + Math.ceil(text_bytes / BYTES_PER_TOKEN);
+  return { usage: { input_tokens: prompt_tokens, ...usage, output_tokens }, is_estimated: true };
 };
 
 /** Writes the call into the ledger and gives its reservation back. */

@@ -1,6 +1,7 @@
 // What the gateway reads in the body of a model call, and the little it changes: the model's name where an administrator has mapped it, and
 // that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
+import { isObject, type Json, objectsIn } from "./json.ts";
 
 export type CallBody = {
   /** The model that the caller asks for. */
@@ -8,9 +9,12 @@ export type CallBody = {
   readonly streams: boolean;
   /** Whether the usage of a stream was asked for by the gateway, so that the caller must not see it. */
   readonly hidesUsage: boolean;
-  /** Tokens that the prompt has about, and that the answer may have; undefined: the caller sets no limit. */
+  /** Tokens that the prompt has, about. */
   readonly prompt_tokens: number;
+  /** Tokens that one answer may have; undefined: the caller sets no limit that could be meant. */
   readonly max_output_tokens: number | undefined;
+  /** Answers that are asked for to the same prompt. */
+  readonly answers: number;
   /** Returns the bytes for the provider, with this model. */
   bytesFor(model: string): Uint8Array;
   /** The same, without asking for the usage of a stream. */
@@ -24,8 +28,13 @@ export class CallBodyError extends Error {
 
 /** Bytes of a prompt for each token, about: English text has four, code and other scripts fewer. */
 const BYTES_PER_TOKEN = 3;
-
-type Json = Readonly<Record<string, unknown>>;
+/** Tokens of an image, about, however many bytes it has. */
+const IMAGE_TOKENS = 1_600;
+/** No model takes more. Without a bound one caller could reserve the whole of a budget that others share. */
+const MAX_PROMPT_TOKENS = 2_097_152;
+const MAX_OUTPUT_TOKENS = 131_072;
+/** No provider gives more answers at once. */
+const MAX_ANSWERS = 128;
 
 /** Reads the body of a call. Throws CallBodyError. */
 export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody => {
@@ -48,8 +57,9 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
     model,
     streams,
     hidesUsage: asks,
-    prompt_tokens: Math.ceil(bytes.length / BYTES_PER_TOKEN),
+    prompt_tokens: promptTokens(json, bytes.length),
     max_output_tokens: maxOutput(json),
+    answers: answersOf(json),
     bytesFor: (name) => bytesWith(name, added),
     bytesWithoutUsage: (name) => bytesWith(name, {}),
   };
@@ -65,9 +75,53 @@ const parse = (bytes: Uint8Array): Json => {
   throw new CallBodyError("The body of the request is not a JSON object.");
 };
 
+const generationConfig = (json: Json): Json | null | undefined =>
+  (json.generationConfig ?? json.generation_config) as Json | null | undefined;
+
 const maxOutput = (json: Json): number | undefined => {
-  const google = (json.generationConfig ?? json.generation_config) as Json | undefined;
-  const given = [json.max_tokens, json.max_completion_tokens, json.max_output_tokens, google?.maxOutputTokens];
+  const google = generationConfig(json);
+  const given = [
+    json.max_tokens,
+    json.max_completion_tokens,
+    json.max_output_tokens,
+    google?.maxOutputTokens ?? google?.max_output_tokens,
+  ];
   const limits = given.filter((one): one is number => typeof one === "number" && one > 0);
-  return limits.length > 0 ? Math.max(...limits) : undefined;
+  return limits.length > 0 ? Math.min(Math.ceil(Math.max(...limits)), MAX_OUTPUT_TOKENS) : undefined;
 };
+
+const answersOf = (json: Json): number => {
+  const google = generationConfig(json);
+  const given = json.n ?? google?.candidateCount ?? google?.candidate_count;
+  return typeof given === "number" && given >= 1 ? Math.min(Math.ceil(given), MAX_ANSWERS) : 1;
+};
+
+/** Text counts by its bytes. Images count each: their bytes say nothing of their tokens. */
+const promptTokens = (json: Json, size: number): number => {
+  let images = 0;
+  let imageBytes = 0;
+  for (const part of objectsIn(json)) {
+    const data = imageIn(part);
+    if (data === undefined) continue;
+    images += 1;
+    imageBytes += data.length;
+  }
+  const text = Math.max(0, size - imageBytes) / BYTES_PER_TOKEN;
+  return Math.min(Math.ceil(text) + images * IMAGE_TOKENS, MAX_PROMPT_TOKENS);
+};
+
+/** Returns the data or the address of the image that a part is; undefined: it is none. */
+const imageIn = (part: Json): string | undefined => {
+  if (part.type === "image_url" || part.type === "input_image") {
+    const { image_url } = part;
+    return textOf(isObject(image_url) ? image_url.url : image_url);
+  }
+  if (part.type === "image" && isObject(part.source)) return textOf(part.source.data ?? part.source.url);
+  const google = [part.inlineData, part.inline_data, part.fileData, part.file_data].find(isObject);
+  if (google && textOf(google.mimeType ?? google.mime_type).startsWith("image/")) {
+    return textOf(google.data ?? google.fileUri ?? google.file_uri);
+  }
+  return undefined;
+};
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,12 +1,14 @@
 // Reads what an answer has used while its bytes pass: server-sent events, a JSON text, or Gemini's stream of a JSON array. Reads nothing else and
 // changes nothing, but takes out the chunk that tells the usage of a stream when only the gateway has asked for it. Memory is bounded.
-import type { ModelUsage } from "../model.ts";
+import { MAX_CALL_TOKENS, type ModelUsage } from "../model.ts";
 import type { UsageFormat } from "./endpoint.ts";
+import { isObject, type Json } from "./json.ts";
 
 /** Bytes of one event, or of an answer that is no stream, that are looked at. What is longer passes unread. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+/** The same for an event that waits until it is whole. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 
-type Json = { readonly [name: string]: unknown };
 type Counts = Json | null | undefined;
 
 export type Tapped = {
@@ -14,8 +16,8 @@ export type Tapped = {
   readonly usage: ModelUsage | undefined;
   /** The model that answered, by the answer's own words; empty where it names none. */
   readonly model: string;
-  /** Bytes of the answer, to estimate what a broken stream has used. */
-  readonly bytes: number;
+  /** Bytes of text that have passed since the usage was last reported, to estimate the rest. */
+  readonly text_bytes: number;
   /** Whether a stream has reported an error after it began. */
   readonly failed: boolean;
 };
@@ -27,7 +29,12 @@ export class UsageTap {
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #isOver = false;
-  #bytes = 0;
+  /** Whether the event that passes is too long to be looked at. */
+  #isLong = false;
+  #isDoubtful = false;
+  #textBytes = 0;
+  /** How much of the text was there at the last report of the usage. */
+  #reportedBytes = 0;
   #model = "";
   #failed = false;
   #usage: ModelUsage | undefined;
@@ -44,12 +51,14 @@ export class UsageTap {
   }
 
   get tapped(): Tapped {
-    return { usage: this.#usage, model: this.#model, bytes: this.#bytes, failed: this.#failed };
+    // What came before a figure that cannot be true is not believed either.
+    const usage = this.#isDoubtful ? undefined : this.#usage;
+    const text_bytes = this.#textBytes - (usage ? this.#reportedBytes : 0);
+    return { usage, model: this.#model, text_bytes, failed: this.#failed };
   }
 
   /** Looks at a piece of the answer and returns what the caller gets of it: the same bytes, unless a usage chunk is hidden. */
   read(piece: Uint8Array): Uint8Array {
-    this.#bytes += piece.length;
     if (this.#format === undefined) return piece;
     if (this.#isEvents) return this.#readEvents(piece);
     this.#hold(piece);
@@ -60,7 +69,7 @@ export class UsageTap {
   end(): Uint8Array {
     const rest = this.#takeHeld();
     if (!this.#isEvents) this.#readWhole(rest);
-    else if (rest.length > 0) this.#readEvent(rest);
+    else if (rest.length > 0 && !this.#isLong) this.#readEvent(rest);
     return this.#hidesUsage ? rest : new Uint8Array();
   }
 
@@ -70,14 +79,34 @@ export class UsageTap {
     let from = 0;
     for (let at = 0; at < piece.length; at++) {
       if (piece[at] !== LINE_FEED || !this.#endsEvent(piece, at)) continue;
-      this.#hold(piece.subarray(from, at + 1));
+      this.#holdEvent(piece.subarray(from, at + 1), passed);
       from = at + 1;
       const event = this.#takeHeld();
-      const isHidden = this.#readEvent(event) && this.#hidesUsage;
+      const isHidden = !this.#isLong && this.#readEvent(event) && this.#hidesUsage;
+      this.#isLong = false;
       if (!isHidden) passed.push(event);
     }
-    this.#hold(piece.subarray(from));
+    this.#holdEvent(piece.subarray(from), passed);
     return this.#hidesUsage ? join(passed) : piece;
+  }
+
+  /** Holds a part of an event until it is whole. One that is too long passes as it comes, and counts as text. */
+  #holdEvent(bytes: Uint8Array, passed: Uint8Array[]): void {
+    const most = this.#hidesUsage ? MAX_WAITING_BYTES : MAX_TEXT_BYTES;
+    if (!this.#isLong && this.#heldBytes + bytes.length > most) {
+      this.#isLong = true;
+      this.#textBytes += this.#heldBytes;
+    }
+    if (!this.#isLong) {
+      this.#hold(bytes);
+      return;
+    }
+    this.#textBytes += bytes.length;
+    passed.push(this.#takeHeld());
+    // The end of an event is found by the last bytes before it.
+    const tail = bytes.length > 2 ? bytes.subarray(-2) : bytes;
+    passed.push(bytes.subarray(0, bytes.length - tail.length));
+    this.#hold(tail);
   }
 
   /** Whether the line feed at this place is the second one in a row, carriage returns left aside. */
@@ -95,9 +124,10 @@ export class UsageTap {
 
   #hold(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    if (this.#heldBytes + bytes.length > MAX_TEXT_BYTES && !this.#hidesUsage) {
-      // Too long to be looked at: an event passes unread, an answer keeps its end, where the usage stands.
+    if (!this.#isEvents && this.#heldBytes + bytes.length > MAX_TEXT_BYTES) {
+      // Too long to be looked at: its end is kept, where the usage stands.
       this.#isOver = true;
+      this.#textBytes += this.#heldBytes - (this.#held.at(-1)?.length ?? 0);
       this.#held = this.#held.slice(-1);
       this.#heldBytes = this.#held[0]?.length ?? 0;
     }
@@ -117,7 +147,11 @@ export class UsageTap {
     const text = new TextDecoder().decode(event);
     const data = [...text.matchAll(/^data:[^\S\r\n]?([^\r\n]*)/gm)].map(([, line]) => line).join("\n");
     const json = parsed(data);
-    if (!json) return false;
+    if (!json) {
+      // Cut off, or nothing that is known: its text has passed all the same.
+      if (data !== "" && data !== "[DONE]") this.#textBytes += Buffer.byteLength(data);
+      return false;
+    }
     this.#readJson(json);
     return Array.isArray(json.choices) && json.choices.length === 0 && isObject(json.usage);
   }
@@ -130,6 +164,7 @@ export class UsageTap {
     else if (isObject(json)) this.#readJson(json);
     else {
       // A text that was cut off, by its end or because it is long: the last usage in it counts.
+      this.#textBytes += bytes.length;
       const last = [...text.matchAll(/"(?:usage|usageMetadata)"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g)].at(-1);
       const usage = last?.[1] === undefined ? undefined : parsed(last[1]);
       if (usage) this.#readJson({ usage, usageMetadata: usage });
@@ -142,8 +177,11 @@ export class UsageTap {
     const model = [json.model, json.modelVersion, inner?.model].find((one) => typeof one === "string" && one !== "");
     if (typeof model === "string") this.#model = model;
     if (this.#format === undefined) return;
+    this.#textBytes += answeredBytes(json);
     const found = READERS[this.#format](json, inner);
     if (!found) return;
+    if (Object.values(found).some(Number.isNaN)) this.#isDoubtful = true;
+    if (found.output_tokens !== undefined) this.#reportedBytes = this.#textBytes;
     // Later reports of a stream complete or replace those before them.
     this.#usage = { ...this.#usage, ...found };
   }
@@ -152,10 +190,32 @@ export class UsageTap {
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const count = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.trunc(value) : undefined;
+/** Returns a figure as reported, NaN for one that cannot be true, and undefined where there is none. */
+const count = (value: unknown): number | undefined => {
+  if (typeof value !== "number" || value < 0) return undefined;
+  return value <= MAX_CALL_TOKENS ? Math.trunc(value) : Number.NaN;
+};
+
+/** What is no text of an answer, though it stands within. */
+const NO_TEXT = new Set([
+  ...["id", "call_id", "type", "role", "object", "index", "status", "finish_reason", "finishReason", "stop_reason"],
+  ...["signature", "thoughtSignature", "encrypted_content", "logprobs", "logprobsResult", "annotations"],
+  ...["safetyRatings", "citationMetadata", "groundingMetadata", "inlineData", "embedding", "b64_json"],
+]);
+
+/** Bytes of the text in an event or an answer: what a model has said, thought and called, in every dialect. */
+const answeredBytes = (json: Json): number => {
+  let size = 0;
+  const waiting: unknown[] = [json.delta, json.content_block, json.content, json.choices, json.output, json.candidates];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (typeof next === "string") size += Buffer.byteLength(next);
+    else if (Array.isArray(next)) for (const inner of next) waiting.push(inner);
+    else if (isObject(next))
+      for (const [name, inner] of Object.entries(next)) if (!NO_TEXT.has(name)) waiting.push(inner);
+  }
+  return size;
+};
 
 const parsedAny = (text: string): unknown => {
   try {

@@ -1,6 +1,7 @@
 // Endpoints and names of the gateway, as pure functions.
 import { describe, expect, test } from "bun:test";
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
+import { likelyTokens } from "#domain/ai/ledger.ts";
 import { type Asker, fits, namesFor, targetsFor } from "#domain/ai/names.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
@@ -151,5 +152,34 @@ describe("bodies", () => {
     ["a response in the background", { model: "m", background: true }],
   ])("[GW-2] %s is refused", (_, value) => {
     expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
+  });
+
+  test("[GW-6] several answers multiply what is reserved, and no caller reserves more than a model could answer", () => {
+    const output = (value: object): number =>
+      likelyTokens(readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, value))))
+        .output_tokens;
+    expect(output({ max_tokens: 100, n: 5 })).toBe(500);
+    expect(output({ n: 2 })).toBe(2 * output({}));
+    expect(output({ generationConfig: { maxOutputTokens: 100, candidateCount: 3 } })).toBe(300);
+    expect(output({ max_tokens: 10.5 })).toBe(11);
+    for (const max_tokens of [1e12, 1e308, 131_073]) expect(output({ max_tokens })).toBe(131_072);
+    expect(output({ max_tokens: 1e308, n: 1e308 })).toBe(1_048_576);
+    for (const n of [0, -1, "7", null]) expect(output({ max_tokens: 100, n })).toBe(100);
+    const absurd = bytes('{"model":"m","max_tokens":1e308,"n":0.5}');
+    expect(readCallBody(endpoint("/chat/completions"), absurd).bytesFor("m")).toBe(absurd);
+  });
+
+  const DATA = "A".repeat(600_000);
+  test.each([
+    ["chat completions", { type: "image_url", image_url: { url: "https://example.com/a.png" } }],
+    ["chat completions, with its data", { type: "image_url", image_url: { url: `data:image/png;base64,${DATA}` } }],
+    ["responses", { type: "input_image", image_url: `data:image/png;base64,${DATA}` }],
+    ["Anthropic", { type: "image", source: { type: "base64", media_type: "image/png", data: DATA } }],
+    ["Gemini", { inlineData: { mimeType: "image/png", data: DATA } }],
+  ])("[GW-6] an image of %s counts as an image, whatever its bytes", (_, part) => {
+    const body = { model: "m", messages: [{ role: "user", content: [part, part] }] };
+    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes(body));
+    expect(prompt_tokens).toBeGreaterThan(3_200);
+    expect(prompt_tokens).toBeLessThan(3_400);
   });
 });

@@ -165,6 +165,70 @@ describe("what an answer has used", () => {
     for (let i = 0; i < 12; i++) tap.read(piece);
     tap.read(new TextEncoder().encode('", "usage": {"prompt_tokens": 5, "completion_tokens": 6}}'));
     tap.end();
-    expect(tap.tapped).toMatchObject({ usage: { input_tokens: 5, output_tokens: 6 }, bytes: 12 * piece.length + 57 });
+    expect(tap.tapped).toMatchObject({ usage: { input_tokens: 5, output_tokens: 6 } });
+  });
+
+  test.each([1e300, 1e12, Number.POSITIVE_INFINITY])(
+    "[GW-5] a provider that reports %p tokens is not believed",
+    (reported) => {
+      const figure = reported === Number.POSITIVE_INFINITY ? "1e999" : String(reported);
+      const whole = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
+      passed(whole, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":${figure}}}`, []);
+      expect(whole.tapped.usage).toBeUndefined();
+      const stream = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
+      const start = { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } };
+      const said = { type: "content_block_delta", delta: { type: "text_delta", text: "x".repeat(40) } };
+      const end = `data: {"type":"message_delta","usage":{"output_tokens":${figure}}}\n\n`;
+      passed(stream, events(start, said) + end, []);
+      expect(stream.tapped).toMatchObject({ usage: undefined, text_bytes: 40 });
+    },
+  );
+
+  const TEXT = "é".repeat(2_000);
+  test.each<[string, UsageFormat, unknown]>([
+    ["Anthropic", "anthropic", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: TEXT } }],
+    ["Anthropic's thinking", "anthropic", { type: "content_block_delta", delta: { thinking: TEXT } }],
+    ["chat completions", "openai_chat", { id: "c", choices: [{ index: 0, delta: { role: "a", content: TEXT } }] }],
+    [
+      "chat completions' calls",
+      "openai_chat",
+      { choices: [{ delta: { tool_calls: [{ id: "1", function: { arguments: TEXT } }] } }] },
+    ],
+    ["responses", "openai_responses", { type: "response.output_text.delta", item_id: "i", delta: TEXT }],
+    ["Gemini", "google", { candidates: [{ content: { role: "model", parts: [{ text: TEXT }] } }] }],
+  ])(
+    "[GW-5] all text of a stream of %s without a report is counted, large or small, whole or cut off",
+    (_, format, event) => {
+      const tap = new UsageTap({ format, type: EVENTS, hidesUsage: format === "openai_chat" });
+      const done = { type: "response.output_text.done", text: TEXT };
+      passed(tap, events(event, event) + (format === "openai_responses" ? events(done) : ""), [7, 900]);
+      expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 8_000 });
+      const cut = new UsageTap({ format, type: EVENTS, hidesUsage: false });
+      passed(cut, events(event).slice(0, 1_500), []);
+      expect(cut.tapped.text_bytes).toBeGreaterThan(1_400);
+    },
+  );
+
+  test("[GW-5] text counts from the last report of its usage on", () => {
+    const tap = new UsageTap({ format: "google", type: EVENTS, hidesUsage: false });
+    const reported = {
+      candidates: [{ content: { parts: [{ text: TEXT }] } }],
+      usageMetadata: { candidatesTokenCount: 9 },
+    };
+    passed(tap, events(reported, { candidates: [{ content: { parts: [{ text: "abc" }] } }] }), []);
+    expect(tap.tapped).toMatchObject({ usage: { output_tokens: 9 }, text_bytes: 3 });
+  });
+
+  test("[GW-9] a line without an end passes on instead of being held, counts as text, and what follows it is read", () => {
+    const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
+    const piece = new Uint8Array(256 * 1024).fill(0x7a);
+    let size = 0;
+    for (let i = 0; i < 16; i++) size += tap.read(piece).length;
+    expect(size).toBeGreaterThanOrEqual(16 * piece.length - 1024 * 1024);
+    const hidden = events({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    const rest = tap.read(new TextEncoder().encode(`\n\n${hidden}${events("[DONE]")}`));
+    expect(new TextDecoder().decode(rest).replaceAll("z", "")).toBe(`\n\n${events("[DONE]")}`);
+    expect(size + rest.length).toBe(16 * piece.length + 2 + events("[DONE]").length);
+    expect(tap.tapped).toMatchObject({ usage: { output_tokens: 2 } });
   });
 });

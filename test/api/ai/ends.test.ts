@@ -1,0 +1,98 @@
+// Calls of the model gateway that end otherwise than their provider meant: left, cut, unreadable, beyond belief, or without their token.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { AiUsage } from "#schema/ai/gateway.ts";
+import { gatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
+import { addModel } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
+import { until } from "#test/support/until.ts";
+
+setDefaultTimeout(scaled(20_000));
+
+type World = Awaited<ReturnType<typeof openGatewayWorld>>;
+
+const delta = (content: string): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
+const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
+
+const body = JSON.stringify({
+  model: "test-model",
+  stream: true,
+  max_tokens: 9,
+  messages: [{ role: "user", content: "hello ".repeat(500) }],
+});
+const ask = (world: World, { signal, token = world.token }: { signal?: AbortSignal; token?: string } = {}) =>
+  fetch(`${world.base}/openai/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+    body,
+    ...(signal && { signal }),
+  });
+const row = (world: World, outcome: string) =>
+  until(async () => (await gatewayCalls(world.owner)).find((one) => one.outcome === outcome));
+
+test("[GW-5] a caller that leaves before the first byte pays for the prompt, and for all text once it came", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const early = new AbortController();
+  const asked = ask(world, { signal: early.signal }).catch(() => undefined);
+  const first = await world.upstream.next();
+  early.abort();
+  await Promise.all([asked, first.gone]);
+  const left = await row(world, "aborted");
+  expect(left).toMatchObject({ output_tokens: 0, is_estimated: true });
+  expect(left?.input_tokens).toBeGreaterThan(1_000);
+  expect(left?.cost_micros).toBeGreaterThan(1_000);
+
+  const refused = ask(world);
+  (await world.upstream.next()).answer(400, { error: { message: "no" } });
+  expect((await refused).status).toBe(400);
+  expect(await row(world, "failed")).toMatchObject({ input_tokens: 0, cost_micros: 0, is_estimated: false });
+
+  const late = new AbortController();
+  const streamed = ask(world, { signal: late.signal });
+  const second = await world.upstream.next();
+  second.raw(delta("x".repeat(8_000)));
+  const reader = (await streamed).body?.getReader();
+  for (let size = 0; size < 8_000; ) size += (await reader?.read())?.value?.length ?? 0;
+  late.abort();
+  await second.gone;
+  const seen = await until(async () => (await gatewayCalls(world.owner)).find((one) => one.output_tokens > 0));
+  expect(seen).toMatchObject({ outcome: "aborted", output_tokens: 2_000, is_estimated: true });
+});
+
+test("[GW-5] [GW-11] an answer that is cut costs its estimate; one without a readable byte is a 502 in words of the dialect", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const halved = ask(world);
+  const half = await world.upstream.next();
+  half.raw(delta("half an answer"));
+  const reader = (await halved).body?.getReader();
+  await reader?.read();
+  half.tear();
+  await reader?.read().catch(() => {});
+  const failed = await row(world, "failed");
+  expect(failed).toMatchObject({ is_estimated: true, output_tokens: 4 });
+  expect(failed?.input_tokens).toBeGreaterThan(1_000);
+
+  const unpacked = ask(world);
+  (await world.upstream.next()).answer(200, "no gzip at all", { "content-encoding": "gzip" });
+  const unreadable = await unpacked;
+  expect([unreadable.status, await unreadable.json()]).toMatchObject([502, { error: { code: "provider_unreadable" } }]);
+  const nothing = ask(world);
+  const empty = await world.upstream.next();
+  empty.answer(200, "", { "content-length": "50" });
+  empty.tear();
+  expect((await nothing).status).toBe(502);
+});
+
+test("[GW-5] figures beyond belief are estimated, and sums stay sums", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const asked = ask(world);
+  (await world.upstream.next()).answer(200, '{"choices":[],"usage":{"prompt_tokens":1e300,"completion_tokens":1e300}}');
+  expect((await asked).status).toBe(200);
+  expect(await row(world, "ok")).toMatchObject({ is_estimated: true, output_tokens: 0 });
+  const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
+  expect(total.total_cost_micros).toBeGreaterThan(1_000);
+  expect(total.total_cost_micros).toBeLessThan(10_000);
+});
