@@ -10,6 +10,7 @@ import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
 import { namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
+import { KeyMask } from "#src/llm/gateway/key-mask.ts";
 import { type Refusal, refusalResponse } from "#src/llm/gateway/refusal.ts";
 import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -151,6 +152,7 @@ export class AiGateway {
       }
       const { status } = asked.response;
       if (status >= 400) return await this.#failed(asked, record);
+      if (status >= 300) return await this.#redirected(asked, record);
       return await this.#passed(call, asked, { record, abort, begun });
     } catch (error) {
       // The provider works on what was sent to it, and asks its price, whether anyone waits or not.
@@ -210,7 +212,7 @@ export class AiGateway {
   async #failed({ target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
     // An error that breaks off, or that cannot be unpacked, is still one.
     const text = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
-    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers) });
+    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
     const name = providerName(target);
     if (response.status === 401) {
       const message = `The model provider ${name} refused the server's credentials. Ask an administrator to check its API key.`;
@@ -219,8 +221,16 @@ export class AiGateway {
     if (text === undefined) return unreadable(name);
     return new Response(withoutSecrets(text, key), {
       status: response.status,
-      headers: callerHeaders(response.headers),
+      headers: callerHeaders(response.headers, key),
     });
+  }
+
+  /** A provider that sends elsewhere is not followed, and neither is its caller sent there. */
+  async #redirected({ target, response, key }: Asked, record: Recorder): Promise<Refusal> {
+    await response.body?.cancel();
+    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
+    const message = `The model provider ${providerName(target)} answered with a redirect (${response.status}). Ask an administrator to check its address.`;
+    return { status: 502, code: "provider_redirects", message };
   }
 
   /** The answer of a provider on its way to the caller: nothing is read from the provider before the caller has taken what came before. */
@@ -230,13 +240,14 @@ export class AiGateway {
     { record, abort, begun }: Passing,
   ): Promise<Response | Refusal> {
     const { clock } = this.#ctx;
-    const headers = callerHeaders(response.headers);
+    const headers = callerHeaders(response.headers, key);
     const tap = new UsageTap({
       format: call.endpoint.usage,
       type: response.headers.get("content-type") ?? "",
       hidesUsage,
     });
-    const provider_request_id = providerRequestId(response.headers);
+    const mask = new KeyMask(key);
+    const provider_request_id = providerRequestId(response.headers, key);
     let first_byte_ms: number | null = null;
     const reader = response.body?.getReader();
     const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
@@ -297,15 +308,14 @@ export class AiGateway {
               const { done, value } = next ?? (await read());
               next = undefined;
               if (done) {
-                const rest = tap.end();
-                if (rest.length > 0) controller.enqueue(rest);
+                for (const rest of [mask.read(tap.end()), mask.end()]) if (rest.length > 0) controller.enqueue(rest);
                 // The caller learns that the answer is whole once the ledger has it.
                 await end("ok");
                 if (!isOver) controller.close();
                 isOver = true;
                 return;
               }
-              const passed = tap.read(value);
+              const passed = mask.read(tap.read(value));
               if (passed.length === 0) continue;
               controller.enqueue(passed);
               return;

@@ -44,6 +44,9 @@ const NOT_RETURNED = new Set([
     "nel",
     "report-to",
   ],
+  // What leads a browser elsewhere, has it keep something, or sign in.
+  ...["location", "content-location", "refresh", "link", "content-disposition", "clear-site-data", "set-cookie2"],
+  ...["www-authenticate", "service-worker-allowed", "sourcemap", "x-sourcemap"],
   ...["openai-organization", "openai-project", "anthropic-organization-id"],
   ...["access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials"],
 ]);
@@ -68,18 +71,21 @@ export const providerHeaders = (from: Headers, dialect: Dialect, key: string): H
   return sent;
 };
 
-/** Returns the headers for the caller. */
-export const callerHeaders = (from: Headers): Headers => {
+/** Returns the headers for the caller: none that has the provider's key in it. */
+export const callerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
   for (const [name, value] of from) {
-    if (!NOT_RETURNED.has(name) && !name.startsWith("cf-")) returned.append(name, value);
+    const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
+    if (!hasKey && !NOT_RETURNED.has(name) && !name.startsWith("cf-")) returned.append(name, value);
   }
   return returned;
 };
 
-/** Returns the provider's own id of a request; empty where it names none. */
-export const providerRequestId = (from: Headers): string =>
-  (from.get("request-id") ?? from.get("x-request-id") ?? "").slice(0, 200);
+/** Returns the provider's own id of a request; empty where it names none, or its key. */
+export const providerRequestId = (from: Headers, key: string): string => {
+  const id = from.get("request-id") ?? from.get("x-request-id") ?? "";
+  return key !== "" && id.includes(key) ? "" : id.slice(0, 200);
+};
 
 /** Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: there is none. */
 export const presentedToken = (request: Request): string | undefined => {

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { gatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
-import { addModel } from "#test/support/models/model-world.ts";
+import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
@@ -10,6 +10,7 @@ setDefaultTimeout(scaled(20_000));
 
 type World = Awaited<ReturnType<typeof openGatewayWorld>>;
 
+const USAGE = { prompt_tokens: 12, completion_tokens: 3 };
 const delta = (content: string): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
 const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
@@ -95,4 +96,37 @@ test("[GW-5] figures beyond belief are estimated, and sums stay sums", async () 
   const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
   expect(total.total_cost_micros).toBeGreaterThan(1_000);
   expect(total.total_cost_micros).toBeLessThan(10_000);
+});
+
+test("[GW-3] no header of a provider has its key or leads elsewhere, and a redirect becomes a 502", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const odd = {
+    "x-echo": `Bearer ${MODEL_KEY}`,
+    "x-request-id": MODEL_KEY,
+    location: "https://elsewhere.example",
+    refresh: "0;url=https://elsewhere.example",
+    link: "<https://elsewhere.example>; rel=preload",
+    "content-disposition": "attachment",
+    "x-kept": "yes",
+  };
+  for (const status of [200, 400]) {
+    const asked = ask(world);
+    (await world.upstream.next()).answer(status, { echo: MODEL_KEY, choices: [], usage: USAGE }, odd);
+    const { headers } = await asked;
+    expect(await (await asked).text()).not.toContain(MODEL_KEY);
+    expect(headers.get("x-kept")).toBe("yes");
+    expect(Object.keys(odd).filter((name) => name !== "x-kept" && headers.has(name))).toEqual([]);
+  }
+  const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { authorization: `Bearer ${world.token}` },
+    body,
+  });
+  (await world.upstream.next()).answer(307, "", odd);
+  const redirected = await asked;
+  expect([redirected.status, redirected.headers.get("location")]).toEqual([502, null]);
+  expect(await redirected.json()).toMatchObject({ error: { code: "provider_redirects" } });
+  expect(JSON.stringify(await gatewayCalls(world.owner))).not.toContain(MODEL_KEY);
 });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageFormat } from "#src/llm/gateway/endpoint.ts";
+import { KeyMask } from "#src/llm/gateway/key-mask.ts";
 import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
 
@@ -230,5 +231,25 @@ describe("what an answer has used", () => {
     expect(new TextDecoder().decode(rest).replaceAll("z", "")).toBe(`\n\n${events("[DONE]")}`);
     expect(size + rest.length).toBe(16 * piece.length + 2 + events("[DONE]").length);
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 2 } });
+  });
+
+  test("[GW-3] the provider's key is masked however its bytes are cut, and all other bytes pass", () => {
+    const key = "sk-sk-0123456789";
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(key, "sk-", "s", "x", "sk-sk-012345678", "\n"), { maxLength: 8 }),
+        fc.array(fc.nat(100), { maxLength: 8 }),
+        (words, cuts) => {
+          const mask = new KeyMask(key);
+          const text = words.join("");
+          const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+          const pieces = [...places, text.length].map((end, i) => text.slice(i === 0 ? 0 : places[i - 1], end));
+          const out = pieces.map((piece) => mask.read(new TextEncoder().encode(piece)));
+          expect(new TextDecoder().decode(Buffer.concat([...out, mask.end()]))).toBe(
+            text.replaceAll(key, "*".repeat(key.length)),
+          );
+        },
+      ),
+    );
   });
 });
