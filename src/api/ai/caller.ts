@@ -11,13 +11,22 @@ import type { Asker } from "#domain/ai/names.ts";
 import { agentOfToken } from "#domain/ai/workspace-token.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
+import type { ApiContext } from "../context.ts";
 import { identify, type Who } from "../http/identify.ts";
+import { whenKeyGone } from "../http/revocation.ts";
 import { presentedToken } from "./headers.ts";
 
 /** What a key must be allowed to do. */
 export const GATEWAY_SCOPE = "ai:use";
 
-export type GatewayCaller = { readonly payer: Payer; readonly asker: Asker };
+export type GatewayCaller = {
+  readonly payer: Payer;
+  readonly asker: Asker;
+  /** Calls `end` when the token counts no more, with the reason. Returns how to stop listening. */
+  readonly whenLost: WhenLost;
+};
+
+type WhenLost = (ctx: ApiContext, who: Who, end: (reason: string) => void) => () => void;
 
 const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
@@ -31,6 +40,36 @@ export const gatewayCaller = async (request: Request, who: Who): Promise<Gateway
   return isChatToken(token) ? chatCaller(token, who) : personCaller(token, request, who);
 };
 
+/** Looks at the token again whenever something ends that it depends on: the workspace's agent, or the account of one of these people. */
+const whenTokenLost =
+  (
+    agent_id: string,
+    user_ids: readonly string[],
+    identifyAgain: (who: Who) => Promise<GatewayCaller | Refusal>,
+  ): WhenLost =>
+  ({ topics }, who, end) => {
+    const look = (): void => {
+      identifyAgain(who).then(
+        (found) => {
+          if ("status" in found) end(ENDED);
+        },
+        () => end(ENDED),
+      );
+    };
+    const stops = [
+      topics.subscribe("agent_gone", agent_id, look),
+      topics.subscribe("missed", "", look),
+      ...user_ids.map((id) => topics.subscribe("key_gone", id, look)),
+    ];
+    // It may have ended while the call was being set up.
+    look();
+    return () => {
+      for (const stop of stops) stop();
+    };
+  };
+
+const ENDED = "its token counts no more";
+
 const NO_CHAT = { chat_id: "", root_chat_id: "" } as const;
 
 const NO_ACCESS: Refusal = {
@@ -42,7 +81,8 @@ const NO_ACCESS: Refusal = {
 const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
   const agent_id = agentOfToken(who.encryption, token);
   const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
-  if (!agent) return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
+  if (!agent || agent_id === undefined)
+    return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
   if (agent.api_key_scope !== "all") return NO_ACCESS;
   const { groups } = await readMemberships(who.store, agent.owner_id);
@@ -56,6 +96,7 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
       template_id: agent.template_id,
     },
     asker: { groups, template_id: agent.template_id },
+    whenLost: whenTokenLost(agent_id, [agent.owner_id], (again) => workspaceCaller(token, again)),
   };
 };
 
@@ -81,6 +122,7 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
       root_chat_id: chat.root_chat_id,
     },
     asker: { groups, template_id: agent.template_id },
+    whenLost: whenTokenLost(named.agent_id, [chat.owner_id, agent.owner_id], (again) => chatCaller(token, again)),
   };
 };
 
@@ -109,5 +151,6 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
       template_id: "",
     },
     asker: { groups: identity.groups, template_id: undefined },
+    whenLost: (ctx, _who, end) => whenKeyGone(ctx, identity, end),
   };
 };

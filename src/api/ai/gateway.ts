@@ -137,8 +137,13 @@ export class AiGateway {
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     request.signal.addEventListener("abort", stop);
+    let lost = "";
+    const unwatch = caller.whenLost(this.#ctx, this.#who, (reason) => {
+      lost = reason;
+      stop();
+    });
     const span = beginGatewaySpan(call, first);
-    const record = this.#recorder(call, { reserved, begun, span });
+    const record = this.#recorder(call, { reserved, begun, span, unwatch });
     let target = first;
     try {
       const asked = await withinSpan(span, () =>
@@ -157,6 +162,7 @@ export class AiGateway {
     } catch (error) {
       // The provider works on what was sent to it, and asks its price, whether anyone waits or not.
       await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
+      if (lost !== "") return { status: 401, code: "invalid_api_key", message: `The call was ended: ${lost}.` };
       throw error;
     }
   }
@@ -337,12 +343,16 @@ export class AiGateway {
   }
 
   /** Returns what settles the call, once, and gives its place back. */
-  #recorder({ body, caller, release, endpoint: { dialect } }: Call, { reserved, begun, span }: Recorded): Recorder {
+  #recorder(
+    { body, caller, release, endpoint: { dialect } }: Call,
+    { reserved, begun, span, unwatch }: Recorded,
+  ): Recorder {
     let isSettled = false;
     return async (target, ended) => {
       if (isSettled) return;
       isSettled = true;
       release();
+      unwatch();
       if (span) endGatewaySpan(span, target, ended);
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - begun);
       const { outcome, first_byte_ms = null } = ended;
@@ -380,6 +390,7 @@ type Recorded = {
   readonly reserved: OpenCall | undefined;
   readonly begun: number;
   readonly span: Span | undefined;
+  readonly unwatch: () => void;
 };
 type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
 type Recorder = (target: Target, ended: Partial<Ended> & Pick<Ended, "outcome">) => Promise<void>;

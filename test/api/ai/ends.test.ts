@@ -1,7 +1,8 @@
 // Calls of the model gateway that end otherwise than their provider meant: left, cut, unreadable, beyond belief, or without their token.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
-import { gatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
+import { Client } from "#src/client.ts";
+import { gatewayCalls, gatewayToken, openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
@@ -129,4 +130,44 @@ test("[GW-3] no header of a provider has its key or leads elsewhere, and a redir
   expect([redirected.status, redirected.headers.get("location")]).toEqual([502, null]);
   expect(await redirected.json()).toMatchObject({ error: { code: "provider_redirects" } });
   expect(JSON.stringify(await gatewayCalls(world.owner))).not.toContain(MODEL_KEY);
+});
+
+test("[GW-13] a stream ends with the token that asked for it, before its first byte and after", async () => {
+  await using world = await openGatewayWorld();
+  await addModel(world, "openai", PRICE);
+  const token = await gatewayToken(world.owner);
+  const [waiting, streaming] = [ask(world, { token }), ask(world, { token })];
+  const [one, two] = [await world.upstream.next(), await world.upstream.next()];
+  one.raw(delta("x".repeat(400)));
+  const opened = await Promise.race([waiting, streaming]);
+  const reader = opened.body?.getReader();
+  await reader?.read();
+  await world.owner.delete(`/api/v2/users/me/keys/${token.split("-")[0]}`);
+  await Promise.all([one.gone, two.gone]);
+  expect(await reader?.read().catch(() => "cut")).toBe("cut");
+  const statuses = (await Promise.all([waiting, streaming])).map(({ status }) => status);
+  expect(statuses.sort()).toEqual([200, 401]);
+  const rows = await until(async () => {
+    const all = await gatewayCalls(world.owner);
+    return all.length === 2 ? all : undefined;
+  });
+  expect(rows.map(({ outcome, is_estimated }) => [outcome, is_estimated])).toEqual([
+    ["aborted", true],
+    ["aborted", true],
+  ]);
+  expect(rows.map(({ output_tokens }) => output_tokens).sort()).toEqual([0, 100]);
+
+  const mia = {
+    email: "m@example.com",
+    username: "mia",
+    password: "correct-horse-battery",
+    organization_ids: [world.organization_id],
+  };
+  const { id } = await world.owner.post<{ id: string }>("/api/v2/users", mia);
+  const hers = await gatewayToken(await new Client(world.server.url).signIn(mia.email, mia.password));
+  const suspended = ask(world, { token: hers });
+  const last = await world.upstream.next();
+  await world.owner.put(`/api/v2/users/${id}/status/suspend`);
+  await last.gone;
+  expect((await suspended).status).toBe(401);
 });

@@ -94,6 +94,17 @@ testInside("[GW-7] the token ends with the build; it is stored nowhere and hidde
   expect(world.upstream.connections).toBe(0);
 });
 
+testInside("[GW-13] a call under way ends when its workspace stops", async () => {
+  await using world = await openWorkspace();
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
+  const asked = ask(base, token);
+  const call = await world.upstream.next();
+  await createBuild(world.owner, world.workspace.id, "stop");
+  await call.gone;
+  expect((await asked).status).toBe(401);
+  await awaitBuild(world.owner, world.workspace.id);
+});
+
 testInside("[GW-3] [GW-7] nothing of it is there while it is disabled, and the provider's key never is", async () => {
   await using world = await openWorkspace();
   expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
