@@ -2,6 +2,7 @@
 // that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
+import { findStored } from "./stored.ts";
 
 export type CallBody = {
   /** The model that the caller asks for. */
@@ -43,6 +44,12 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
   if (typeof model !== "string" || model === "") throw new CallBodyError("The request names no model.");
   if (json.background === true) {
     throw new CallBodyError("Background responses cannot be used through this gateway. Leave out `background`.");
+  }
+  const stored = findStored(endpoint.dialect, json);
+  if (stored !== undefined) {
+    const why =
+      "What a provider stores is reachable for everyone who shares its key, so this gateway refuses references.";
+    throw new CallBodyError(`${why} Leave out \`${stored}\` and send the content itself.`);
   }
   const streams = endpoint.streams ?? json.stream === true;
   const options = json.stream_options as Json | null | undefined;

@@ -182,4 +182,70 @@ describe("bodies", () => {
     expect(prompt_tokens).toBeGreaterThan(3_200);
     expect(prompt_tokens).toBeLessThan(3_400);
   });
+
+  const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
+  const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof endpoint>;
+  const responses = endpoint("/responses");
+  test.each([
+    ["previous_response_id", responses, { previous_response_id: "resp_1" }],
+    ["conversation", responses, { conversation: { id: "conv_1" } }],
+    ["prompt.id", responses, { prompt: { id: "pmpt_1" } }],
+    ["item_reference", responses, { input: [{ type: "item_reference", id: "msg_1" }] }],
+    ["file_id", responses, { input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }] }],
+    ["file_id", endpoint("/chat/completions"), { messages: [{ content: [{ type: "file", file: { file_id: "f" } }] }] }],
+    ["vector_store_ids", responses, { tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }],
+    ["container", responses, { tools: [{ type: "code_interpreter", container: "cntr_1" }] }],
+    ["file_ids", responses, { tools: [{ type: "code_interpreter", container: { type: "auto", file_ids: ["f"] } }] }],
+    ["container", messages, { container: "container_1" }],
+    ["container.id", messages, { container: { id: "container_1" } }],
+    ["file_id", messages, { messages: [{ content: [{ type: "document", source: { type: "file", file_id: "f" } }] }] }],
+    ["cachedContent", google, { cachedContent: "cachedContents/1" }],
+    [
+      "fileUri",
+      google,
+      {
+        contents: [{ parts: [{ fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/1" } }] }],
+      },
+    ],
+  ])("[GW-14] a reference to what the provider stores is refused by its name: %s", (name, at, value) => {
+    const body = bytes(Object.assign({ model: "m" }, value));
+    expect(() => readCallBody(at, body)).toThrow(`\`${name}\``);
+  });
+
+  test.each([
+    ["no reference", responses, { store: false, previous_response_id: null, conversation: null, include: [] }],
+    [
+      "a tool with such a parameter",
+      responses,
+      {
+        tools: [
+          { type: "function", name: "t", parameters: { properties: { file_id: { type: "string" } }, file_id: "x" } },
+        ],
+      },
+    ],
+    [
+      "a call of a tool",
+      messages,
+      { messages: [{ content: [{ type: "tool_use", id: "t", name: "t", input: { file_id: "x", container: "y" } }] }] },
+    ],
+    [
+      "a file that a sandbox has written",
+      messages,
+      { messages: [{ content: [{ type: "bash_code_execution_output", file_id: "x" }] }] },
+    ],
+    ["a new container", responses, { tools: [{ type: "code_interpreter", container: { type: "auto" } }] }],
+    [
+      "a call of Gemini's",
+      google,
+      { contents: [{ parts: [{ functionCall: { name: "t", args: { cachedContent: "x" } } }] }] },
+    ],
+    [
+      "a public video",
+      google,
+      { contents: [{ parts: [{ fileData: { fileUri: "https://www.youtube.com/watch?v=1" } }] }] },
+    ],
+  ])("[GW-14] %s passes as it is", (_, at, value) => {
+    const body = bytes(Object.assign({ model: "m" }, value));
+    expect(readCallBody(at, body).bytesFor("m")).toBe(body);
+  });
 });
