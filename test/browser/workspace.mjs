@@ -172,6 +172,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.role = await page.getByLabel(/^What Everybody in/).inputValue();
   await page.getByRole("button", { name: /^Remove access for/ }).click();
   await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
+  await page.getByText("It works until the workspace stops.").waitFor();
+  await look("unshared");
 
   await page.getByRole("button", { name: "More for first" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();

@@ -75,7 +75,7 @@ export const acl = (ctx: ApiContext) => {
           operationId: "updateWorkspaceAcl",
           summary: "Share a workspace",
           description:
-            "The roles are `use` (see it and work in it) and `admin` (also start, stop and change it); an empty string removes the role. Users who lose access are disconnected immediately.",
+            "The roles are `use` (see it and work in it) and `admin` (also start, stop and change it); an empty string removes the role. Users who lose access are disconnected immediately. An AI gateway token that they copied from the workspace works until the workspace stops.",
           example: { group_roles: { [ANY_ID]: "use" } },
           audit: target.writes(target.workspace),
           scope: "workspace:share",

@@ -1,9 +1,13 @@
 // With whom a workspace is shared: people and groups of its organization.
+import { useSignal } from "@preact/signals";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, callNow, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
+import * as actions from "../../data/workspace-actions.ts";
 import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -18,8 +22,11 @@ const toSubjects = ({ users, groups }: WorkspaceAcl): Subject[] => [
   ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
 ];
 
-export const Sharing = ({ workspace }: { workspace: Workspace }) => {
+export const Sharing = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
   const { id } = workspace;
+  const build_id = workspace.latest_build.id;
+  /** Who lost access last, and the build whose token they may have copied. */
+  const revoked = useSignal({ name: "", build_id: "" });
   const path = { workspace: id };
   const { state, again } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
   const { data, error } = state.value;
@@ -33,27 +40,43 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
     await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
     const body = { [subject.kind === "group" ? "group_roles" : "user_roles"]: { [subject.id]: role } };
     await call("PATCH /workspaces/:workspace/acl", { path, body });
+    if (role === "") revoked.value = { name: subject.name, build_id };
     await again();
     say(role === "" ? `No longer shared with ${subject.name}` : `Shared with ${subject.name}`);
   };
   return (
-    <div class="split">
-      <AccessList
-        heading="Shared with"
-        nobody="Only the owner and administrators can see this workspace. Choose who else can use it."
-        subjects={subjects}
-        roles={ROLES}
-        set={set}
-      />
-      <AccessAdd
-        title="Share with"
-        verb="Share"
-        note="People who lose access are disconnected immediately."
-        organization_id={workspace.organization_id}
-        taken={new Set([workspace.owner_id, ...subjects.map((one) => one.id)])}
-        roles={ROLES}
-        set={set}
-      />
-    </div>
+    <>
+      {revoked.value.build_id === build_id && row.status === "running" && (
+        <div class="banner box attn" role="status">
+          <span>
+            {revoked.value.name} may have copied the token with which this workspace uses the AI gateway. It works until
+            the workspace stops.
+          </span>
+          <span class="push">
+            <Button small icon="restart" onPress={() => actions.restart(row)}>
+              Restart
+            </Button>
+          </span>
+        </div>
+      )}
+      <div class="split">
+        <AccessList
+          heading="Shared with"
+          nobody="Only the owner and administrators can see this workspace. Choose who else can use it."
+          subjects={subjects}
+          roles={ROLES}
+          set={set}
+        />
+        <AccessAdd
+          title="Share with"
+          verb="Share"
+          note="People with access can read the workspace's AI gateway token. If you revoke access, they are disconnected immediately, but the token works until the workspace stops."
+          organization_id={workspace.organization_id}
+          taken={new Set([workspace.owner_id, ...subjects.map((one) => one.id)])}
+          roles={ROLES}
+          set={set}
+        />
+      </div>
+    </>
   );
 };

@@ -247,7 +247,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
           {tab === "snapshots" && <SnapshotList workspace={workspace} />}
           {tab === "builds" && <Builds workspace={workspace} />}
-          {tab === "sharing" && <Sharing workspace={workspace} />}
+          {tab === "sharing" && <Sharing workspace={workspace} row={row} />}
           {!TABS.some(([name]) => name === tab) && (
             <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}
