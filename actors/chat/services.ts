@@ -23,6 +23,7 @@ import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
 import { fileKeeper } from "./background/file-keeper.ts";
+import { endWithAccess } from "./background/lost-access.ts";
 import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
 import { Recorder } from "./background/recorder.ts";
 import { chatRetention } from "./background/retention.ts";
@@ -165,6 +166,7 @@ export const openChats = ({
   };
   const deps = { store, clock, topics, models, effects, approval_ms: approvalMs, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy, elsewhere });
+  endWithAccess({ store, topics, toolServices, generations, chats });
   const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,

@@ -10,6 +10,7 @@ export type AskDaemon = <T>(call: {
   readonly method: "GET" | "POST";
   readonly signal?: AbortSignal;
   readonly patient?: boolean;
+  readonly ends?: boolean;
   readonly json?: unknown;
   readonly body?: Uint8Array;
 }) => Promise<T>;
@@ -68,7 +69,7 @@ export class ProgramStdio {
   /** Ends the program and all it has started. Not waited for: a workspace that is away has no such program. */
   end(): void {
     this.#over.abort();
-    void this.#ask({ method: "POST", path: `${this.#path}/end`, json: {} }).catch(() => {});
+    void this.#ask({ method: "POST", path: `${this.#path}/end`, json: {}, ends: true }).catch(() => {});
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {

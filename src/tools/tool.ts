@@ -22,6 +22,8 @@ export type AgentCall = {
   readonly patient?: boolean;
   /** It may take longer than others: so many milliseconds in all. */
   readonly answer_ms?: number;
+  /** It ends what the chat has started, so it is sent even where the chat's owner may no longer use the workspace. */
+  readonly ends?: boolean;
 };
 
 export interface ToolAgent {

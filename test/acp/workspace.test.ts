@@ -1,13 +1,19 @@
-// The workspace of a chat that is led with a coding agent, when it is stopped.
+// The workspace of a chat that is led with a coding agent, when it is stopped and when its owner shares it no longer.
 import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
 import { setAgent } from "#test/support/acp/agent-world.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
@@ -45,3 +51,50 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
   await sendMessage({ owner }, careful.id, "say now");
   await until(async () => (await messagesOf(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
 }, 120_000);
+
+test("[CA-18] what a chat runs in a workspace ends when its owner loses access", async () => {
+  const models = new ScriptedModels();
+  await using world = await openWorld({ clock: systemClock, models });
+  using folder = tempDirectory();
+  await setAgent(world, "test");
+  const { id: template, organization_id } = await makeTemplate(world.admin, TEMPLATE);
+  const { id: workspace_id } = await createWorkspace(world.admin, template);
+  const eve = await seedUser(world.server, { organization_id });
+  const share = (role: string) =>
+    world.admin.patch(`/api/v2/workspaces/${workspace_id}/acl`, { user_roles: { [eve.user_id]: role } });
+  const isUp = ({ latest_build }: Workspace) =>
+    latest_build.resources.some(({ agents }) => agents.some(({ status }) => status === "connected"));
+  await awaitWorkspace(world.admin, workspace_id, isUp);
+  await share("use");
+  const owner = new Client(world.server.url, eve.token);
+  const begin = (text: string, more: Record<string, unknown>) =>
+    createChat({ owner, organization_id }, text, { workspace_id, permissions: null, ...more });
+  const write = (file: string, pid: string) => `echo ${pid} > ${join(folder.path, file)}`;
+  const pidIn = async (file: string): Promise<number> => {
+    const path = join(folder.path, file);
+    await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("\n"));
+    return Number(readFileSync(path, "utf8"));
+  };
+
+  const idle = await begin(`free ${write("idle", "$PPID")}`, { coding_agent: "test" });
+  const busy = await begin(`free ${write("busy", "$PPID")}; sleep 1000`, { coding_agent: "test" });
+  const own = await begin("go", {});
+  const call = await models.next();
+  call.callTool("call", "execute", { command: `${write("own", "$$")}; exec sleep 1000`, timeout: "1h" });
+  call.finish("tool_calls");
+  const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+  await until(async () => (await chatOf(idle.id)).status === "waiting");
+  const pids = await Promise.all(["idle", "busy", "own"].map(pidIn));
+  expect(pids.map(isRunning)).toEqual([true, true, true]);
+  await share("");
+  await until(() => !pids.some(isRunning));
+  for (const { id } of [busy, own]) await until(async () => (await chatOf(id)).status === "waiting");
+}, 120_000);
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};

@@ -16,6 +16,7 @@ export const openEngines = (deps: AgentEngineDeps): Engines => {
   const agents: Engine = { begin: (of, begun) => new AgentTurn(withSessions, of, begun) };
   return {
     of: (coding_agent) => (coding_agent === null ? own : agents),
+    kept: () => sessions.chats(),
     forget: (chat_id) => sessions.end(chat_id),
     leave: (isLeaving) => sessions.leave(isLeaving),
   };

@@ -23,6 +23,11 @@ export class AgentSessions {
     return session?.isGone ? undefined : session;
   }
 
+  /** The chats whose agents run or are being started. */
+  chats(): string[] {
+    return [...this.#entries.keys()];
+  }
+
   /** Opens a session, or waits for the one that is being opened. Rejects in words. */
   async open(part: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
     const { chat_id } = asked;

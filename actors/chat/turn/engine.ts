@@ -30,7 +30,9 @@ export interface Engine {
 export interface Engines {
   /** Returns the engine of a chat by the coding agent that it is led with; null: Slipway's own loop. */
   of(coding_agent: string | null): Engine;
-  /** Ends what they keep for a chat that is no more. */
+  /** The chats that they keep something for between turns. */
+  kept(): readonly string[];
+  /** Ends what they keep for a chat that is no more, or may not go on. */
   forget(chat_id: string): void;
   /** Ends what they keep between the turns of chats of these parts. */
   leave(isLeaving: (part: number) => boolean): void;

@@ -168,6 +168,16 @@ export class Generations {
     void forgetFiles(this.#deps, of);
   }
 
+  /** The chats that run something here: a turn, or a coding agent between its turns. */
+  active(): ReadonlySet<string> {
+    return new Set([...this.#jobs.keys(), ...this.#deps.engines.kept()]);
+  }
+
+  /** Ends the coding agent of a chat, if one runs. The next turn starts another one. */
+  endAgent(chat_id: string): void {
+    this.#deps.engines.forget(chat_id);
+  }
+
   /** How many turns run, wait or are being stopped. */
   get size(): number {
     return this.#jobs.size;

@@ -111,9 +111,9 @@ export class WorkspaceAgent implements ToolAgent {
     }
   }
 
-  async #once<T>({ method, path, json, body, signal, answer_ms = 0 }: AgentCall, read: Read<T>): Promise<T> {
+  async #once<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock } = this.#deps;
-    const agent_id = await this.#agent();
+    const agent_id = await this.#agent(ends);
     this.#chats ??= this.#family();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
@@ -143,13 +143,13 @@ export class WorkspaceAgent implements ToolAgent {
   }
 
   /** The agent in the latest build. Throws `ToolError` when none exists: waiting would not help. */
-  async #agent(): Promise<string> {
+  async #agent(ends = false): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
     let workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
-    if (!(await this.#services.mayUseWorkspace()))
+    if (!ends && !(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     if (this.#wakes && !this.#isReached && agents.length === 0 && MAY_WAKE.has(workspace.status)) {

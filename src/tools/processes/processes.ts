@@ -28,17 +28,23 @@ const readOutput = (
   agent: ToolAgent,
   id: string,
   query: { after: number; wait_ms: number },
-  signal?: AbortSignal,
+  { signal, ends = false }: { readonly signal?: AbortSignal; readonly ends?: boolean } = {},
 ): Promise<ProcessOutput> =>
   agent.call({
     method: "GET",
     path: `/processes/${encodeURIComponent(id)}/output?follow=1&limit=${CHUNK}&after=${query.after}&wait_ms=${query.wait_ms}`,
     patient: true,
+    ends,
     ...(signal ? { signal } : {}),
   });
 
-export const sendSignal = (agent: ToolAgent, id: string, signal: (typeof SIGNALS)[number]): Promise<unknown> =>
-  agent.call({ method: "POST", path: `/processes/${encodeURIComponent(id)}/signal`, json: { signal } });
+export const sendSignal = (
+  agent: ToolAgent,
+  id: string,
+  signal: (typeof SIGNALS)[number],
+  ends = false,
+): Promise<unknown> =>
+  agent.call({ method: "POST", path: `/processes/${encodeURIComponent(id)}/signal`, json: { signal }, ends });
 
 export type Followed = { readonly process: ProcessInfo; readonly output: string; readonly truncated: boolean };
 
@@ -65,7 +71,7 @@ export const followProcess = async (
   };
   for (let after = 0; ; ) {
     const left = Math.max(0, Math.ceil(until - clock.monotonic()));
-    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, signal).catch((error) => {
+    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, { signal }).catch((error) => {
       // What it has printed until then is worth knowing.
       if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown());
       throw error;
@@ -90,10 +96,10 @@ export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "
   const until = clock.monotonic() + PERSIST_MS;
   for (;;) {
     try {
-      await sendSignal(agent, id, "terminate");
+      await sendSignal(agent, id, "terminate", true);
       // Bytes from beyond the end: only the program's end is waited for.
-      const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS });
-      if (running) await sendSignal(agent, id, "kill");
+      const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS }, { ends: true });
+      if (running) await sendSignal(agent, id, "kill", true);
       return;
     } catch (error) {
       // It has ended, or its workspace has.

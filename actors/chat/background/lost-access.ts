@@ -1,0 +1,47 @@
+// What happens when a chat's owner may no longer use the chat's workspace: the turn is interrupted, and what it has started there ends, with
+// its coding agent. Only chats that run something on this node are checked; the workspace refuses the next call of any other one.
+import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { Directory } from "../../runtime/directory.ts";
+import type { Events } from "../../runtime/events.ts";
+import type { ChatActor } from "../actor.ts";
+import type { Generations } from "../turn/runner.ts";
+
+type Deps = {
+  readonly store: Store;
+  readonly topics: Topics<Events>;
+  readonly toolServices: (of: ServicesOf) => Pick<ToolServices, "mayUseWorkspace">;
+  readonly generations: Pick<Generations, "active" | "holds" | "endAgent">;
+  readonly chats: Pick<Directory<ChatActor>, "ask">;
+};
+
+/** Ends the work of chats from now on when the access of their owners ends. */
+export const endWithAccess = (deps: Deps): void => {
+  // An event names the workspace, or the person whose roles, groups or memberships have changed.
+  deps.topics.subscribeAll("access_changed", (id) => {
+    for (const chat_id of deps.generations.active()) {
+      void endIfLost(deps, chat_id, id).catch((error) => {
+        log("chats").error("the work of chat {chat_id} cannot be ended: {error}", { chat_id, error });
+      });
+    }
+  });
+};
+
+const endIfLost = async (
+  { store, toolServices, generations, chats }: Deps,
+  chat_id: string,
+  changed: string,
+): Promise<void> => {
+  const place = await store.get(findChatPlace({ id: chat_id }));
+  if (!place || place.workspace_id === null) return;
+  if (changed !== place.workspace_id && changed !== place.owner_id) return;
+  const { owner_id, organization_id, workspace_id } = place;
+  const services = toolServices({ chat_id, owner_id, organization_id, workspace_id, run_id: chat_id });
+  if (await services.mayUseWorkspace()) return;
+  // One that has ended in the meantime refuses.
+  if (generations.holds(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
+  generations.endAgent(chat_id);
+};
