@@ -8,6 +8,22 @@ export type Release = {
   readonly files: readonly { readonly name: string; readonly size: number; readonly sha256: string }[];
 };
 
+/** Reads `release.json`; undefined for a text of another form. */
+export const readRelease = (text: string): Release | undefined => {
+  let release: Partial<Release> | null;
+  try {
+    release = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { version, files } = release ?? {};
+  if (typeof version !== "string" || !Array.isArray(files) || !files.every(isFile)) return undefined;
+  return { version, files };
+};
+
+const isFile = (one: Partial<Release["files"][number]> | null): boolean =>
+  typeof one?.name === "string" && typeof one.size === "number" && typeof one.sha256 === "string";
+
 /** The name of the program for a system, such as `slipway-linux-amd64.gz`. */
 export const releasedName = (system: string): string =>
   `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}.gz`;
@@ -17,6 +33,6 @@ export const signedAs = (version: string, name: string): string => `slipway ${ve
 
 /** Reads a trusted comment; undefined for one that no release has. */
 export const readSignedAs = (comment: string): { version: string; name: string } | undefined => {
-  const [, version, name] = /^slipway (\d+\.\d+\.\d+\S*) (\S+)$/.exec(comment) ?? [];
+  const [, version, name] = /^slipway (\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?) (\S+)$/.exec(comment) ?? [];
   return version === undefined || name === undefined ? undefined : { version, name };
 };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UPGRADE_FAILPOINTS } from "#base/failpoint.ts";
+import { digestOf, printPublicKey, signDigest } from "#base/minisign.ts";
 import { releasedName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
@@ -120,6 +121,14 @@ describe("what is refused", () => {
     await refused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
     const elsewhere = ["--release-key", world.publicKey, "--data-dir", join(world.folder, "nowhere")];
     await refused("there is no database in", ["--file", join(out, FILE), ...elsewhere]);
+    const other = newSigningKey();
+    const signedAs = async (comment: string) =>
+      writeFileSync(join(out, `${FILE}.minisig`), signDigest(await digestOf(join(out, FILE)), comment, other));
+    for (const comment of [`slipway 9.9.9: ${FILE}`, `slipway 9.9.9/2 ${FILE}`, "timestamp:1 file:slipway"]) {
+      await signedAs(comment);
+      const args = ["--file", join(out, FILE), "--release-key", printPublicKey(other)];
+      await refused("names no version and file of Slipway", args);
+    }
     rmSync(join(out, `${FILE}.minisig`));
     await refused("there is no signature", ["--file", join(out, FILE)]);
     await refused("there is no file", ["--file", join(out, "nothing.gz")]);

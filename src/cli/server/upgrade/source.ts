@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { digestOf, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
 import { failureWords } from "#base/network/failure-words.ts";
-import { RELEASE_FILE, type Release, readSignedAs, releasedName } from "#base/release.ts";
+import { RELEASE_FILE, type Release, readRelease, readSignedAs, releasedName } from "#base/release.ts";
 import { RELEASE_KEY } from "#base/version.ts";
 import { UpgradeError } from "./error.ts";
 
@@ -58,7 +58,8 @@ export const offerOfAddress = async (
   const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();
   const { version, name: listName } = signed(digest, await text(`${RELEASE_FILE}.minisig`), keys, RELEASE_FILE);
   if (listName !== RELEASE_FILE) throw new UpgradeError(`${at(RELEASE_FILE)} is another file of the release`);
-  const release = JSON.parse(list) as Release;
+  const release = readRelease(list);
+  if (!release) throw new UpgradeError(`${at(RELEASE_FILE)} is not in the form of a release of Slipway`);
   const name = releasedName(system);
   const file = release.files.find((one) => one.name === name);
   if (release.version !== version || !file) {
@@ -86,7 +87,7 @@ export const offerOfAddress = async (
 const signed = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
   try {
     const said = readSignedAs(verifyDigest(digest, signature, keys));
-    if (!said) throw new SignatureError("the signature does not say what it is of");
+    if (!said) throw new SignatureError("its signature names no version and file of Slipway in its trusted comment");
     return said;
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;
