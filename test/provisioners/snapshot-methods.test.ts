@@ -1,11 +1,12 @@
 // How the files of a home are copied: an archive on any file system, shared copies and subvolumes on real ones where this machine can make them.
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 import { WorkspaceFolder } from "#src/provisioners/local/folder.ts";
+import { copyHome } from "#src/provisioners/local/home-files.ts";
 import { LocalHomes } from "#src/provisioners/local/homes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -111,3 +112,16 @@ testNeeding(
 testNeeding([needs.root, need(places.reflink, "mkfs.xfs")], "[SN-14] where files can share their data, copies do", () =>
   story(places.reflink ?? "", "reflink"),
 );
+
+test("[SN-19] a home with a folder that cannot be read is not copied, and the error names the folder", async () => {
+  using place = tempDirectory();
+  const [home, to] = [join(place.path, "home"), join(place.path, "copy")];
+  for (const path of [join(home, "a"), join(home, "private folder"), to]) mkdirSync(path, { recursive: true });
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) run("chown", "-R", "65534:65534", home);
+  chmodSync(place.path, 0o711);
+  chmodSync(join(home, "private folder"), 0);
+  const copied = copyHome("archive", { home, to, as: isRoot ? { uid: 65534, gid: 65534 } : undefined }, signal);
+  await expect(copied).rejects.toThrow("it can't read ~/private folder (permission denied)");
+  chmodSync(join(home, "private folder"), 0o700);
+});

@@ -59,7 +59,8 @@ export const copyHome = async (
   await run(["sync", "-f", home], "write the workspace's files to the disk", { signal });
   const tree = join(to, TREE);
   if (method === "btrfs") await run(["btrfs", "subvolume", "snapshot", home, tree], "copy the home", { signal });
-  else await run(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", { signal, as });
+  else
+    await run(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", { signal, as, home });
 };
 
 /** How the copy in this folder was made; undefined when there is none. */
@@ -127,7 +128,7 @@ const pack = async (home: string, file: string, as: As | undefined, signal: Abor
     child.kill("SIGKILL");
     throw failure("pack the home", error, signal);
   }
-  await ended(child, "pack the home", signal);
+  await ended(child, "pack the home", { signal, home });
   await flushed(file);
 };
 
@@ -154,7 +155,7 @@ const unpack = async (file: string, to: string, as: As | undefined, signal: Abor
       throw failure("unpack the snapshot", error, signal);
     }
   }
-  await ended(child, "unpack the snapshot", signal);
+  await ended(child, "unpack the snapshot", { signal });
 };
 
 const broken = (stream: NodeJS.EventEmitter): Promise<never> =>
@@ -172,7 +173,12 @@ export const flushed = async (path: string): Promise<void> => {
   }
 };
 
-type Options = { readonly as?: As | undefined; readonly signal?: AbortSignal };
+type Options = {
+  readonly as?: As | undefined;
+  readonly signal?: AbortSignal;
+  /** The home that is read, so that an error names what cannot be read in it. */
+  readonly home?: string;
+};
 
 const spawn = (command: readonly string[], { as, signal }: Options) =>
   Bun.spawn([...command], {
@@ -185,10 +191,20 @@ const spawn = (command: readonly string[], { as, signal }: Options) =>
     ...(signal ? { signal, killSignal: "SIGKILL" } : {}),
   });
 
-const ended = async (child: ReturnType<typeof spawn>, doing: string, signal?: AbortSignal): Promise<void> => {
+const ended = async (
+  child: ReturnType<typeof spawn>,
+  doing: string,
+  { signal, home }: Pick<Options, "signal" | "home">,
+): Promise<void> => {
   const words = await new Response(child.stderr).text();
   const code = await child.exited;
   signal?.throwIfAborted();
+  const unreadable = code !== 0 && home !== undefined ? findUnreadable(words, home) : undefined;
+  if (unreadable !== undefined) {
+    throw new ProvisionError(
+      `The server could not ${doing}: it can't read ${unreadable} (permission denied). Change its permissions or remove it.`,
+    );
+  }
   if (code !== 0)
     throw new ProvisionError(`The server could not ${doing}: ${lastLine(words) || `exit status ${code}`}.`);
 };
@@ -203,7 +219,7 @@ const run = async (command: readonly string[], doing: string, options: Options =
     throw failure(doing, error, options.signal);
   }
   child.stdin.end();
-  await ended(child, doing, options.signal);
+  await ended(child, doing, options);
 };
 
 const readOutput = async (command: readonly string[]): Promise<string> => {
@@ -218,6 +234,16 @@ const failure = (doing: string, error: unknown, signal?: AbortSignal): Error => 
   const { code, message } = error as { code?: unknown; message: string };
   const why = code === "ENOSPC" ? "there is no space left in the data directory" : message;
   return new ProvisionError(`The server could not ${doing}: ${why}.`);
+};
+
+/** The first path in the home that `tar` or `cp` was not allowed to read, such as `~/private`. */
+const findUnreadable = (words: string, home: string): string | undefined => {
+  for (const line of words.split("\n").filter((one) => one.endsWith(": Permission denied"))) {
+    const [, packed, copied] = /^tar: \.\/(.+?): C|^cp: cannot \w+ '(.+)'/.exec(line) ?? [];
+    if (packed !== undefined) return `~/${packed}`;
+    if (copied?.startsWith(`${home}/`)) return `~/${copied.slice(home.length + 1)}`;
+  }
+  return undefined;
 };
 
 const lastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
