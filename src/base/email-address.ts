@@ -14,3 +14,19 @@ export const EMAIL_MISTAKE =
 const pattern = new RegExp(EMAIL_PATTERN);
 
 export const isEmailAddress = (text: string): boolean => text.length <= MAX_EMAIL_LENGTH && pattern.test(text);
+
+/** Returns whether the address is in NFKC. One with the Kelvin sign in place of "K" isn't: NFKC makes another address of it. */
+export const hasOneForm = (text: string): boolean => text.normalize("NFKC") === text;
+
+/**
+ * Returns the form in which addresses are stored and compared: NFKC, with letters beyond ASCII in lower case. ASCII letters stay as they are
+ * written; the database ignores their case.
+ */
+export const normalizeEmail = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .replace(/[^\0-\x7f]+/g, (letters) => letters.toLowerCase())
+    .normalize("NFKC");
+
+/** Returns what two addresses of one person have in common. */
+export const emailKey = (text: string): string => normalizeEmail(text).toLowerCase();

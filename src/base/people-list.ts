@@ -1,6 +1,6 @@
 // Reads a pasted list of people: addresses with commas, semicolons or lines between them, `Ada Lovelace <ada@example.com>`, and CSV with a
 // name and an address in each line. Pure; the page and the command line share it.
-import { isEmailAddress } from "./email-address.ts";
+import { emailKey, isEmailAddress } from "./email-address.ts";
 
 export type ListedPerson = { readonly email: string; readonly name: string };
 export type PeopleList = {
@@ -46,7 +46,7 @@ export const readPeople = (text: string): PeopleList => {
   const unreadable: string[] = [];
   for (const [index, line] of lines.entries()) {
     const people = readLine(line);
-    for (const one of people) if (!found.has(one.email.toLowerCase())) found.set(one.email.toLowerCase(), one);
+    for (const one of people) if (!found.has(emailKey(one.email))) found.set(emailKey(one.email), one);
     const isHeading = index === 0 && lines.length > 1 && /mail/i.test(line);
     if (people.length === 0 && !isHeading) unreadable.push(line);
   }

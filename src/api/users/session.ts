@@ -1,8 +1,10 @@
 // Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
+
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
+import { isPasswordStill } from "#db/users/users.ts";
 import { loadOidcSession, providerSignOut } from "#domain/oidc/session.ts";
+import { findAccountByEmail } from "#domain/users/email.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
 import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
@@ -32,7 +34,7 @@ export const session = (ctx: ApiContext) =>
         const address = ctx.addresses.of(request);
         const isKnown = await isKnownAddress(ctx, body.email, address);
         const guess = accounts.countGuess({ address, account: body.email, isKnown });
-        const user = await store.get(findUserByEmail({ email: body.email }));
+        const user = await findAccountByEmail(store, body.email);
         const isRight = await guess.verify(body.password, user?.password_hash);
         if (!user) throw incorrect();
         if (!isRight || user.status === "suspended") {

@@ -1,4 +1,5 @@
 // Inviting people, and what becomes of invitations until someone accepts them: seen, sent again, revoked (rules IV-1 to IV-6).
+import { emailKey } from "#base/email-address.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -17,12 +18,12 @@ import {
   updateInvitation,
 } from "#db/users/invitations.ts";
 import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
-import { findUserByEmail } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
 import { mayCreateUsers, maySeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { isEveryone } from "../groups/find.ts";
+import { findAccountByEmail, storedEmail } from "../users/email.ts";
 import { defaultOrganization } from "../users/first-user.ts";
 import { organizationRoles, siteRoles } from "../users/site-roles.ts";
 import { INVITATION_MS, linkTo, newLink, type Outgoing, sendLinks } from "./links.ts";
@@ -135,18 +136,18 @@ const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["
   const people = new Map<string, InviteRequest["people"][number]>();
   const skipped: { email: string; reason: string }[] = [];
   const replaced: InvitationRow[] = [];
-  for (const one of asked) {
-    const { email } = one;
-    if (people.has(email.toLowerCase())) continue;
+  for (const [index, { email: given, name }] of asked.entries()) {
+    const email = storedEmail(given, `people[${index}].email`);
+    if (people.has(emailKey(email))) continue;
     const [user, pending] = await Promise.all([
-      store.get(findUserByEmail({ email })),
+      findAccountByEmail(store, given),
       store.get(findInvitationByEmail({ email })),
     ]);
     if (user) skipped.push({ email, reason: `${user.username} has this address already.` });
     else if (pending && pending.expires_at > clock.now()) {
       skipped.push({ email, reason: "This address was invited already. You can send the invitation again." });
     } else {
-      people.set(email.toLowerCase(), one);
+      people.set(emailKey(email), { email, name });
       if (pending) replaced.push(pending);
     }
   }

@@ -1,7 +1,7 @@
 // What a provider says of a person, as far as it is used here: small enough to travel with a sign-in that still needs a second factor.
 // Everything in it comes from the outside; nothing else of the claims is kept.
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
-import { isEmailAddress } from "#base/email-address.ts";
+import { hasOneForm, isEmailAddress, normalizeEmail } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
 import { asLine } from "#schema/text.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
@@ -65,15 +65,16 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
       "Ask an administrator: the scope email may be missing.",
     );
   }
-  if (!isEmailAddress(email)) {
+  // One that only looks like another one must not be taken for it.
+  if (!isEmailAddress(email) || !hasOneForm(email)) {
     throw refusedSignIn(
       `${name} sent an e-mail address that cannot be used here.`,
-      "It is malformed, or holds control or invisible characters.",
+      "It is malformed, or holds control, invisible or look-alike characters.",
     );
   }
   if (!isVerified(claims) && setting.trust_unverified_email !== true) throw unverified(name, claims);
   if (!isAllowedDomain(setting, email)) throw refusedSignIn("E-mail addresses of this domain may not sign in here.");
-  return email;
+  return normalizeEmail(email);
 };
 
 /** Microsoft Entra ID and others never say it, so a person can do nothing about it; the setting can. */

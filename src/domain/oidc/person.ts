@@ -1,5 +1,6 @@
 // Who someone is here whom an OpenID Connect provider has named: the account that is linked, one without a link that may be linked by its
 // verified address, or a new one (rules OI-5, OI-6). Refuses in words for people; writes nothing.
+import { emailKey } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -107,7 +108,7 @@ const findInvitation = async (
   const row = await store.get(findInvitationByToken({ token_hash }));
   if (!row || row.expires_at <= clock.now())
     throw refusedSignIn("This invitation was used or revoked, or has expired.");
-  if (row.email.toLowerCase() === email.toLowerCase()) return row;
+  if (emailKey(row.email) === emailKey(email)) return row;
   throw refusedSignIn(
     `The invitation is for ${row.email}, and ${name} says that you are ${email}.`,
     "Sign in there with the invited address, or open the link again and set a password.",

@@ -1,5 +1,7 @@
 // The services that users' routes share for the life of the process: hashing, the setup link, and counts of sign-in tries.
+
 import type { Clock } from "#base/clock.ts";
+import { emailKey } from "#base/email-address.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -68,7 +70,7 @@ export class Accounts {
 
   /** Counts what may be a guess at a password, before any work. Throws 429 when there were too many (rules ID-5, ID-19). */
   countGuess({ address, account: sent, isKnown }: Guesser): Guess {
-    const account = sent.toLowerCase();
+    const account = emailKey(sent);
     const network = toNetwork(address);
     const counted = isKnown ? `${account} ${network}` : account;
     this.#wrong.count(network);

@@ -1,4 +1,5 @@
 // A new user with the organizations they join (facts/platform 9.2).
+
 import type { Static } from "@sinclair/typebox";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -11,6 +12,7 @@ import type { CreateUserRequest } from "#schema/users/user.ts";
 import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userMade } from "./audit.ts";
+import { storedEmail } from "./email.ts";
 import { defaultOrganization } from "./first-user.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { siteRoles } from "./site-roles.ts";
@@ -74,7 +76,7 @@ const toSignIn = ({
   }
   const login_type = service_account ? "none" : given || "password";
   if (login_type === "password" && email === "") throw invalidField("email", "Who signs in has an e-mail address.");
-  return { login_type, email };
+  return { login_type, email: storedEmail(email) };
 };
 
 /** The organizations a new user joins: those asked for, else the default one. 400 for one the caller cannot see. */

@@ -1,5 +1,6 @@
 // What a fresh install needs before anyone can sign in: the default organization, the built-in account that will own prepared
 // workspaces, and the first user, from the settings or through the setup link. Exactly one first user is ever made (rules ID-1, ID-2).
+
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { conflict } from "#base/errors.ts";
@@ -13,6 +14,7 @@ import { findDefaultOrganization, insertOrganization, type OrganizationRow } fro
 import { findAnyUser, findUser, insertUser } from "#db/users/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { userMade } from "./audit.ts";
+import { storedEmail } from "./email.ts";
 import type { Passwords } from "./passwords.ts";
 import { closeSetupLinks } from "./setup-link.ts";
 
@@ -35,10 +37,11 @@ export const defaultOrganization = async (store: Store): Promise<OrganizationRow
 export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUser) => {
   if (await hasAnyUser(store)) throw conflict("The first user exists already.");
   const organization = await defaultOrganization(store);
+  const email = storedEmail(user.email);
   const password_hash = await passwords.hash(user.password);
   const id = uuid();
   const now = clock.now();
-  const { email, username, name } = user;
+  const { username, name } = user;
   const at = { created_at: now, updated_at: now };
   const row: typeof users.$inferInsert = {
     id,

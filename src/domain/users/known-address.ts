@@ -1,5 +1,6 @@
 // Addresses where someone has signed in before. Guesses from elsewhere do not count there (rule ID-19).
 
+import { normalizeEmail } from "#base/email-address.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
 import type { DomainContext } from "../context.ts";
@@ -14,7 +15,10 @@ export const isKnownAddress = async (
   address: string,
 ): Promise<boolean> => {
   const since = clock.now() - KNOWN_MS;
-  return (await store.get(findKnownAddress({ email, network: toNetwork(address), since }))) !== undefined;
+  return (
+    (await store.get(findKnownAddress({ email: normalizeEmail(email), network: toNetwork(address), since }))) !==
+    undefined
+  );
 };
 
 /** For the batch of every sign-in, by whatever means. */

@@ -1,5 +1,6 @@
 // What anyone who is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
 // for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
+
 import type { Clock } from "#base/clock.ts";
 import { EMAIL_MISTAKE, isEmailAddress } from "#base/email-address.ts";
 import { AppError, invalid, invalidField } from "#base/errors.ts";
@@ -12,8 +13,9 @@ import { deleteFactorsByUser } from "#db/second-factors.ts";
 import { type ApiKey, deleteKey, deleteKeysByUser, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
 import { insertMember } from "#db/users/members.ts";
 import { type ListedUser, searchUsers } from "#db/users/search.ts";
-import { findUser, findUserByEmail, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
+import { findUser, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
 import { keyChanged, userChanged, userMade } from "./audit.ts";
+import { findAccountByEmail, storedEmail } from "./email.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
@@ -53,7 +55,7 @@ export class MachineAccounts {
   async user(text: string): Promise<User> {
     const found =
       (await this.#store.get(findUserByName({ username: text }))) ??
-      (await this.#store.get(findUserByEmail({ email: text }))) ??
+      (await findAccountByEmail(this.#store, text)) ??
       (await this.#store.get(findUser({ id: text.toLowerCase() })));
     if (!found || found.id === PREBUILDS_USER_ID) throw new AppError("not_found", `There is no user "${text}".`);
     return found;
@@ -78,7 +80,8 @@ export class MachineAccounts {
     const password_hash = await this.#passwords.hash(user.password);
     const id = uuid();
     const at = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
-    const { username, email } = user;
+    const { username } = user;
+    const email = storedEmail(user.email);
     const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
     const deps = { store: this.#store, now: at.created_at };
     const notices = await userCreatedNotices(deps, row, { name: "the command line on the server" });

@@ -114,6 +114,23 @@ test("[IV-1] addresses that have an account or an invitation are left out and na
   expect((await admin.get<Invitations>(INVITATIONS)).invitations).toHaveLength(before);
 });
 
+test("[ID-30] an address is the same however its letters are written", async () => {
+  await invite(admin, ["kim@example.com"]);
+  const made = { email: "jörg@example.com", username: "jorg", password: PASSWORD };
+  await admin.post("/api/v2/users", made);
+  const written = ["\u212aim@example.com", "ｋim@example.com", "JO\u0308RG@example.com", "jo\u0308rg@example.com"];
+  const { invitations, skipped } = await invite(admin, written);
+  expect([invitations, skipped.map(({ email }) => email)]).toEqual([
+    [],
+    ["Kim@example.com", "kim@example.com", "JöRG@example.com", "jörg@example.com"],
+  ]);
+  expect((await invite(admin, ["ｚoe@example.com"])).invitations[0]?.invitation.email).toBe("zoe@example.com");
+  expect((await admin.fetch("POST", INVITATIONS, { people: [{ email: "a＠b@example.com" }] })).status).toBe(400);
+  const body = { email: "JÖRG@example.com", username: "other", password: PASSWORD };
+  expect(await refusal(admin.post("/api/v2/users", body))).toStartWith("409");
+  expect(await anybody.signIn("JO\u0308RG@example.com", PASSWORD)).toBeInstanceOf(Client);
+});
+
 test("[IV-2] a link ends after 7 days, and is stored as its hash alone", async () => {
   const token = await tokenFor("slow@example.com");
   const { store } = contextOf(server);

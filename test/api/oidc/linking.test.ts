@@ -136,6 +136,12 @@ test("[ID-27] an address with characters that nobody sees is refused in every re
   expect(await statusOf(admin, "GET", "/users/odd")).toBe(404);
 });
 
+test("[ID-30] an address that a provider sends is never taken for one that looks like it", async () => {
+  await newPerson(admin, "kim");
+  const came = await signIn(person("kim", { email: "\u212aim@example.com" }));
+  expect([came.token, came.text.includes("e-mail address that cannot be used here")]).toEqual([undefined, true]);
+});
+
 testInside("[ID-27] an address with characters that nobody sees is refused in the settings", async () => {
   for (const email of ODD.slice(1)) {
     const env = {

@@ -1,4 +1,5 @@
 // Users by the names that people give them, for every verb that works on one.
+import { emailKey } from "#base/email-address.ts";
 import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
@@ -22,7 +23,7 @@ export const userNamed = async (client: Client, name: string): Promise<User> => 
 const userAt = async (client: Client, email: string): Promise<string> => {
   const q = new URLSearchParams({ q: email, limit: "100" });
   const { users } = await client.get(`/api/v2/users?${q}`);
-  return users.find((one) => one.email.toLowerCase() === email.toLowerCase())?.id ?? email;
+  return users.find((one) => emailKey(one.email) === emailKey(email))?.id ?? email;
 };
 
 /** The names of those that the caller may see, the first hundred. */

@@ -1,4 +1,5 @@
 // `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: what becomes of invitations until someone accepts them.
+import { emailKey } from "#base/email-address.ts";
 import type { Invitation } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
@@ -36,7 +37,7 @@ export const list: RunVerb = async (input) => {
 /** Rejects with VerbFailure when the address has no invitation. */
 const invitationFor = async (client: Client, email: string): Promise<Invitation> => {
   const { invitations } = await client.get("/api/v2/invitations");
-  const found = invitations.find((one) => one.email.toLowerCase() === email.toLowerCase() || one.id === email);
+  const found = invitations.find((one) => emailKey(one.email) === emailKey(email) || one.id === email);
   if (!found) throw new VerbFailure(`there is no invitation for ${plain(email)}`);
   return found;
 };
