@@ -31,6 +31,7 @@ import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
+import { findUser } from "#db/users/users.ts";
 import { chatToken } from "#domain/ai/chat-token.ts";
 import { workspaceToken } from "#domain/ai/workspace-token.ts";
 import { dropStored } from "#domain/builds/kept.ts";
@@ -252,7 +253,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
     const repositories: RepositorySources = {
       open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
-      feature: (id, signal) => this.repositories.feature(id, signal),
+      feature: (id, owner_id, signal) => this.repositories.feature(id, owner_id, signal),
     };
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
@@ -287,11 +288,14 @@ export class Context implements ApiContext, AsyncDisposable {
       client,
       elsewhere: far && farRefreshes(far, clock),
     });
-    // People name them, as they name MCP servers.
-    const repositoryOutbound = new Outbound({ clock, allowed, reaches_private, max_bytes: MAX_FEATURE_BYTES });
+    // Every member names them: one who does not own the deployment is not a person of this machine.
+    const repositoryOutbound = (more = {}) =>
+      new Outbound(Object.assign({ clock, allowed, max_bytes: MAX_FEATURE_BYTES }, more));
     this.repositories = new Repositories({
       clock,
-      outbound: repositoryOutbound,
+      outbound: repositoryOutbound(),
+      ownersOutbound: repositoryOutbound({ reaches_private }),
+      isOwner: async (user_id) => (await store.get(findUser({ id: user_id })))?.roles.includes("owner") ?? false,
       links: this.links,
       env: environment,
       root: join(config.data_dir, "repositories"),

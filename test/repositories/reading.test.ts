@@ -10,6 +10,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { RepositoryReader } from "#src/git/repository-reader.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { LOCAL, link } from "#test/api/external-auth/world.ts";
+import { newPerson } from "#test/api/users/people.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
@@ -113,6 +114,31 @@ test("[RW-10] reads a private repository with the account that its owner has lin
   await link(admin, provider, "git");
   const { plan, account } = await read(asked);
   expect([account?.linked, plan?.source]).toEqual([true, "language"]);
+});
+
+test("[RW-20] a member who does not own the deployment reads nothing of the server's machine or its networks", async () => {
+  await using own = await openWorld();
+  const { client } = await newPerson(own.admin, "member");
+  let asked = 0;
+  using host = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => {
+      asked++;
+      return new Response("secret", { status: 418 });
+    },
+  });
+  for (const at of [host.url.host, `localhost:${host.port}`, `[::1]:${host.port}`, "10.0.0.1", "169.254.169.254"]) {
+    const repository = { url: `http://${at}/app` };
+    const { problem } = await client.post<RepositoryFound>("/api/v2/repositories/read", { repository });
+    expect(problem).toContain("which is not a public address");
+  }
+  const repository = { url: `${host.url.origin}/app` };
+  const made = await client.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
+  expect([made.status, await made.text()]).toEqual([400, expect.stringContaining("is not a public address")]);
+  expect(asked).toBe(0);
+  const { problem } = await own.admin.post<RepositoryFound>("/api/v2/repositories/read", { repository });
+  expect(problem).toContain("418");
 });
 
 test("[RW-10] never calls an address that is not public on a server that others use, and follows no redirect to one", async () => {

@@ -16,6 +16,9 @@ import type { Links } from "../external-auth/links.ts";
 type Deps = {
   readonly clock: Clock;
   readonly outbound: Outbound;
+  /** For owners of the deployment: may reach this machine and private networks where only its people use the server. */
+  readonly ownersOutbound: Outbound;
+  readonly isOwner: (user_id: string) => Promise<boolean>;
   readonly links: Links;
   /** The variables the server itself was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -35,18 +38,14 @@ type Request = { readonly asked: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
   readonly #deps: Deps;
-  readonly #reader: RepositoryReader;
-  readonly #images: RepositoryReader;
-  readonly #features: FeatureRegistry;
+  readonly #ofOwners: Readers;
+  readonly #ofOthers: Readers;
   #reads = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    const { outbound, clock, root, env } = deps;
-    this.#reader = new RepositoryReader({ outbound, clock, env, root: join(root, "read") });
-    const limits = { timeout_ms: CONTEXT_TIMEOUT_MS, max_bytes: MAX_CONTEXT };
-    this.#images = new RepositoryReader({ outbound, clock, env, root: join(root, "images"), ...limits });
-    this.#features = new FeatureRegistry(outbound);
+    this.#ofOwners = makeReaders(deps, deps.ownersOutbound, join(deps.root, "owners"));
+    this.#ofOthers = makeReaders(deps, deps.outbound, join(deps.root, "others"));
   }
 
   /** The provider whose account reads repositories at this URL, if there is one. */
@@ -72,7 +71,11 @@ export class Repositories implements RepositorySources {
 
   async #read(user_id: string, address: RepositoryAddress, { asked, field }: Request): Promise<RepositoryPlan> {
     const credential = await this.#credentialFor(user_id, address.url);
-    using repository = await this.#reader.open({ url: address.url, refs: refsToTry(address), credential });
+    using repository = await (await this.#readersFor(user_id)).plans.open({
+      url: address.url,
+      refs: refsToTry(address),
+      credential,
+    });
     const path = repository.ref.path?.replace(/\/+$/, "") || undefined;
     if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
       throw invalidField(field, `the repository has no folder ${path}`);
@@ -92,12 +95,17 @@ export class Repositories implements RepositorySources {
   /** The files of a plan's commit, for an image. Rejects with RepositoryError, or the signal's reason. */
   async open({ url, commit }: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource> {
     const credential = await this.#credentialFor(owner_id, url);
-    return await this.#images.open({ url, refs: [{ ref: commit, kind: "commit" }], credential, signal, isWhole: true });
+    const { images } = await this.#readersFor(owner_id);
+    return await images.open({ url, refs: [{ ref: commit, kind: "commit" }], credential, signal, isWhole: true });
   }
 
   /** The tar of a feature. */
-  feature(id: string, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#features.fetch(id, signal);
+  async feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array> {
+    return (await this.#readersFor(owner_id)).features.fetch(id, signal);
+  }
+
+  async #readersFor(user_id: string): Promise<Readers> {
+    return (await this.#deps.isOwner(user_id)) ? this.#ofOwners : this.#ofOthers;
   }
 
   async #credentialFor(user_id: string, url: string): Promise<GitCredential | undefined> {
@@ -106,6 +114,26 @@ export class Repositories implements RepositorySources {
     return live && gitCredential(provider.type, live.access_token);
   }
 }
+
+/** What reads for people who may reach the same networks. */
+type Readers = {
+  readonly plans: RepositoryReader;
+  readonly images: RepositoryReader;
+  readonly features: FeatureRegistry;
+};
+
+const makeReaders = ({ clock, env }: Deps, outbound: Outbound, root: string): Readers => ({
+  plans: new RepositoryReader({ outbound, clock, env, root: join(root, "read") }),
+  images: new RepositoryReader({
+    outbound,
+    clock,
+    env,
+    root: join(root, "images"),
+    timeout_ms: CONTEXT_TIMEOUT_MS,
+    max_bytes: MAX_CONTEXT,
+  }),
+  features: new FeatureRegistry(outbound),
+});
 
 /** The address of the link with what the caller says beside it, which goes first. */
 const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => {

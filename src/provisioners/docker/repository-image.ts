@@ -222,14 +222,14 @@ const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined
 };
 
 const archiveOf = async (
-  { sources, signal }: ImageBuild,
+  { sources, owner_id, signal }: ImageBuild,
   source: RepositorySource | undefined,
   { id, tree }: { readonly id: string; readonly tree?: string | undefined },
 ): Promise<Uint8Array> => {
   if (tree !== undefined && source) return new Uint8Array(await new Response(source.archive(tree)).arrayBuffer());
   if (!sources) throw new ProvisionError("This worker fetches no features. Let the server itself run the template.");
   try {
-    return await sources.feature(id, signal);
+    return await sources.feature(id, owner_id, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new ProvisionError((error as Error).message, "", undefined, { cause: error });

@@ -13,6 +13,6 @@ export type RepositorySource = Disposable & {
 export type RepositorySources = {
   /** Opens the repository with the linked account of this person. Rejects with an Error in words for people. */
   open(plan: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource>;
-  /** The tar of a feature, by its id. Rejects with an Error in words for people. */
-  feature(id: string, signal: AbortSignal): Promise<Uint8Array>;
+  /** The tar of a feature, by its id, for this person. Rejects with an Error in words for people. */
+  feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
 };
