@@ -6,16 +6,18 @@ import { systemClock } from "#base/clock.ts";
 import { refsToTry } from "#base/links/repository-address.ts";
 import { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryFound } from "#schema/templates/repository.ts";
+import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
 import { RepositoryReader } from "#src/git/repository-reader.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { LOCAL, link } from "#test/api/external-auth/world.ts";
-import { newPerson } from "#test/api/users/people.ts";
+import { newPerson, PASSWORD } from "#test/api/users/people.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
+import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const provider = new FakeProvider();
@@ -241,3 +243,30 @@ testNeeding(
     await removeWorkspace(admin, id);
   },
 );
+
+test("[RW-21] someone who is not in the default organization opens repositories in one of their own", async () => {
+  const env = Object.assign({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" }, LOCAL);
+  await using own = await openWorld({ env });
+  const organization = async (name: string) =>
+    (await own.admin.post<{ id: string }>("/api/v2/organizations", { name })).id;
+  const [crew, fleet] = [await organization("crew"), await organization("fleet")];
+  const make = async (username: string, organization_ids: string[]) => {
+    const account = { email: `${username}@example.com`, username, password: PASSWORD, organization_ids };
+    await own.admin.post<unknown>("/api/v2/users", account);
+    return own.admin.as(undefined).signIn(account.email, PASSWORD);
+  };
+  const open = async (client: Client, organization: string | undefined, name: string) => {
+    const path = organization ? `/organizations/${organization}/members/me/workspaces` : "/users/me/workspaces";
+    const made = await client.post<Workspace>(`/api/v2${path}`, { name, repository: { url } });
+    await removeWorkspace(client, (await awaitBuild(client, made.id)).id);
+    return [made.organization_id, made.template_name];
+  };
+  const bob = await make("bob", [crew]);
+  expect(await open(bob, undefined, "first")).toEqual([crew, "repository-local"]);
+  const ann = await make("ann", [crew, fleet]);
+  expect(await open(ann, fleet, "second")).toEqual([fleet, "repository-local"]);
+  const template = (await own.admin.get<Template[]>(`/api/v2/organizations/${crew}/templates`))[0];
+  await own.admin.patch(`/api/v2/templates/${template?.id}/acl`, { group_perms: { [crew]: "" } });
+  const refused = await bob.fetch("POST", "/api/v2/users/me/workspaces", { name: "third", repository: { url } });
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
+}, 60_000);

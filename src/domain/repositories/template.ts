@@ -2,15 +2,14 @@
 import { AppError } from "#base/errors.ts";
 import { findSetting } from "#db/settings.ts";
 import { findTemplateByName, type TemplateRow } from "#db/templates/templates.ts";
-import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { listOrganizations, type OrganizationRow } from "#db/users/organizations.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
 import { whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { madeKey, makeReady } from "../templates/starter.ts";
 
-type Known = { readonly id: string; readonly name: string };
-
-/** One is made at a time, by name. */
+/** One is made at a time, by name and organization. */
 const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
 
 /** How a repository would be opened here: with the Docker Engine where one answers, else as a process. 400 when neither is possible. */
@@ -25,14 +24,29 @@ export const repositoryProvisioner = async ({ provisioners, config }: DomainCont
   });
 };
 
-/** The template, made if it was never made. 400 when an administrator has deleted it. */
-export const repositoryTemplate = async (ctx: DomainContext): Promise<Known> => {
+/** The organization in which someone opens repositories: the default one where they are in it, else the first of theirs. */
+export const repositoryOrganization = async (
+  { store }: DomainContext,
+  { organizations }: Pick<UserCaller, "organizations">,
+): Promise<OrganizationRow> => {
+  const own = (await store.all(listOrganizations())).filter(({ id }) => id in organizations);
+  const found = own.find(({ is_default }) => is_default) ?? own[0];
+  if (!found)
+    throw new AppError(
+      "invalid",
+      "The owner of the workspace is not a member of any organization. Add them to one first.",
+    );
+  return found;
+};
+
+/** The template of this organization, made if it was never made. 400 when an administrator has deleted it. */
+export const repositoryTemplate = async (ctx: DomainContext, organization: OrganizationRow): Promise<TemplateRow> => {
   const provisioner = await repositoryProvisioner(ctx);
   const example = REPOSITORY_TEMPLATES.get(provisioner);
   if (!example) throw new Error(`no template opens repositories with ${provisioner}`);
-  const found = await named(ctx, example.name);
+  const found = await named(ctx, organization, example.name);
   if (found) return found;
-  if (await ctx.store.get(findSetting({ key: madeKey(example.name) }))) {
+  if (await ctx.store.get(findSetting({ key: madeKey(example.name, organization) }))) {
     throw new AppError(
       "invalid",
       `The template ${example.name} was deleted. Choose another one that takes a repository.`,
@@ -40,19 +54,18 @@ export const repositoryTemplate = async (ctx: DomainContext): Promise<Known> => 
   }
   const running = making.get(ctx.store) ?? new Map<string, Promise<void>>();
   making.set(ctx.store, running);
+  const key = madeKey(example.name, organization);
   const work =
-    running.get(example.name) ?? makeReady(ctx, example.name, example).finally(() => running.delete(example.name));
-  running.set(example.name, work);
+    running.get(key) ?? makeReady(ctx, example.name, example, organization).finally(() => running.delete(key));
+  running.set(key, work);
   await work.catch(async (error) => {
     // Another node may have made it at the same time.
-    if (!(await named(ctx, example.name))) throw error;
+    if (!(await named(ctx, organization, example.name))) throw error;
   });
-  const made = await named(ctx, example.name);
+  const made = await named(ctx, organization, example.name);
   if (!made) throw new Error(`the template ${example.name} was not made`);
   return made;
 };
 
-const named = async ({ store }: DomainContext, name: string): Promise<TemplateRow | undefined> => {
-  const organization = await store.get(findDefaultOrganization());
-  return organization && (await store.get(findTemplateByName({ organization_id: organization.id, name })));
-};
+const named = ({ store }: DomainContext, { id }: OrganizationRow, name: string): Promise<TemplateRow | undefined> =>
+  store.get(findTemplateByName({ organization_id: id, name }));

@@ -13,7 +13,7 @@ import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findSetting, insertSetting } from "#db/settings.ts";
 import { findTemplateByName } from "#db/templates/templates.ts";
-import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { findDefaultOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
@@ -82,20 +82,24 @@ export class ReadyTemplates {
   }
 }
 
-/** The row that remembers that the template was made once. */
-export const madeKey = (name: string): string => `starter_${name}`;
+/** The row that remembers that the template was made once: in the default organization, or in another one. */
+export const madeKey = (name: string, { id, is_default }: StarterPlace = { id: "", is_default: true }): string =>
+  is_default ? `starter_${name}` : `starter_${name} ${id}`;
+
+type StarterPlace = Pick<OrganizationRow, "id" | "is_default">;
 
 /** What a ready template is made of. */
 type ReadyExample = Pick<Example, "display_name" | "description" | "icon" | "archive">;
 
-/** Makes the template with its first version, unless there is one of that name. */
+/** Makes the template with its first version, unless there is one of that name; in the default organization where none is given. */
 export const makeReady = async (
   deps: Omit<Deps, "provisioners">,
   name: string,
   example: ReadyExample,
+  where?: OrganizationRow,
 ): Promise<void> => {
   const { store, versions } = deps;
-  const organization = await store.get(findDefaultOrganization());
+  const organization = where ?? (await store.get(findDefaultOrganization()));
   if (!organization) return;
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
@@ -123,7 +127,7 @@ export const makeReady = async (
     const body = { name, template_version_id: id, display_name, description, icon };
     await makeTemplate(deps, organization, PREBUILDS_USER_ID, body);
   }
-  await store.commit([insertSetting({ key: madeKey(name), value: "1" })]);
+  await store.commit([insertSetting({ key: madeKey(name, organization), value: "1" })]);
 };
 
 const waitForJob = ({ topics }: Pick<Deps, "topics">, job_id: string): Promise<void> =>

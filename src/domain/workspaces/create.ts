@@ -1,9 +1,11 @@
 // Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
+
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import { findOrganization } from "#db/users/organizations.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
@@ -12,7 +14,7 @@ import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../acce
 import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import { repositoryParameter } from "../repositories/planned.ts";
-import { repositoryTemplate } from "../repositories/template.ts";
+import { repositoryOrganization, repositoryTemplate } from "../repositories/template.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
 import { workspaceFields } from "./fields.ts";
@@ -37,14 +39,12 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
-  const { template, version } = await templateFor(ctx, caller, await withTemplate(ctx, body));
+  const { template, version } = await templateFor(ctx, caller, await withTemplate(ctx, creation));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
   if (!mayCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
     throw forbidden("You may not create workspaces for this user here.");
   }
-  if (!(template.organization_id in owner.organizations)) {
-    throw new AppError("invalid", "The user is not a member of the template's organization.");
-  }
+  mustBeMember(owner, template.organization_id);
   if (template.deprecation_message !== "") {
     throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
   }
@@ -103,10 +103,34 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
 };
 
 /** The same with the template that comes with the server for a repository, where the caller names none. */
-const withTemplate = async (ctx: DomainContext, body: CreateWorkspace): Promise<CreateWorkspace> =>
-  body.repository && body.template_id === undefined && body.template_version_id === undefined
-    ? { ...body, template_id: (await repositoryTemplate(ctx)).id }
-    : body;
+const withTemplate = async (
+  ctx: DomainContext,
+  { caller, owner, organization_id, body }: Creation,
+): Promise<CreateWorkspace> => {
+  if (!body.repository || body.template_id !== undefined || body.template_version_id !== undefined) return body;
+  const organization =
+    organization_id === undefined
+      ? await repositoryOrganization(ctx, owner)
+      : await ctx.store.get(findOrganization({ id: organization_id }));
+  if (!organization) throw notFound();
+  if (!mayCreateWorkspaceFor(caller, organization.id, owner.id)) {
+    throw forbidden("You may not create workspaces for this user here.");
+  }
+  mustBeMember(owner, organization.id);
+  const template = await repositoryTemplate(ctx, organization);
+  if (!mayUseTemplate(caller, template)) {
+    throw invalidField(
+      "repository",
+      `needs the template "${template.name}", which is not shared with you; choose another one that takes a repository`,
+    );
+  }
+  return { ...body, template_id: template.id };
+};
+
+const mustBeMember = (owner: KnownUser, organization_id: string): void => {
+  if (organization_id in owner.organizations) return;
+  throw new AppError("invalid", "The user is not a member of the template's organization.");
+};
 
 /** The given values, with the plan of the repository in the parameter that takes one. */
 const valuesFor = async (
