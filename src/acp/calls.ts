@@ -39,6 +39,16 @@ export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUp
   };
 };
 
+/** Returns an update that moves the files of an edit to other paths. */
+export const movedFiles = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
+  const moved = (path: string): string => paths.get(path) ?? path;
+  return {
+    toolCallId: call.id,
+    content: call.content.map((one) => (one.type === "diff" ? Object.assign({}, one, { path: moved(one.path) }) : one)),
+    locations: namedFiles(call).map((path) => ({ path: moved(path) })),
+  };
+};
+
 export const isOver = ({ status }: Pick<AgentToolCall, "status">): boolean =>
   status === "completed" || status === "failed";
 
@@ -52,7 +62,8 @@ export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Rec
 export const toolOf = (call: AgentToolCall): ChatTool => {
   const { kind, title } = call;
   const changes = diffsOf(call);
-  if (kind === "edit" || changes.length > 0) return editOf(call, changes);
+  // What runs is a command, whatever else the agent attaches to it.
+  if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return editOf(call, changes);
   if (kind === "execute") return { tool_name: "execute", args: commandOf(call) };
   const path = pathOf(call);
   if (kind === "read" && path !== undefined) return { tool_name: "read_file", args: { path } };
@@ -104,10 +115,13 @@ const editOf = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
     }));
     return { tool_name: "edit_files", args: { files } };
   }
-  const paths =
-    call.paths.length > 0 ? call.paths : [pathOf(call)].flatMap((path) => (path === undefined ? [] : [path]));
-  return { tool_name: "edit_files", args: { files: paths.map((path) => ({ path, edits: [] })), title: call.title } };
+  const files = namedFiles(call).map((path) => ({ path, edits: [] }));
+  return { tool_name: "edit_files", args: { files, title: call.title } };
 };
+
+/** The files of an edit that shows no changes. */
+const namedFiles = (call: AgentToolCall): readonly string[] =>
+  call.paths.length > 0 ? call.paths : [pathOf(call)].flatMap((path) => (path === undefined ? [] : [path]));
 
 const pathOf = ({ raw_input, paths }: AgentToolCall): string | undefined => {
   const { path, file_path, filePath, abs_path, absolute_path } = objectOf(raw_input);

@@ -44,10 +44,14 @@ export type PromptAbilities = { readonly images: boolean; readonly documents: bo
 /** A cold start on a busy machine; a longer one is broken. */
 const ANSWER_MS = 180_000;
 
+/** A message of the agent's: above it the connection is closed. */
+export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
 export class AcpConnection {
   readonly #connection: ClientConnection;
   readonly #clock: Clock;
   readonly #info: InitializeResponse;
+  #isTooLong = false;
 
   private constructor(connection: ClientConnection, clock: Clock, info: InitializeResponse) {
     this.#connection = connection;
@@ -69,7 +73,8 @@ export class AcpConnection {
         await requests.writeFile(params);
         return {};
       });
-    const connection = app.connect(ndJsonStream(stdio.writable, stdio.readable));
+    const limits = { maxMessageBytes: MAX_MESSAGE_BYTES };
+    const connection = app.connect(ndJsonStream(stdio.writable, stdio.readable, limits));
     void stdio.ended.then((reason) => connection.close(new Error(reason)));
     const info = await inTime(
       clock,
@@ -86,7 +91,12 @@ export class AcpConnection {
     if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
       await inTime(clock, connection.agent.request("authenticate", { methodId: auth_method }));
     }
-    return new AcpConnection(connection, clock, info);
+    const opened = new AcpConnection(connection, clock, info);
+    connection.signal.addEventListener("abort", () => {
+      opened.#isTooLong =
+        connection.signal.reason instanceof Error && connection.signal.reason.name === "MessageTooLargeError";
+    });
+    return opened;
   }
 
   /** Whether an earlier session can be loaded. */
@@ -124,6 +134,11 @@ export class AcpConnection {
 
   cancel(session_id: string): Promise<void> {
     return this.#connection.agent.notify("session/cancel", { sessionId: session_id });
+  }
+
+  /** Whether the connection was closed because the agent sent a message above the limit. */
+  get isTooLong(): boolean {
+    return this.#isTooLong;
   }
 
   /** Resolves when the connection is closed. */

@@ -1,12 +1,22 @@
 // What a chat that is led with a coding agent does when somebody or something comes in between.
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { beginAgentChat, logOf, openAgentWorld, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
@@ -90,6 +100,103 @@ test("[CA-4] files that the agent writes through its client are asked for like i
   await statusIs(other.id, "waiting");
   expect(existsSync(join(home, "refused"))).toBe(false);
   expect((await shown(other.id)).at(-1)).toBe("assistant: not written");
+}, 120_000);
+
+test("[CA-18] an approval counts for the command that the person saw, also when the agent repeats the ID of its call", async () => {
+  for (const verb of ["same", "together"]) {
+    const { id } = await beginAgentChat(world, `${verb} ls; rm -rf /home`, ASKS);
+    const asked = async (command: string) => {
+      const calls = await until(async () => {
+        const pending = await pendingCalls(world.owner, id);
+        return pending.length > 0 && pending;
+      });
+      expect(calls.map(({ args }) => args)).toEqual([{ command }]);
+    };
+    await asked("ls");
+    await answer(id, "allow");
+    await until(() => logOf(world, id).at(-1) === "ls: yes");
+    await asked("rm -rf /home");
+    expect(logOf(world, id).at(-1)).toBe("ls: yes");
+    await answer(id, "deny");
+    await statusIs(id, "waiting");
+    expect(logOf(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
+  }
+}, 120_000);
+
+test("[CA-18] a repeated ID is asked about again in the next turn, too, and what nobody sees is not asked", async () => {
+  const { id } = await beginAgentChat(world, "same ls", ASKS);
+  await answer(id, "allow");
+  await statusIs(id, "waiting");
+  await sendMessage(world, id, "same whoami\nforeign hidden\nsay done");
+  await answer(id, "deny");
+  await until(async () => (await shown(id)).at(-1) === "assistant: done");
+  expect(logOf(world, id).slice(-3)).toEqual(["whoami: no", "hidden: cancelled", "not written"]);
+  expect((await shown(id)).slice(3).join()).not.toContain("assistant: hidden");
+  expect(existsSync(join(home, "hidden"))).toBe(false);
+}, 120_000);
+
+test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one lets it write nothing", async () => {
+  const text = (content: string) => `edit seen ${content}\nwrite seen`;
+  const denied = await beginAgentChat(world, text("one"), ASKS);
+  await answer(denied.id, "deny");
+  await until(async () =>
+    (await pendingCalls(world.owner, denied.id)).some(({ tool_name }) => tool_name === "write_file"),
+  );
+  await answer(denied.id, "deny");
+  await statusIs(denied.id, "waiting");
+  expect(existsSync(join(home, "seen"))).toBe(false);
+  const allowed = await beginAgentChat(world, text("one"), ASKS);
+  await answer(allowed.id, "allow");
+  await until(async () => {
+    const [call] = await pendingCalls(world.owner, allowed.id);
+    return call?.args !== undefined && JSON.stringify(call.args).includes("by the client");
+  });
+  await answer(allowed.id, "deny");
+  await statusIs(allowed.id, "waiting");
+  expect(readFileSync(join(home, "seen"), "utf8")).toBe("one\n");
+}, 120_000);
+
+test("[CA-19] accepted edits and writes of an agent ask where symbolic links lead out of the folder, and show the real path", async () => {
+  using elsewhere = tempDirectory();
+  const outside = realpathSync(elsewhere.path);
+  writeFileSync(join(outside, "there"), "before\n");
+  symlinkSync(outside, join(home, "lnk"));
+  symlinkSync(join(outside, "there"), join(home, "filelink"));
+  symlinkSync(join(outside, "absent"), join(home, "dangling"));
+  const permissions = { default: "accept_edits", rules: [] };
+  const inside = await beginAgentChat(world, "write plain\nedit plain two", { permissions });
+  await statusIs(inside.id, "waiting");
+  expect(readFileSync(join(home, "plain"), "utf8")).toBe("two\n");
+  const cases = [
+    ["write lnk/x", "x"],
+    ["put lnk/rel", "rel"],
+    ["write filelink", "there"],
+    ["write dangling", "absent"],
+    ["edit lnk/y new", "y"],
+    ["edit filelink new", "there"],
+    ["edit dangling new", "absent"],
+  ] as const;
+  const { id } = await beginAgentChat(world, cases.map(([text]) => text).join("\n"), { permissions });
+  for (const [text, name] of cases) {
+    const real = join(outside, name);
+    const [call] = await until(
+      async () => {
+        const calls = await pendingCalls(world.owner, id);
+        return calls.some(({ args }) => JSON.stringify(args).includes(real)) && calls;
+      },
+      { what: text },
+    );
+    await world.owner.post<unknown>(`/api/v2/chats/${id}/permissions`, {
+      answers: [{ tool_call_id: call?.tool_call_id, decision: text === "write lnk/x" ? "allow" : "deny" }],
+    });
+    await until(async () =>
+      (await pendingCalls(world.owner, id)).every((one) => one.tool_call_id !== call?.tool_call_id),
+    );
+  }
+  await statusIs(id, "waiting");
+  expect(readdirSync(outside).toSorted()).toEqual(["there", "x"]);
+  expect(readFileSync(join(outside, "x"), "utf8")).toBe("by the client");
+  expect(readFileSync(join(outside, "there"), "utf8")).toBe("before\n");
 }, 120_000);
 
 test("[CA-5] an interruption cancels the agent's turn; what it said stays, and the next message finds the same agent", async () => {
@@ -308,6 +415,12 @@ test("[CA-9] a prompt that the agent refuses, an agent that keeps dying and one 
   await setAgent(world, "absent", { display_name: "Absent", command: "no-such-program" });
   expect((await failing("say x", { coding_agent: "absent" }))?.detail).toContain('no program "no-such-program"');
 }, 180_000);
+
+test("[CA-9] a message above the limit fails the turn with the limit", async () => {
+  const { id } = await beginAgentChat(world, "huge 33", FREE);
+  await statusIs(id, "error");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error?.detail).toContain("longer than 32 MiB");
+}, 120_000);
 
 test("[CA-10] an install script runs once in a workspace, and what it installs is on the agent's path", async () => {
   const script = `echo ran >> "$HOME/installs"; mkdir -p bin; printf '#!/bin/sh\\nexec %s --no-env-file "$@"\\n' ${process.execPath} > bin/installed-agent; chmod +x bin/installed-agent`;

@@ -52,7 +52,7 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
   await until(async () => (await messagesOf(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
 }, 120_000);
 
-test("[CA-18] what a chat runs in a workspace ends when its owner loses access", async () => {
+test("[CA-20] what a chat runs in a workspace ends when its owner loses access", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ clock: systemClock, models });
   using folder = tempDirectory();

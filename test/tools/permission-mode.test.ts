@@ -180,6 +180,7 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
     ["away", outside],
     ["src/keep", join(outside, "keep")],
     ["config", ".git/config"],
+    ["dangling", join(outside, "absent")],
     ["inner", "src"],
   ] as const) {
     symlinkSync(target, join(home, link));
@@ -194,16 +195,18 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
     ["write_file", { path: "away/deep/er/new", content: "x" }],
     ["edit_files", { files: [{ path: join(home, "src/keep"), edits }] }],
     ["edit_files", { files: [{ path: "config", edits }] }],
+    ["write_file", { path: "dangling", content: "x" }],
     ["write_file", { path: "inner/deep/new", content: "x" }],
     ["write_file", { path: join(home, "fresh/new"), content: "x" }],
   );
-  expect(refused.parts.map(({ is_error }) => is_error)).toEqual([true, true, true, true, false, false]);
-  expect(refused.results.slice(0, 4).map(({ error }) => error)).toEqual(
+  expect(refused.parts.map(({ is_error }) => is_error)).toEqual([true, true, true, true, true, false, false]);
+  expect(refused.results.slice(0, 5).map(({ error }) => error)).toEqual(
     [
       join(outside, "new"),
       join(outside, "deep/er/new"),
       join(outside, "keep"),
       join(realpathSync(home), ".git/config"),
+      join(outside, "absent"),
     ].map((real) => expect.stringContaining(`leads to ${real} through a symbolic link`)),
   );
   expect(readdirSync(outside)).toEqual(["keep"]);

@@ -6,6 +6,8 @@ import { Wakeup } from "#src/wire/wakeup.ts";
 /** A question that the agent waits with until it is answered. */
 export type Asked = {
   readonly call: ToolCallUpdate;
+  /** The agent writes this file through its client: it has no call of its own for it. */
+  readonly isWrite: boolean;
   /** Undefined: the turn is over before anybody has answered. */
   answer(isGranted: boolean | undefined): void;
 };
@@ -13,11 +15,13 @@ export type Asked = {
 export type AgentEvent =
   | { readonly type: "update"; readonly update: SessionUpdate }
   | ({ readonly type: "asked" } & Asked)
+  /** A file that the agent writes through its client has been written, or not. */
+  | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
   /** The gateway has refused a model call of the agent's: a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
-  /** `isGone`: the program has ended; otherwise it has refused the prompt. */
-  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean };
+  /** `isGone`: the program has ended; otherwise it has refused the prompt. `isTooLong`: it was ended for a message above the limit. */
+  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly isTooLong: boolean };
 
 /** A program that writes faster than it is read is cut off. */
 const MAX_WAITING = 100_000;
@@ -27,7 +31,10 @@ export class AgentEvents {
   readonly #news = new Wakeup();
 
   push(event: AgentEvent): void {
-    if (this.#waiting.length >= MAX_WAITING) return;
+    if (this.#waiting.length >= MAX_WAITING) {
+      if (event.type === "asked") event.answer(undefined);
+      return;
+    }
     this.#waiting.push(event);
     this.#news.ring();
   }
@@ -53,10 +60,11 @@ export class AgentEvents {
     return this.#waiting.length > 0;
   }
 
-  /** Takes all that waits. */
+  /** Takes all that waits. Questions among it are not put to anybody any more. */
   drain(): readonly AgentEvent[] {
     const all = this.#waiting;
     this.#waiting = [];
+    for (const event of all) if (event.type === "asked") event.answer(undefined);
     return all;
   }
 }

@@ -16,9 +16,11 @@ import {
   type PromptAbilities,
 } from "#src/acp/connection.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
+import { filesAway } from "#src/tools/files/real-path.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
 import { modeFor } from "./modes.ts";
+import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
 
 /** So long an agent may take to end what it does after it was cancelled. */
@@ -51,12 +53,9 @@ export class AgentSession {
   /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
-  /** Files that calls which were allowed in this turn of the agent are about. */
-  readonly granted = new Set<string>();
+  readonly questions = new Questions();
   /** Calls whose results are stored: what comes of them afterwards is late. */
   readonly done = new Set<string>();
-  /** Questions that are not answered, by the ids of their calls. */
-  readonly asked = new Map<string, Asked>();
   /** The step that was stored last: its open calls go on in the next one. */
   step: AgentStep | undefined;
   readonly #modes: readonly string[];
@@ -101,21 +100,23 @@ export class AgentSession {
     const events = new AgentEvents();
     let heard: string[] | undefined = [];
     let session: AgentSession | undefined;
+    const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
     const requests: AgentRequests = {
-      update: (_, update) => {
+      update: (id, update) => {
+        if (!isOurs(id)) return;
         if (session && update.sessionUpdate === "current_mode_update") session.#mode = update.currentModeId;
         if (heard === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
           heard.push(update.content.text);
       },
-      permission: ({ toolCall, options }) =>
+      permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
-          if (!session) return answer(undefined);
-          session.#ask({ call: toolCall, answer });
+          if (!session || !isOurs(sessionId)) return answer(undefined);
+          session.#ask({ call: toolCall, isWrite: false, answer });
         }),
-      writeFile: async ({ path, content }) => {
-        if (!session) throw new Error("The session is not open.");
+      writeFile: async ({ sessionId, path, content }) => {
+        if (!session || !isOurs(sessionId)) throw new Error("The session is not open.");
         await session.#writeFile(path, content);
       },
     };
@@ -172,7 +173,7 @@ export class AgentSession {
   prompt(blocks: ContentBlock[]): void {
     this.events.drain();
     this.#isPrompting = true;
-    this.granted.clear();
+    this.questions.beginTurn();
     this.step = undefined;
     const prompt = this.#connection.prompt(this.session_id, blocks).then(
       ({ stopReason }) => this.events.push({ type: "ended", stop: stopReason }),
@@ -180,7 +181,8 @@ export class AgentSession {
         // The connection is closed a moment before the program's end is known.
         await within(this.#clock, 1_000, this.#connection.closed);
         const reason = this.#isGone ? await this.#stdio.ended : reasonOf(error);
-        this.events.push({ type: "failed", reason, isGone: this.#isGone });
+        const { isTooLong } = this.#connection;
+        this.events.push({ type: "failed", reason, isGone: this.#isGone, isTooLong });
       },
     );
     this.#prompt = prompt.finally(() => {
@@ -192,14 +194,11 @@ export class AgentSession {
   async cancel(): Promise<readonly AgentEvent[]> {
     const prompt = this.#prompt;
     this.#isPrompting = false;
-    for (const { answer } of this.asked.values()) answer(undefined);
-    this.asked.clear();
+    this.questions.cancel();
     if (!prompt) return this.events.drain();
     await this.#connection.cancel(this.session_id).catch(() => {});
     if (!(await within(this.#clock, CANCEL_MS, prompt))) this.end();
-    const late = this.events.drain();
-    for (const event of late) if (event.type === "asked") event.answer(undefined);
-    return late;
+    return this.events.drain();
   }
 
   /** Ends the agent's program with all it has started. */
@@ -209,30 +208,37 @@ export class AgentSession {
     this.#connection.close();
   }
 
+  /** Where the files of an edit really are, for those that symbolic links lead away (rule CA-18). */
+  filesAway(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return filesAway(this.#agent, paths, signal);
+  }
+
   #ask(asked: Asked): void {
-    this.asked.set(asked.call.toolCallId, asked);
-    this.events.push({ type: "asked", ...asked });
+    // Nobody takes what an agent asks outside of its turn.
+    if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, asked));
+    else asked.answer(undefined);
   }
 
   /** Asked for like a call of the agent's: not every agent asks before it writes through its client. */
-  async #writeFile(path: string, content: string): Promise<void> {
+  async #writeFile(given: string, content: string): Promise<void> {
+    // The path that is asked about is the one that is written, whatever a link leads to by then.
+    const path = (await this.filesAway([given])).get(given) ?? given;
+    const toolCallId = `write-${uuid()}`;
     const isGranted = await new Promise<boolean | undefined>((answer) => {
-      const call = {
-        toolCallId: `write-${uuid()}`,
-        title: `Write ${path}`,
-        kind: "edit" as const,
-        content: [{ type: "diff" as const, path, newText: content }],
-      };
-      this.#ask({ call, answer });
+      const diff = { type: "diff" as const, path, newText: content };
+      const call = { toolCallId, title: `Write ${path}`, kind: "edit" as const, content: [diff] };
+      this.#ask({ call, isWrite: true, answer });
     });
     if (!isGranted) throw new Error("The chat's rules or its owner did not allow this file to be written.");
-    const body = new TextEncoder().encode(content);
-    await this.#agent.call({
-      method: "POST",
-      path: `/write-file?path=${encodeURIComponent(path)}`,
-      body,
-      patient: true,
-    });
+    const url = `/write-file?path=${encodeURIComponent(path)}`;
+    const wrote = (error?: string): void => this.events.push({ type: "written", tool_call_id: toolCallId, error });
+    try {
+      await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
+      wrote();
+    } catch (error) {
+      wrote((error as Error).message);
+      throw error;
+    }
   }
 }
 

@@ -63,7 +63,8 @@ export class AgentStep {
     return known !== undefined && known.over_at === undefined && !this.#asked.has(id);
   }
 
-  take(update: SessionUpdate, now: number, done: ReadonlySet<string>): void {
+  /** `nameOf`: the ID in the chat of the agent's call. */
+  take(update: SessionUpdate, now: number, nameOf: (agent_id: string) => string, done: ReadonlySet<string>): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
       case "agent_thought_chunk": {
@@ -73,9 +74,11 @@ export class AgentStep {
         return;
       }
       case "tool_call":
-      case "tool_call_update":
-        if (!done.has(update.toolCallId)) this.#update(update, now);
+      case "tool_call_update": {
+        const toolCallId = nameOf(update.toolCallId);
+        if (!done.has(toolCallId)) this.#update(Object.assign({}, update, { toolCallId }), now);
         return;
+      }
       case "plan": {
         const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
         this.#live(this.#collector.add({ type: "reasoning", delta: `Plan:\n${text}\n`, ends: true }, now));
@@ -103,9 +106,18 @@ export class AgentStep {
   /** The call is not allowed: this is its result, whatever the agent says of it. */
   refuse(id: string, why: string, now: number): void {
     const known = this.#calls.get(id);
-    if (!known) return;
+    if (!known || known.over_at !== undefined) return;
     known.refusal = why;
     this.#end(known, now);
+  }
+
+  /** A write of the agent's through its client is over. One that nobody was asked about is no call of the chat. */
+  written(id: string, error: string | undefined, now: number): void {
+    if (!this.#calls.has(id)) return;
+    const output =
+      error === undefined ? [] : [{ type: "content" as const, content: { type: "text" as const, text: error } }];
+    const status = error === undefined ? "completed" : "failed";
+    this.#update({ toolCallId: id, kind: "edit", status, content: output }, now);
   }
 
   /** Calls have ended and none is open: the step can be stored. */

@@ -6,10 +6,11 @@ import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
-import { toolOf } from "#src/acp/calls.ts";
+import { movedFiles, toolOf } from "#src/acp/calls.ts";
+import { MAX_MESSAGE_BYTES, type SessionUpdate, type ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
-import { pathsIn } from "#src/tools/permission-mode.ts";
+import { isEdit, pathsIn } from "#src/tools/permission-mode.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import type { Begun } from "../effects.ts";
 import { isHookRow } from "../hooks/effects.ts";
@@ -35,7 +36,7 @@ import { promptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
-import { verdictOn } from "./verdict.ts";
+import { type Verdict, verdictOn } from "./verdict.ts";
 import { startedWorkspace } from "./workspace.ts";
 
 /** What turns of coding agents need in addition. */
@@ -55,6 +56,8 @@ export type AgentTurnDeps = AgentEngineDeps & {
 /** How often in one turn an agent that has died is started again. */
 const MAX_RESTARTS = 2;
 const NOT_RUN = "The agent was restarted before this call had a result.";
+const REPLACED = "The agent asked for another call under the ID of this one, so the result of this one is not known.";
+const UNLOCATED: Verdict = { action: "deny", why: "The workspace did not say where these files are." };
 const NO_BUDGET = "A budget was used up before this call had a result.";
 const LOST =
   "The agent could not load its session. It was given the conversation as text, and may have forgotten details of its earlier work.";
@@ -176,16 +179,10 @@ export class AgentTurn implements RunningTurn {
     for (const call of begun.calls) {
       const { tool_call_id } = call;
       const why = refused.get(tool_call_id);
-      const asked = session?.asked.get(tool_call_id);
-      const isOwed = asked !== undefined || before?.isRunning(tool_call_id) === true;
+      const isAnswered = session?.questions.answer(tool_call_id, why === undefined) === true;
+      const isOwed = isAnswered || before?.isRunning(tool_call_id) === true;
       step.adopt(call, clock.now(), isOwed ? why : (why ?? NOT_RUN));
-      if (asked && session) this.#answer(session, asked, why === undefined);
     }
-  }
-
-  #answer(session: AgentSession, asked: Asked, isGranted: boolean): void {
-    session.asked.delete(asked.call.toolCallId);
-    asked.answer(isGranted);
   }
 
   /** The session, in a turn of the agent. Undefined once this turn is over; rejects in words when there is none. */
@@ -203,9 +200,9 @@ export class AgentTurn implements RunningTurn {
     if (live?.isPrompting) {
       if (isKnown && !hasFresh) {
         // Where no person is asked any more the chat went on without an answer.
-        for (const asked of begun.awaits_client ? [] : [...live.asked.values()]) {
-          if (history.some(({ content }) => content.some((one) => one.tool_call_id === asked.call.toolCallId))) {
-            this.#answer(live, asked, false);
+        for (const id of begun.awaits_client ? [] : live.questions.open) {
+          if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
+            live.questions.answer(id, false);
           }
         }
         return live;
@@ -235,6 +232,7 @@ export class AgentTurn implements RunningTurn {
     });
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
+    if (session !== live) session.questions.reserve(callsIn(history));
     const isSame = session === live || session.replayed !== undefined;
     const isLost = isKnown && !isSame;
     if (isLost || warnings.from("agent", chat_id).length > 0) warnings.set("agent", chat_id, isLost ? [LOST] : []);
@@ -279,15 +277,18 @@ export class AgentTurn implements RunningTurn {
     const { display_name } = session.profile;
     switch (event.type) {
       case "update":
-        step.take(event.update, clock.now(), session.done);
+        this.#takeUpdate(step, session, event);
         return undefined;
       case "asked":
         return this.#decide(begun, step, session, event);
+      case "written":
+        step.written(event.tool_call_id, event.error, clock.now());
+        return undefined;
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
         // What it said before the refusal takes longer to arrive than the refusal.
         for (const late of await session.cancel()) {
-          if (late.type === "update") step.take(late.update, clock.now(), session.done);
+          if (late.type === "update") this.#takeUpdate(step, session, late);
         }
         // The next attempt pauses before it prompts.
         return this.#commit(begun, step, "continue", NO_BUDGET);
@@ -298,6 +299,10 @@ export class AgentTurn implements RunningTurn {
       }
       case "failed":
         if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
+        if (event.isTooLong) {
+          const detail = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
+          return this.#fail(begun, { message: `${display_name} has failed.`, detail });
+        }
         this.#restarts += 1;
         log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
           chat_id: this.#of.chat_id,
@@ -308,47 +313,68 @@ export class AgentTurn implements RunningTurn {
     }
   }
 
+  #takeUpdate(
+    step: AgentStep,
+    { questions, done }: AgentSession,
+    { update }: { readonly update: SessionUpdate },
+  ): void {
+    step.take(update, this.#deps.clock.now(), (id) => questions.nameOf(id), done);
+  }
+
   /** A question of the agent's: answered by the rules and hooks, or stored as a question to a person. */
   async #decide(
     begun: StartedAttempt,
     step: AgentStep,
     session: AgentSession,
-    asked: Asked,
+    requested: Asked,
   ): Promise<Then | undefined> {
     const { clock, store } = this.#deps;
     const { chat_id } = this.#of;
     const { about, permissions } = begun;
+    const { questions, done } = session;
+    const isOver = (one: string): boolean => done.has(one) || step.ended.includes(one);
+    const { asked, former } = questions.take(requested, isOver);
     const id = asked.call.toolCallId;
-    // Nobody waits for it any more.
-    if (!session.asked.has(id)) return undefined;
-    const tool = toolOf(step.preview(asked.call));
-    const paths = pathsIn(tool.args).map(String);
-    const isGranted = paths.length > 0 && paths.every((path) => session.granted.has(path));
-    if (id.startsWith(WRITES) && isGranted) {
-      this.#answer(session, asked, true);
+    if (former !== undefined && !questions.isOpen(former)) step.refuse(former, REPLACED, clock.now());
+    const { path = "", content } = asked.isWrite ? toolOf(step.preview(asked.call)).args : {};
+    if (asked.isWrite && questions.useGrant(String(path), String(content))) {
+      questions.answer(id, true);
       return undefined;
     }
+    const located = asked.isWrite ? asked.call : await this.#located(step, session, asked.call);
+    if (this.isStopped) return "over";
+    const call = located ?? asked.call;
+    const tool = toolOf(step.preview(call));
+    questions.show(id, tool);
     const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
-    const verdict = verdictOn(chat_id, begun, tool, folder);
+    const verdict = located ? verdictOn(chat_id, begun, tool, folder) : UNLOCATED;
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
     if (!refusal || this.isStopped) return "over";
     const [why] = refusal;
     if (why !== undefined) {
-      step.describe(asked.call, clock.now());
+      step.describe(call, clock.now());
       step.refuse(id, why, clock.now());
-      this.#answer(session, asked, false);
+      questions.answer(id, false);
       return undefined;
     }
     if (verdict.action === "allow") {
-      for (const path of paths) session.granted.add(path);
-      if (!id.startsWith(WRITES)) step.describe(asked.call, clock.now());
-      this.#answer(session, asked, true);
+      if (!asked.isWrite) step.describe(call, clock.now());
+      questions.answer(id, true);
       return undefined;
     }
-    step.describe(asked.call, clock.now());
-    for (const path of paths) session.granted.add(path);
-    for (const ended of step.ended) session.done.add(ended);
+    step.describe(call, clock.now());
+    for (const ended of step.ended) done.add(ended);
     return this.#commit(begun, step, "act", undefined, id);
+  }
+
+  /** Undefined where the workspace cannot say. Else the call with the real paths of files that symbolic links lead out of the folder: those are what the rules and people decide about. */
+  async #located(step: AgentStep, session: AgentSession, call: ToolCallUpdate): Promise<ToolCallUpdate | undefined> {
+    const whole = step.preview(call);
+    const { tool_name, args } = toolOf(whole);
+    if (!isEdit(tool_name)) return call;
+    const away = await session.filesAway(pathsIn(args).map(String), this.#abort.signal).catch(() => undefined);
+    if (!away) return undefined;
+    return away.size === 0 ? call : Object.assign({}, call, movedFiles(whole, away));
   }
 
   /** Why a lifecycle hook does not allow the call; empty when it does, undefined once the turn is over. */
@@ -410,7 +436,8 @@ const failedStep = (report: Report, error: ChatError, then = "fail" as const): S
 
 const ofBudgets = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
 
-const WRITES = "write-";
+const callsIn = (history: readonly MessageRow[]): string[] =>
+  history.flatMap(({ content }) => content.flatMap(({ tool_call_id }) => (tool_call_id ? [tool_call_id] : [])));
 
 const STOPS: Readonly<Record<string, string | undefined>> = {
   max_tokens: "has reached its limit of tokens.",

@@ -1,8 +1,8 @@
 // Files of the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Regular files only, bounded sizes;
 // a write replaces the file at once or not at all.
 import { constants } from "node:fs";
-import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
 import { detectBinaryType, LOOKED_AT } from "#base/file-signature.ts";
 import { uuid } from "#base/ids.ts";
@@ -33,8 +33,31 @@ export const listDirectory = (path: string): Promise<DirectoryListing> =>
     return { absolute_path: path, contents, truncated };
   });
 
-/** The path without links and dots. 404 when it does not exist. */
-export const resolvePath = (path: string): Promise<string> => explained(path, () => realpath(path));
+/** The path without links and dots; of a link to something that does not exist yet, where that would be. 404 when it does not exist. */
+export const resolvePath = (path: string): Promise<string> =>
+  explained(path, () =>
+    realpath(path).catch(async (error) => {
+      if (!(await isLink(path))) throw error;
+      return realTarget(path, MAX_LINKS);
+    }),
+  );
+
+const MAX_LINKS = 40;
+
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+
+const realTarget = async (path: string, left: number): Promise<string> => {
+  const real = await realpath(path).catch(() => undefined);
+  if (real !== undefined) return real;
+  const folder = await realTarget(dirname(path), left);
+  if (!(await isLink(path))) return join(folder, basename(path));
+  if (left === 0) throw invalidField("path", "leads through too many symbolic links");
+  return realTarget(resolve(folder, await readlink(path)), left - 1);
+};
 
 /** Bytes `offset` to `offset` + `limit`, streamed. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {

@@ -9,12 +9,9 @@ type Agent = Pick<ToolAgent, "call">;
 /** Why the edit does not run, in words for the model; undefined when every file is below the agent's folder and not hidden there. */
 export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> => {
   try {
-    const folder = await resolved(agent, ".", signal);
-    for (const path of pathsIn(args).filter((one) => typeof one === "string")) {
-      const real = await realPath(agent, path, signal);
-      if (!isPlainPath(real, folder)) return leadsAway(path, real);
-    }
-    return undefined;
+    const paths = pathsIn(args).filter((one) => typeof one === "string");
+    const [first] = await filesAway(agent, paths, signal);
+    return first && leadsAway(...first);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ToolError) return error.message;
@@ -23,11 +20,26 @@ export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSign
   }
 };
 
+/** Returns the real paths of those files that are not below the agent's folder, or are hidden there, by the paths that were given. */
+export const filesAway = async (
+  agent: Agent,
+  paths: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, string>> => {
+  const away = new Map<string, string>();
+  const folder = await resolved(agent, ".", signal);
+  for (const path of paths) {
+    const real = await realPath(agent, path, signal);
+    if (!isPlainPath(real, folder)) away.set(path, real);
+  }
+  return away;
+};
+
 const leadsAway = (path: string, real: string): string =>
   `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
 
 /** The path without links; of a file that is yet to be written, its nearest folder's with the rest. */
-const realPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+const realPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
   for (let kept = parts.length; kept > 0; kept -= 1) {
     const there = await resolved(agent, parts.slice(0, kept).join("/") || "/", signal).catch((error: unknown) => {
@@ -40,8 +52,9 @@ const realPath = async (agent: Agent, path: string, signal: AbortSignal): Promis
   return [folder, ...parts].join("/");
 };
 
-const resolved = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+const resolved = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const query = new URLSearchParams({ path });
-  const call = { method: "GET", path: `/resolve-path?${query}`, signal, patient: true } as const;
+  const asked = { method: "GET", path: `/resolve-path?${query}`, patient: true } as const;
+  const call = signal ? { ...asked, signal } : asked;
   return (await agent.call<{ resolved_path: string }>(call)).resolved_path;
 };

@@ -104,6 +104,11 @@ describe("the daemon's HTTP API", () => {
     expect((await ask("GET", "resolve-path?path=~/folder/link")).body).toEqual({
       resolved_path: inHome("folder/b.txt"),
     });
+    symlinkSync("../absent/deep", inHome("folder/dangling"));
+    expect((await ask("GET", "resolve-path?path=folder/dangling")).body).toEqual({
+      resolved_path: inHome("absent/deep"),
+    });
+    symlinkSync("loop", inHome("folder/loop"));
     const { body: lines } = await ask<FileLines>("GET", "read-file-lines?path=folder/b.txt&offset=2&limit=1");
     expect(lines).toEqual({ content: "two", file_size: 14, lines_read: 1, total_lines: 3 });
     const { agentHttp } = contextOf(world.server);
@@ -118,6 +123,7 @@ describe("the daemon's HTTP API", () => {
       ["GET", "read-file", 400],
       ["GET", "read-file-lines?path=folder/b.txt&limit=x", 400],
       ["GET", "resolve-path?path=nowhere", 404],
+      ["GET", "resolve-path?path=folder/loop", 400],
     ];
     for (const [method, asked, status] of wrong)
       expect([asked, (await ask(method, asked)).status]).toEqual([asked, status]);

@@ -8,6 +8,10 @@
 //   fail TEXT         refuses the prompt         plan          tells a plan
 //   stubborn          works on when it is cancelled
 //   leave MODE        says that it is in this mode now
+//   put PATH          writes to the path as it stands, through its client
+//   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time
+//   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
+//   huge MIB          says so much at once
 //   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -104,17 +108,36 @@ class Turn {
     });
   }
 
+  /** Asks for a command under an ID, without announcing a call. */
+  async ask(toolCallId: string, command: string, sessionId = this.#session): Promise<void> {
+    const { outcome } = await this.#client.request("session/request_permission", {
+      sessionId,
+      toolCall: { toolCallId, title: command, kind: "execute", rawInput: { command } },
+      options: [
+        { optionId: "yes", name: "Allow", kind: "allow_once" },
+        { optionId: "no", name: "Reject", kind: "reject_once" },
+      ],
+    });
+    log(`${command}: ${outcome.outcome === "selected" ? outcome.optionId : outcome.outcome}`);
+  }
+
+  async foreign(text: string): Promise<void> {
+    const sessionId = "another";
+    const content = { type: "text" as const, text };
+    await this.#client.notify("session/update", {
+      sessionId,
+      update: { sessionUpdate: "agent_message_chunk", content },
+    });
+    await this.ask("foreign", text, sessionId);
+    const write = { sessionId, path: join(this.#cwd, text), content: "foreign" };
+    await this.#client.request("fs/write_text_file", write).catch(() => log("not written"));
+  }
+
   async write(path: string): Promise<void> {
-    await this.#client
-      .request("fs/write_text_file", {
-        sessionId: this.#session,
-        path: join(this.#cwd, path),
-        content: "by the client",
-      })
-      .then(
-        () => this.say("agent_message_chunk", "written"),
-        () => this.say("agent_message_chunk", "not written"),
-      );
+    await this.#client.request("fs/write_text_file", { sessionId: this.#session, path, content: "by the client" }).then(
+      () => this.say("agent_message_chunk", "written"),
+      () => this.say("agent_message_chunk", "not written"),
+    );
   }
 
   /** False: it was cancelled. */
@@ -199,7 +222,12 @@ agent({ name: "test-agent" })
       if (verb === "think") await turn.say("agent_thought_chunk", tail);
       if (verb === "edit") await turn.edit(first, `${rest.join(" ")}\n`);
       if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
-      if (verb === "write") await turn.write(first);
+      if (verb === "write") await turn.write(join(folders.get(sessionId) ?? ".", first));
+      if (verb === "put") await turn.write(first);
+      if (verb === "same") for (const command of tail.split("; ")) await turn.ask("fixed", command);
+      if (verb === "together") await Promise.all(tail.split("; ").map((command) => turn.ask("fixed", command)));
+      if (verb === "foreign") await turn.foreign(first);
+      if (verb === "huge") await turn.say("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
       if (verb === "stubborn") {
         await turn.say("agent_message_chunk", "busy");
         await new Promise(() => {});
