@@ -154,6 +154,10 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
   await answer(allowed.id, "deny");
   await statusIs(allowed.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("one\n");
+  const through = await beginAgentChat(world, "through seen two", ASKS);
+  await answer(through.id, "allow");
+  await statusIs(through.id, "waiting");
+  expect(readFileSync(join(home, "seen"), "utf8")).toBe("two\n");
 }, 120_000);
 
 test("[CA-19] accepted edits and writes of an agent ask where symbolic links lead out of the folder, and show the real path", async () => {

@@ -4,8 +4,10 @@ import { type ChatTool, isDescribed, updatedCall } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Asked } from "./events.ts";
 
-/** One allowed change of a file. `content` is undefined where the question did not show it. */
-type Grant = { readonly path: string; readonly content: string | undefined };
+type Edit = { readonly old_text: string; readonly new_text: string };
+
+/** One allowed change of a file. `edits` is empty where the question did not show the change. */
+type Grant = { readonly path: string } & ({ readonly content: string } | { readonly edits: readonly Edit[] });
 
 export class Questions {
   /** Questions without an answer, by the IDs that their calls have in the chat. */
@@ -73,14 +75,16 @@ export class Questions {
     return true;
   }
 
-  /** True once for each change that was allowed: the file, with the content that the question showed. */
-  useGrant(path: string, content: string): boolean {
-    const at = this.#grants.findIndex(
-      (one) => one.path === path && (one.content === undefined || one.content === content),
-    );
-    if (at < 0) return false;
-    this.#grants.splice(at, 1);
-    return true;
+  /** True where a change of this file was allowed and not made yet. */
+  hasGrant(path: string): boolean {
+    return this.#grants.some((one) => one.path === path);
+  }
+
+  /** True once for each change that was allowed: this content is what the question showed. `now`: the file as it is. */
+  useGrant(path: string, content: string, now: string | undefined): boolean {
+    const at = this.#grants.findIndex((one) => one.path === path && isWhatWasShown(one, content, now));
+    if (at >= 0) this.#grants.splice(at, 1);
+    return at >= 0;
   }
 
   /** Forgets approvals: the agent's next turn has its own. */
@@ -105,11 +109,19 @@ export class Questions {
   }
 }
 
-/** What the call changes, as its question showed it: passages count for no other content of the file. */
 const grantsOf = ({ tool_name, args }: ChatTool): Grant[] => {
   if (tool_name === "write_file") return [{ path: String(args.path), content: String(args.content) }];
-  if (tool_name !== "edit_files" || !Array.isArray(args.files)) return [];
-  return args.files.flatMap(({ path, edits }: { path: string; edits: { new_text: string }[] }) =>
-    edits.length > 1 ? [] : [{ path, content: edits[0]?.new_text }],
-  );
+  return tool_name === "edit_files" && Array.isArray(args.files) ? args.files : [];
 };
+
+const isWhatWasShown = (grant: Grant, content: string, now: string | undefined): boolean => {
+  if ("content" in grant) return grant.content === content;
+  return grant.edits.length === 0 || edited(now, grant.edits) === content;
+};
+
+/** The text after the edits; undefined where a passage is not in it exactly once. */
+const edited = (text: string | undefined, edits: readonly Edit[]): string | undefined =>
+  edits.reduce<string | undefined>((now, { old_text, new_text }) => {
+    const [before = "", after, ...others] = now?.split(old_text) ?? [];
+    return after === undefined || others.length > 0 ? undefined : before + new_text + after;
+  }, text);

@@ -12,6 +12,7 @@ import {
   AcpConnection,
   type AgentRequests,
   type ContentBlock,
+  MAX_MESSAGE_BYTES,
   type PermissionOption,
   type PromptAbilities,
 } from "#src/acp/connection.ts";
@@ -208,21 +209,32 @@ export class AgentSession {
     this.#connection.close();
   }
 
-  /** Where the files of an edit really are, for those that symbolic links lead away (rule CA-18). */
+  /** Returns the real paths of those files that symbolic links lead away, by the paths that were given (rule CA-19). */
   filesAway(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return filesAway(this.#agent, paths, signal);
   }
 
+  /** Returns the file as it is; undefined when it cannot be read. */
+  async readText(path: string, signal: AbortSignal): Promise<string | undefined> {
+    const bytes = await this.#agent
+      .bytes(`/read-file?path=${encodeURIComponent(path)}`, MAX_MESSAGE_BYTES, signal)
+      .catch(() => undefined);
+    return bytes && new TextDecoder().decode(bytes);
+  }
+
   #ask(asked: Asked): void {
-    // Nobody takes what an agent asks outside of its turn.
+    // Outside of its turn an agent's requests are not read.
     if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, asked));
     else asked.answer(undefined);
   }
 
+  async #target(path: string): Promise<string> {
+    return (await this.filesAway([path])).get(path) ?? path;
+  }
+
   /** Asked for like a call of the agent's: not every agent asks before it writes through its client. */
   async #writeFile(given: string, content: string): Promise<void> {
-    // The path that is asked about is the one that is written, whatever a link leads to by then.
-    const path = (await this.filesAway([given])).get(given) ?? given;
+    const path = await this.#target(given);
     const toolCallId = `write-${uuid()}`;
     const isGranted = await new Promise<boolean | undefined>((answer) => {
       const diff = { type: "diff" as const, path, newText: content };
@@ -233,6 +245,9 @@ export class AgentSession {
     const url = `/write-file?path=${encodeURIComponent(path)}`;
     const wrote = (error?: string): void => this.events.push({ type: "written", tool_call_id: toolCallId, error });
     try {
+      // A person takes minutes to answer: by then a link may stand where the file was.
+      if ((await this.#target(path)) !== path)
+        throw new Error(`"${path}" leads to another file than the approved one.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
       wrote();
     } catch (error) {

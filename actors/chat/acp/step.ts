@@ -111,7 +111,7 @@ export class AgentStep {
     this.#end(known, now);
   }
 
-  /** A write of the agent's through its client is over. One that nobody was asked about is no call of the chat. */
+  /** A write of the agent's through its client is over. One that ran without a question is no call of the chat. */
   written(id: string, error: string | undefined, now: number): void {
     if (!this.#calls.has(id)) return;
     const output =

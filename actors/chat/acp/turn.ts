@@ -6,7 +6,7 @@ import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
-import { movedFiles, toolOf } from "#src/acp/calls.ts";
+import { type ChatTool, movedFiles, toolOf } from "#src/acp/calls.ts";
 import { MAX_MESSAGE_BYTES, type SessionUpdate, type ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -256,6 +256,7 @@ export class AgentTurn implements RunningTurn {
   async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
     for (;;) {
       const event = await session.next(this.#abort.signal);
+      if (this.isStopped && event?.type === "asked") event.answer(undefined);
       if (!event || this.isStopped) return "over";
       const then = await this.#take(begun, step, session, event);
       if (this.isStopped) return "over";
@@ -336,8 +337,7 @@ export class AgentTurn implements RunningTurn {
     const { asked, former } = questions.take(requested, isOver);
     const id = asked.call.toolCallId;
     if (former !== undefined && !questions.isOpen(former)) step.refuse(former, REPLACED, clock.now());
-    const { path = "", content } = asked.isWrite ? toolOf(step.preview(asked.call)).args : {};
-    if (asked.isWrite && questions.useGrant(String(path), String(content))) {
+    if (asked.isWrite && (await this.#isAllowed(session, toolOf(step.preview(asked.call))))) {
       questions.answer(id, true);
       return undefined;
     }
@@ -367,7 +367,18 @@ export class AgentTurn implements RunningTurn {
     return this.#commit(begun, step, "act", undefined, id);
   }
 
-  /** Undefined where the workspace cannot say. Else the call with the real paths of files that symbolic links lead out of the folder: those are what the rules and people decide about. */
+  /** Whether the file is written as an allowed edit showed it. */
+  async #isAllowed(session: AgentSession, { args }: ChatTool): Promise<boolean> {
+    const { questions } = session;
+    const path = String(args.path);
+    if (!questions.hasGrant(path)) return false;
+    return questions.useGrant(path, String(args.content), await session.readText(path, this.#abort.signal));
+  }
+
+  /**
+   * Returns the call with the real paths of files that symbolic links lead out of the folder, for the rules and people to decide about.
+   * Undefined when the workspace cannot say where they are.
+   */
   async #located(step: AgentStep, session: AgentSession, call: ToolCallUpdate): Promise<ToolCallUpdate | undefined> {
     const whole = step.preview(call);
     const { tool_name, args } = toolOf(whole);

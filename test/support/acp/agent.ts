@@ -8,6 +8,7 @@
 //   fail TEXT         refuses the prompt         plan          tells a plan
 //   stubborn          works on when it is cancelled
 //   leave MODE        says that it is in this mode now
+//   through PATH TEXT as edit, but writes the file through its client
 //   put PATH          writes to the path as it stands, through its client
 //   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time
 //   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
@@ -92,7 +93,7 @@ class Turn {
     });
   }
 
-  edit(path: string, text: string): Promise<void> {
+  edit(path: string, text: string, isThroughClient = false): Promise<void> {
     const file = join(this.#cwd, path);
     const content = [
       {
@@ -103,7 +104,9 @@ class Turn {
       },
     ];
     return this.call({ title: `Edit ${path}`, kind: "edit", content, locations: [{ path: file }] }, true, async () => {
-      writeFileSync(file, text);
+      const write = { sessionId: this.#session, path: file, content: text };
+      if (isThroughClient) await this.#client.request("fs/write_text_file", write);
+      else writeFileSync(file, text);
       return "edited";
     });
   }
@@ -220,7 +223,9 @@ agent({ name: "test-agent" })
       const tail = [first, ...rest].join(" ");
       if (verb === "say") await turn.say("agent_message_chunk", tail);
       if (verb === "think") await turn.say("agent_thought_chunk", tail);
-      if (verb === "edit") await turn.edit(first, `${rest.join(" ")}\n`);
+      if (verb === "edit" || verb === "through") {
+        await turn.edit(first, `${rest.join(" ")}\n`, verb === "through");
+      }
       if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
       if (verb === "write") await turn.write(join(folders.get(sessionId) ?? ".", first));
       if (verb === "put") await turn.write(first);
