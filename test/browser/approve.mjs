@@ -46,6 +46,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await other.getByRole("heading", { name: "Edit sum.sh?" }).waitFor();
   await other.getByText("Accept edits", { exact: true }).click();
   await mode(page, "Accept edits");
+  await mode(other, "Accept edits");
   await other.getByText("Ask", { exact: true }).click();
   await mode(page, "Ask");
   await other.close();

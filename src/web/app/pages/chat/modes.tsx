@@ -51,7 +51,8 @@ export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
             name="permission-mode"
             aria-describedby="mode-meaning"
             checked={one === mode}
-            onChange={() => onPick(one)}
+            // Also a press on the mode that is shown: a late answer of the server may be about to change it.
+            onClick={() => onPick(one)}
           />
           {label}
         </label>
