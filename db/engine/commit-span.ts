@@ -12,7 +12,7 @@ export class CommitSpan {
     this.#span = span;
   }
 
-  /** Undefined where none is wanted: nobody traces, or what this is done for is over. */
+  /** Undefined when tracing is off, or when the work it belongs to is over. */
   static begin(system: "sqlite" | "postgresql", batch: readonly Statement[], rows: number): CommitSpan | undefined {
     if (currentSpan()?.isOver !== false) return undefined;
     const attributes = {

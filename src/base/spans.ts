@@ -106,7 +106,7 @@ export const inSpan = async <T>(
   }
 };
 
-/** The same work, which belongs to the present span wherever it runs. */
+/** The same work, which belongs to the present span on every stack. */
 export const carrySpan = <T>(work: () => T): (() => T) => {
   const span = currentSpan();
   return span ? () => current.run(span, work) : work;

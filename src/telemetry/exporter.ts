@@ -29,7 +29,7 @@ export class CountedSpans implements SpanProcessor {
         export: (spans, done) =>
           exporter.export(spans, (result) => {
             this.#sent(spans.length, result);
-            // The processor would tell OpenTelemetry's own log, which nobody reads.
+            // The processor would write to OpenTelemetry's own log, which has no reader.
             done({ code: ExportResultCode.SUCCESS });
           }),
         shutdown: () => exporter.shutdown(),

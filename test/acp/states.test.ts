@@ -123,7 +123,7 @@ test("[CA-18] an approval counts for the command that the person saw, also when 
   }
 }, 120_000);
 
-test("[CA-18] a repeated ID is asked about again in the next turn, too, and what nobody sees is not asked", async () => {
+test("[CA-18] a repeated ID is asked about again in the next turn, too, and a request that cannot be shown is not asked", async () => {
   const { id } = await beginAgentChat(world, "same ls", ASKS);
   await answer(id, "allow");
   await statusIs(id, "waiting");

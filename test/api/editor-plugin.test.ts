@@ -117,7 +117,7 @@ describe("a key with the scopes that the plug-in asks for", () => {
     return new Client(server.url, key);
   };
 
-  test("[ID-21] may do what its lists call; the tasks panel is told which scope is missing", async () => {
+  test("[ID-21] may do what its lists call; the tasks panel learns which scope is missing", async () => {
     await using world = await openWorld();
     const plugin = await openPlugin(world);
     for (const path of [

@@ -1,4 +1,4 @@
-// An editor that is left open over OpenSSH for an hour in which nobody types. The server, the agent and the command line share one clock,
+// An editor that is left open over OpenSSH for an hour without a keystroke. The server, the agent and the command line share one clock,
 // which the test moves; between them are real sockets, and in front of them is the real OpenSSH.
 import { expect } from "bun:test";
 import { once } from "node:events";
@@ -107,7 +107,7 @@ const openForward = async (port: number) => {
 };
 
 testInside.if(Bun.which("ssh") !== null)(
-  "[CN-9] a session with three forwards is as it was after an hour in which nobody types, and its workspace runs until it is closed",
+  "[CN-9] a session with three forwards is unchanged after an hour without a keystroke, and its workspace runs until it is closed",
   async () => {
     await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
     const { server, clock, owner } = world;

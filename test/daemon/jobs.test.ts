@@ -29,7 +29,7 @@ test("[DM-25] a process group that has used the processor since the last look is
 
 test("[DM-25] a job is known by its program and plain words, never by what may be a secret", () => {
   expect(formatCommand(["npm run build"])).toBe("npm run build");
-  expect(formatCommand(["/usr/bin/python3", "/work/train.py", "--token", "x"])).toBe("python3 train.py");
+  expect(formatCommand(["/usr/bin/python3", "train/train.py", "--token", "x"])).toBe("python3 train.py");
   expect(formatCommand(["-bash"])).toBe("bash");
   expect(formatCommand(["curl", "-H", "Authorization: Bearer abc"])).toBe("curl");
   expect(formatCommand(["deploy", "ghp_A1b2C3d4", "prod"])).toBe("deploy");

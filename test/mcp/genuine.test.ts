@@ -128,7 +128,7 @@ testNeeding(
   120_000,
 );
 
-/** Takes connections at once, and answers them when the file that it is told exists. */
+/** Accepts connections immediately, and answers them once the given file exists. */
 const FASTMCP = `
 import asyncio, os, socket, sys, time, uvicorn
 from fastmcp import Context, FastMCP

@@ -299,7 +299,7 @@ export class AiGateway {
       if (isOver) return;
       isOver = true;
       await end(abort.signal.aborted ? "aborted" : "failed");
-      // Cuts the connection, so that nobody takes the answer for whole. With a reason the runtime would print it.
+      // Cuts the connection, so that the caller does not mistake the answer for whole. The runtime would print a reason.
       controller.error(undefined);
     };
     const stream = new ReadableStream<Uint8Array>(

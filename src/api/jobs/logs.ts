@@ -100,7 +100,7 @@ interface LineSink {
   readonly isOver: boolean;
   /** False when the reader has not taken enough for more; the follower is then woken when it has. */
   hasRoom(): boolean;
-  /** False when the reader is gone. */
+  /** False when the reader has left. */
   send(line: string): boolean;
   end(why: "complete" | "failed"): void;
 }

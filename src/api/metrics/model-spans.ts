@@ -41,7 +41,7 @@ export const tracedModels = (models: LanguageModels): LanguageModels => ({
     try {
       const events = models.stream(request)[Symbol.asyncIterator]();
       for (;;) {
-        // What the call does on its way belongs to it: a generator runs for whoever asks it for more.
+        // What the call does on its way belongs to it: a generator runs in the context of its reader.
         const { done, value } = await withinSpan(span, () => events.next());
         if (done) return;
         if (span) noteEvent(span, value);

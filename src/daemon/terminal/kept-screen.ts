@@ -144,7 +144,7 @@ export class KeptScreen {
     this.#events.push({ bytes, used: chunk.byteLength });
   }
 
-  /** Puts what waits together, without what nobody would see. */
+  /** Joins the waiting output, without text that would scroll away unseen. */
   #skip(): void {
     const other = this.#events.findIndex((event) => !isBlock(event));
     const blocks = this.#events.slice(0, other < 0 ? this.#events.length : other) as Block[];

@@ -1,4 +1,4 @@
-// One terminal of the workspace: a program on a pseudo-terminal, what it shows, and those who look at it (facts/platform 5.6,
+// One terminal of the workspace: a program on a pseudo-terminal, what it shows, and its viewers (facts/platform 5.6,
 // rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
 import { within } from "#base/retry.ts";

@@ -6,7 +6,7 @@ import { workspaceToken } from "./workspace-token.ts";
 
 /**
  * Returns the variables for an agent that reaches the server at `server`. Empty unless an administrator has enabled the gateway in
- * workspaces. Names are those that the providers' own SDKs and agents read. A dialect with an address or a key among `own`, the names
+ * workspaces. The providers' own SDKs and agents read these names. A dialect with an address or a key among `own`, the names
  * that the template or the owner's secrets set, gets none: that address must not receive our token, nor our address that key.
  */
 export const gatewayEnvironment = async (

@@ -21,7 +21,7 @@ export const TakeCheckpoint = t.Object({
 
 /**
  * `problems`: in words, which folders were not kept. `chats`: once a day, of which chats something is kept, checkpoints or the home of a coding
- * agent; those that no longer exist are to be forgotten.
+ * agent; chats that no longer exist are to be forgotten.
  */
 export type CheckpointTaken = { message: string; problems?: string[]; chats?: string[] };
 

@@ -7,7 +7,7 @@ const taken = (place: ReturnType<OpenCalls["open"]>) => {
   return place;
 };
 
-test("[GW-9] refuses a person's fifth request of 64 MiB, and nobody else's", () => {
+test("[GW-9] refuses a person's fifth request of 64 MiB, and accepts those of others", () => {
   const calls = new OpenCalls();
   const places = Array.from({ length: 4 }, () => taken(calls.open("ann", 64 * MIB)));
   expect(calls.open("ann", 1)).toMatchObject({ status: 429, code: "too_many_calls" });

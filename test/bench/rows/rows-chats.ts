@@ -9,7 +9,7 @@ import { startProduct } from "../product.ts";
 import { type Bench, type Figures, type Row, range, ratioOf } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
-/** Bun opens 256 connections to other servers at most, unless it is told otherwise at its start. */
+/** Bun opens at most 256 connections to other servers, unless a variable at its start raises the limit. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
 
 /** Opens chat n and tells what its follower connects to. */

@@ -176,7 +176,7 @@ const errors = (): JsonObject =>
       .map(([status, description]) => [`Error${status}`, { description, content: ERRONEOUS }]),
   );
 
-/** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
+/** The answers in ascending order of status; `always` are statuses that the edge itself can answer, and those of a download. */
 const tidyResponses = (
   declared: JsonObject,
   answers: readonly string[] | undefined,

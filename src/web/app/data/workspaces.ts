@@ -99,7 +99,7 @@ export const followWorkspaces = (): void => {
 };
 
 /**
- * Resolves when `isDone` says so of the workspace as the list has it, once it has been there; `undefined` when it is gone. Rejects with what
+ * Resolves when `isDone` says so of the workspace as the list has it, once it has been there; `undefined` when it was deleted. Rejects with what
  * `isDone` throws.
  */
 export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | undefined) => boolean): Promise<void> =>
