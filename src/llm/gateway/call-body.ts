@@ -2,6 +2,7 @@
 // that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
+import { findMisspelledName, findRepeatedName } from "./one-reading.ts";
 import { findStored } from "./stored.ts";
 
 export type CallBody = {
@@ -40,6 +41,7 @@ const MAX_ANSWERS = 128;
 /** Reads the body of a call. Throws CallBodyError. */
 export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody => {
   const json = parse(bytes);
+  refuseSecondReading(endpoint, json);
   const model = endpoint.model ?? json.model;
   if (typeof model !== "string" || model === "") throw new CallBodyError("The request names no model.");
   if (json.background === true) {
@@ -73,14 +75,30 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
 };
 
 const parse = (bytes: Uint8Array): Json => {
+  let text = "";
+  let json: unknown;
   try {
-    const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Json;
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    json = JSON.parse(text);
   } catch {
     // Said below.
   }
-  throw new CallBodyError("The body of the request is not a JSON object.");
+  if (!isObject(json)) throw new CallBodyError("The body of the request is not a JSON object.");
+  const repeated = findRepeatedName(text);
+  if (repeated !== undefined)
+    throw new CallBodyError(`The body of the request has ${shown(repeated)} twice in one object.`);
+  return json;
 };
+
+/** The bytes pass as they are, so they must not mean something else to the provider than they do here. */
+const refuseSecondReading = ({ dialect }: Endpoint, json: Json): void => {
+  const misspelled = findMisspelledName(dialect, json);
+  if (!misspelled) return;
+  const [written, meant] = misspelled;
+  throw new CallBodyError(`The body of the request has a member ${shown(written)}. Write \`${meant}\`.`);
+};
+
+const shown = (name: string): string => `\`${name.slice(0, 100)}\``;
 
 const generationConfig = (json: Json): Json | null | undefined =>
   (json.generationConfig ?? json.generation_config) as Json | null | undefined;

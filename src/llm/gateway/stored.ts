@@ -1,5 +1,5 @@
-// References to what a provider has stored: answers, conversations, prompts, files, caches and containers of everyone who uses its key, and
-// callers of the gateway share that key. Pure.
+// References to what a provider has stored: answers, conversations, prompts, files, skills, caches and containers of everyone who uses its key,
+// and callers of the gateway share that key. Pure.
 import type { Dialect } from "./endpoint.ts";
 import { isObject, type Json } from "./json.ts";
 
@@ -7,7 +7,8 @@ import { isObject, type Json } from "./json.ts";
 const FREE = new Set([
   ...["parameters", "input_schema", "output_schema", "schema", "json_schema", "response_format", "metadata", "labels"],
   ...["parametersJsonSchema", "responseSchema", "responseJsonSchema", "response_schema", "parameters_json_schema"],
-  ...["args", "functionResponse", "function_response", "annotations", "citations", "arguments"],
+  // `response` is what a tool answered to Gemini; files stand alongside it.
+  ...["args", "response", "annotations", "citations", "arguments"],
 ]);
 
 const isGiven = (value: unknown): boolean =>
@@ -16,53 +17,114 @@ const isGiven = (value: unknown): boolean =>
 /** Members that refer at any depth outside of what is free. */
 const ANYWHERE: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: ["file_id"],
-  openai: ["file_id", "file_ids", "vector_store_ids"],
-  google: ["fileSearchStoreNames", "file_search_store_names"],
+  openai: ["file_id", "file_ids", "vector_store_ids", "skill_id"],
+  google: [
+    ...["fileSearchStoreNames", "file_search_store_names", "cachedContent", "cached_content"],
+    ...["vertexAiSearch", "vertex_ai_search", "vertexRagStore", "vertex_rag_store"],
+  ],
 };
 
 /** Members that refer at the top. */
 const ON_TOP: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: [],
   openai: ["previous_response_id", "conversation"],
-  google: ["cachedContent", "cached_content"],
+  google: [],
 };
 
-/** Returns the member of a call that refers to something stored; undefined: none does. */
-export const findStored = (dialect: Dialect, body: Json): string | undefined => {
-  const top = ON_TOP[dialect].find((name) => isGiven(body[name]));
-  if (top !== undefined) return top;
-  if (dialect === "openai" && isObject(body.prompt) && isGiven(body.prompt.id)) return "prompt.id";
+/** Other members by which a reference is recognized. */
+const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
+  anthropic: ["container", "skills", "skill_id", "id", "type"],
+  openai: ["container", "prompt", "audio", "input", "id", "type", "role"],
+  google: ["fileData", "file_data", "fileUri", "file_uri"],
+};
+
+/** Returns the names that this file looks for in a body of a dialect. */
+export const referringNames = (dialect: Dialect): readonly string[] => [
+  ...ANYWHERE[dialect],
+  ...ON_TOP[dialect],
+  ...MARKS[dialect],
+];
+
+/** Goes through the objects of a body that mean something to the provider, itself included. */
+export function* meantObjects(body: Json): Generator<Json> {
   const waiting: unknown[] = [body];
   while (waiting.length > 0) {
     const next = waiting.pop();
     if (Array.isArray(next)) for (const inner of next) waiting.push(inner);
     if (!isObject(next)) continue;
-    const found = ANYWHERE[dialect].find((name) => isGiven(next[name])) ?? special(dialect, next);
-    // What a sandbox has written is named in the answer, and comes back with the history.
-    if (found !== undefined && !isSandboxOutput(next)) return found;
+    yield next;
     const isCall = typeof next.type === "string" && next.type.endsWith("tool_use");
     for (const [name, inner] of Object.entries(next)) {
       if (typeof inner === "object" && !FREE.has(name) && !(isCall && name === "input")) waiting.push(inner);
     }
+  }
+}
+
+/** Returns the member of a call that refers to something stored; undefined: none does. */
+export const findStored = (dialect: Dialect, body: Json): string | undefined => {
+  const top = ON_TOP[dialect].find((name) => isGiven(body[name]));
+  if (top !== undefined) return top;
+  if (dialect === "openai") {
+    if (isObject(body.prompt) && isGiven(body.prompt.id)) return "prompt.id";
+    const items = Array.isArray(body.input) ? body.input.filter(isObject) : [];
+    const bare = items.find(isReference);
+    if (bare) return typeof bare.type === "string" ? bare.type : "item_reference";
+  }
+  for (const part of meantObjects(body)) {
+    // What a sandbox has written is named in the answer, and comes back with the history.
+    if (isSandboxOutput(part)) continue;
+    const found = ANYWHERE[dialect].find((name) => isGiven(part[name])) ?? SPECIAL[dialect](part);
+    if (found !== undefined) return found;
   }
   return undefined;
 };
 
 const isSandboxOutput = ({ type }: Json): boolean => typeof type === "string" && /code_execution.*_output$/.test(type);
 
-const special = (dialect: Dialect, part: Json): string | undefined => {
-  if (dialect === "google") {
+/** What an item of `input` has to bring along, by its type: with an ID alone the provider takes what it has stored. */
+const CONTENT_OF: Readonly<Record<string, readonly string[]>> = {
+  item_reference: [],
+  reasoning: ["encrypted_content", "content"],
+  compaction: ["encrypted_content"],
+  image_generation_call: ["result"],
+  computer_call: ["action", "actions"],
+};
+const ANY_CONTENT = [
+  ...["content", "encrypted_content", "result", "results", "action", "actions", "operation", "arguments", "input"],
+  ...["output", "outputs", "code", "queries", "tools", "error", "execution", "approval_request_id"],
+];
+
+/** The type of an item may be left out: with an ID and without a role it is a reference, too. */
+const isReference = (item: Json): boolean => {
+  if (item.type === "item_reference") return true;
+  if (!isGiven(item.id)) return false;
+  if (!isGiven(item.type) && !isGiven(item.role)) return true;
+  const needed = Object.hasOwn(CONTENT_OF, String(item.type)) ? CONTENT_OF[String(item.type)] : ANY_CONTENT;
+  return !needed?.some((name) => item[name] !== undefined && item[name] !== null);
+};
+
+const containerIn = ({ container }: Json): string | undefined => {
+  if (typeof container === "string" && container !== "") return "container";
+  return isObject(container) && isGiven(container.id) ? "container.id" : undefined;
+};
+
+/** Addresses that anyone can read, such as those of public videos. All else is a file of the key's owner. */
+const isPublicAddress = (address: unknown): boolean =>
+  typeof address === "string" && /^https?:\/\/(?![^/]*(?:googleapis\.com|cloud\.google\.com)(?:[:/]|$))/i.test(address);
+
+const SPECIAL: Readonly<Record<Dialect, (part: Json) => string | undefined>> = {
+  anthropic: (part) => {
+    // Skills of Anthropic's own are everyone's.
+    const isOwnSkill = isGiven(part.skill_id) && part.type !== "anthropic";
+    return containerIn(part) ?? (isOwnSkill ? "skill_id" : undefined);
+  },
+  openai: (part) => {
+    if (part.type === "item_reference" || part.type === "container_reference") return part.type;
+    return containerIn(part) ?? (isObject(part.audio) && isGiven(part.audio.id) ? "audio.id" : undefined);
+  },
+  google: (part) => {
     const file = [part.fileData, part.file_data].find(isObject);
     const address = file?.fileUri ?? file?.file_uri;
-    // Other addresses, such as those of public videos, are public.
-    return typeof address === "string" && /^(?:files\/|https?:\/\/[^/]*googleapis\.com\/)/i.test(address)
-      ? "fileUri"
-      : undefined;
-  }
-  const { container } = part;
-  if (typeof container === "string" && container !== "") return "container";
-  if (isObject(container) && isGiven(container.id)) return "container.id";
-  if (dialect !== "openai") return undefined;
-  if (part.type === "item_reference") return "item_reference";
-  return part.type === "container_reference" ? "container_reference" : undefined;
+    return isGiven(address) && !isPublicAddress(address) ? "fileUri" : undefined;
+  },
 };

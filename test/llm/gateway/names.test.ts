@@ -169,6 +169,26 @@ describe("bodies", () => {
     expect(readCallBody(endpoint("/chat/completions"), absurd).bytesFor("m")).toBe(absurd);
   });
 
+  test.each([
+    ['{"model":"a","model":"b"}', "`model` twice"],
+    ['{"model":"a","m\\u006fdel":"b"}', "`model` twice"],
+    ['{"model":"a","input":[{"role":"user","content":"\\"x\\\\"},{"type":"a","type":"b"}]}', "`type` twice"],
+    ['{"model":"a","Model":"b"}', "`Model`. Write `model`"],
+    ['{"model":"a","max_output_tokens":1,"MAX_OUTPUT_TOKENS":9}', "`MAX_OUTPUT_TOKENS`"],
+    ['{"model":"a","\u017ftream":true}', "Write `stream`"],
+    ['{"model":"a","input":[{"Type":"item_reference","Id":"x"}]}', "Write `type`"],
+  ])("[GW-2] a body that another parser would read otherwise is refused: %s", (body, words) => {
+    expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(words);
+  });
+
+  test("[GW-2] names repeat in different objects, and are spelled as they like where they are a caller's own", () => {
+    const body = bytes(
+      '{"model":"m","input":[{"role":"user","content":"\\\\"},{"role":"user","content":"{\\"a\\":1,\\"a\\":2}"}],' +
+        '"tools":[{"parameters":{"properties":{"Model":{},"model":{}}}}],"metadata":{"ID":"x","id":"y"},"a":[],"b":{},"c":[{}]}',
+    );
+    expect(readCallBody(endpoint("/responses"), body).bytesFor("m")).toBe(body);
+  });
+
   const DATA = "A".repeat(600_000);
   test.each([
     ["chat completions", { type: "image_url", image_url: { url: "https://example.com/a.png" } }],
@@ -207,6 +227,25 @@ describe("bodies", () => {
         contents: [{ parts: [{ fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/1" } }] }],
       },
     ],
+    ["item_reference", responses, { input: [{ id: "msg_1" }] }],
+    ["item_reference", responses, { input: [{ type: null, id: "msg_1" }] }],
+    ["image_generation_call", responses, { input: [{ type: "image_generation_call", id: "ig_1" }] }],
+    ["reasoning", responses, { input: [{ type: "reasoning", id: "rs_1", summary: [] }] }],
+    ["computer_call", responses, { input: [{ type: "computer_call", id: "cu_1" }] }],
+    ["compaction", responses, { input: [{ type: "compaction", id: "cmp_1" }] }],
+    ["of_tomorrow", responses, { input: [{ type: "of_tomorrow", id: "x_1" }] }],
+    ["skill_id", responses, { tools: [{ environment: { skills: [{ type: "skill_reference", skill_id: "s" }] } }] }],
+    ["audio.id", endpoint("/chat/completions"), { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }],
+    ["skill_id", messages, { container: { skills: [{ type: "custom", skill_id: "skill_1" }] } }],
+    ["fileUri", google, { contents: [{ parts: [{ fileData: { fileUri: "gs://o/x" } }] }] }],
+    [
+      "fileUri",
+      google,
+      {
+        contents: [{ parts: [{ functionResponse: { name: "x", parts: [{ file_data: { file_uri: "files/o" } }] } }] }],
+      },
+    ],
+    ["cachedContent", google, { generateContentRequest: { cachedContent: "cachedContents/1" } }],
   ])("[GW-14] a reference to what the provider stores is refused by its name: %s", (name, at, value) => {
     const body = bytes(Object.assign({ model: "m" }, value));
     expect(() => readCallBody(at, body)).toThrow(`\`${name}\``);
@@ -238,6 +277,24 @@ describe("bodies", () => {
       "a call of Gemini's",
       google,
       { contents: [{ parts: [{ functionCall: { name: "t", args: { cachedContent: "x" } } }] }] },
+    ],
+    [
+      "an answer of a tool of Gemini's",
+      google,
+      { contents: [{ parts: [{ functionResponse: { name: "t", response: { fileData: { fileUri: "files/o" } } } }] }] },
+    ],
+    ["a skill of Anthropic's own", messages, { container: { skills: [{ type: "anthropic", skill_id: "pptx" }] } }],
+    [
+      "history with its content",
+      responses,
+      {
+        input: [
+          { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "x" }] },
+          { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" },
+          { type: "function_call", id: "fc_1", call_id: "c", name: "t", arguments: "{}" },
+          { type: "image_generation_call", id: "ig_1", result: "aGk=" },
+        ],
+      },
     ],
     [
       "a public video",
