@@ -32,6 +32,8 @@ export type AgentRowsInput = {
   readonly encryption: Encryption;
   /** Values of sensitive variables: what holds one is stored sealed (rule TP-33). */
   readonly secrets: readonly string[];
+  /** Whether its agents get nothing of the owner's, whatever the template says. */
+  readonly no_user_data: boolean;
   /** Default start. What a stop leaves has no agents. */
   readonly transition?: "start" | "stop";
 };
@@ -102,7 +104,7 @@ const agentRow = (
   agent: ManifestAgent,
   { id, token }: { id: string; token: string },
   place: { resource_id: string; key: number; display_order: number },
-  { workspace_id, build_id, now, machine, kept, uuid }: AgentRowsInput,
+  { workspace_id, build_id, now, machine, kept, uuid, no_user_data }: AgentRowsInput,
   seal: TextChange,
 ): Statement =>
   insertAgent({
@@ -113,7 +115,7 @@ const agentRow = (
     name: agent.name,
     token_hash: kept?.get(agent.name) ?? sha256(token),
     instance_id: agent.instance_id ?? "",
-    api_key_scope: agent.api_key_scope ?? "all",
+    api_key_scope: no_user_data ? "no_user_data" : (agent.api_key_scope ?? "all"),
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,
     directory: agent.directory ?? "",

@@ -47,6 +47,9 @@ type Deps = {
 /** What is there after a build that did not end well, and who did it. */
 type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
 
+/** For the owner, who may wonder where their variables are. */
+const WITHHELD =
+  "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. They are there after the owner starts it.";
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {
@@ -159,6 +162,8 @@ export class BuildRunner implements Builds {
     try {
       if (verbose)
         for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
+      if (request.no_user_data && request.transition === "start")
+        report.say("provisioner_daemon", "warn", "Starting", WITHHELD);
       signal.throwIfAborted();
       if (request.transition !== "start" && !orphan) {
         const shutDown = () => this.#deps.shutDown({ workspace_id, job_id }, report, signal);

@@ -76,6 +76,7 @@ export const planBuild = async (
         uuid,
         encryption,
         secrets: listSecrets(source.variables ?? [], variables),
+        no_user_data: build.no_user_data,
       })
     : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
   return {
@@ -94,6 +95,7 @@ export const planBuild = async (
       ...(known.made ? { claimed: true } : {}),
       ...readRestore(build),
       ...(build.kept_ms === null ? {} : { keeps_files: true }),
+      ...(build.no_user_data ? { no_user_data: true } : {}),
     },
     rows: made.rows,
     agent_ids: made.agents.map((agent) => agent.id),
@@ -129,6 +131,7 @@ export const rowsOfMade = async (
     uuid,
     encryption,
     secrets: made.secrets,
+    no_user_data: build.no_user_data,
   });
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
 };

@@ -248,6 +248,7 @@ const begin = (
     followed_by,
     restore,
     kept_ms,
+    no_user_data = false,
     ...build
   }: NewBuild,
   build_number: number,
@@ -268,6 +269,7 @@ const begin = (
     state: left,
     followed_by: followed_by ?? null,
     kept_ms: kept_ms ?? null,
+    no_user_data,
     restored_snapshot_id: restore?.snapshot_id ?? null,
     restored_workspace_id: restore?.workspace_id ?? null,
   };

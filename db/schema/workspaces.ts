@@ -79,6 +79,8 @@ export type PlannedBuild = {
   readonly log_level: string;
   /** Takes the place of what the build before has left; for repairs. */
   readonly told?: string;
+  /** True: asked for by someone who may not enter the workspace, so its agents get nothing of its owner's. */
+  readonly no_user_data?: boolean;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
   /** Of a delete: for how many milliseconds the files stay in the trash; absent: they are removed. */
   readonly kept_ms?: number;
@@ -120,6 +122,8 @@ export const workspace_builds = sqliteTable(
     /** The snapshot whose files it puts in place of the workspace's own, and the workspace that the snapshot is of. */
     restored_snapshot_id: text(),
     restored_workspace_id: text(),
+    /** Asked for by someone who may not enter the workspace: its agents get no secrets, accounts or keys of the owner. */
+    no_user_data: integer({ mode: "boolean" }).notNull().default(false),
   },
   (table) => [
     uniqueIndex("workspace_builds_number").on(table.workspace_id, table.build_number),

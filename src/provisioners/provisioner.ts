@@ -35,6 +35,8 @@ export type ProvisionRequest = {
   readonly restore?: SnapshotPlace;
   /** Of a delete: the files stay, with their snapshots, until another delete removes them. */
   readonly keeps_files?: boolean;
+  /** Someone who may not enter the workspace asked for it: nothing of the owner's is used for it or given to it. */
+  readonly no_user_data?: boolean;
   /** Only for templates of Terraform: their files, and what they may know of the owner. */
   readonly terraform?: TerraformWork;
 };

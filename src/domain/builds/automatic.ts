@@ -26,6 +26,8 @@ export const automaticBuilds = (
     );
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-    return newBuild(deps, version, manifest, { ...input, owner_id: workspace.owner_id }, previous);
+    const { owner_id } = workspace;
+    const { no_user_data } = last;
+    return newBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
   },
 });

@@ -14,7 +14,14 @@ import { findWorkspace, findWorkspaceByName, type WorkspaceRow } from "#db/works
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
-import { mayDeleteWorkspace, mayManageTemplate, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
+import {
+  mayDeleteWorkspace,
+  mayManageTemplate,
+  mayManageTemplates,
+  maySeeWorkspace,
+  mayStartStop,
+  mayUseWorkspace,
+} from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { loadVersion, newBuild, usableManifest } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
@@ -23,16 +30,25 @@ import { checkPushed, stateFrom } from "./state-text.ts";
 /** Hundreds may be asked for at once. */
 const pace = new Pace();
 
-/** The new pending build; `beside` goes into its batch. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
+type Asked = {
+  /** Goes into the build's batch. */
+  readonly beside?: readonly Statement[];
+  /** The server asks for it in the caller's name. */
+  readonly isOnBehalf?: boolean;
+};
+
+/** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
 export const createBuild = async (
   ctx: DomainContext,
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
-  beside: readonly Statement[] = [],
+  { beside, isOnBehalf = false }: Asked = {},
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
-  return begin(ctx, place, await planned(ctx, place, body, caller), caller, beside);
+  const build = await planned(ctx, place, body, caller);
+  const inherits = isOnBehalf ? { no_user_data: place.last.no_user_data } : {};
+  return begin(ctx, place, { ...build, ...inherits }, caller, beside);
 };
 
 /**
@@ -175,10 +191,28 @@ const planned = async (
       owner_id: workspace.owner_id,
       initiator_id: caller.user_id,
       reason: toReason(body),
+      no_user_data: hidesUserData(body, { workspace, last }, version.row.id, caller),
       ...stateOverride(ctx, last, manifest.provisioner, body),
     },
     previous,
   );
+};
+
+/**
+ * Whether the agents of a build get nothing of the owner's: one who may not enter the workspace asked for it to run, or changed what runs. It
+ * stays so until someone who may enter it starts it.
+ */
+const hidesUserData = (
+  { transition, rich_parameter_values = [], template_version_preset_id: preset, state }: CreateBuild,
+  { workspace, last }: Pick<Place, "workspace" | "last">,
+  version_id: string,
+  caller: UserCaller,
+): boolean => {
+  const starts = transition === "start";
+  if (mayUseWorkspace(caller, workspace)) return !starts && last.no_user_data;
+  const isChanged =
+    version_id !== last.template_version_id || rich_parameter_values.length > 0 || preset !== undefined || !!state;
+  return starts || isChanged || last.no_user_data;
 };
 
 const begin = async (

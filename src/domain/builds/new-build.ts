@@ -98,6 +98,7 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   /** Of a delete: nothing stays in the trash. */
   readonly permanent?: boolean | undefined;
   /** As NewBuild has it. */
+  readonly no_user_data: boolean;
   readonly told?: string;
 };
 
@@ -151,7 +152,10 @@ export const newBuild = async (
       : { values: previous, manifest: await taggedFor(deps, version, manifest, previous, input.owner_id) };
   const values =
     input.transition === "start"
-      ? await withPlans(deps, asked, resolved, { owner_id: input.owner_id, previous })
+      ? await withPlans(deps, asked, resolved, {
+          reader_id: input.no_user_data ? input.initiator_id : input.owner_id,
+          previous,
+        })
       : resolved;
   const tags = input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config);
   return {
@@ -162,6 +166,7 @@ export const newBuild = async (
     template_version_id: version.row.id,
     template_version_preset_id: preset_id?.toLowerCase() ?? null,
     initiator_id: input.initiator_id,
+    no_user_data: input.no_user_data,
     reason: input.reason,
     orphan: input.orphan ?? false,
     log_level: input.log_level ?? "",

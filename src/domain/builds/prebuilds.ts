@@ -17,5 +17,6 @@ export const firstPrebuild =
       reason: "initiator",
       initiator_id: PREBUILDS_USER_ID,
       owner_id: PREBUILDS_USER_ID,
+      no_user_data: false,
     });
   };

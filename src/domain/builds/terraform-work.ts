@@ -116,8 +116,12 @@ const NO_SECRETS: TerraformWork["secrets"] = {
 
 /** Only what the template's files speak of. What is kept ready belongs to nobody yet. */
 const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork["secrets"]> => {
-  const { owner, manifest } = request;
+  const { owner, manifest, no_user_data } = request;
   if (owner.id === PREBUILDS_USER_ID) return NO_SECRETS;
+  if (no_user_data) {
+    await sessionToken(deps, request, false);
+    return NO_SECRETS;
+  }
   const needs = manifest.terraform?.needs ?? [];
   const pair = needs.includes("ssh_key") ? await readGitSshKey(deps, owner.id) : undefined;
   return {

@@ -78,15 +78,18 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
+/** `isOnBehalf`: its owner, who did not ask for it. */
+type Initiator = { readonly initiator: UserCaller; readonly isOnBehalf: boolean };
+
 const start = async (
   ctx: DomainContext,
   { id }: WorkspacePlace,
-  initiator: UserCaller,
+  { initiator, isOnBehalf }: Initiator,
   reason: CreateBuild["reason"],
 ): Promise<string | undefined> => {
   try {
     const body = { transition: "start", ...(reason === undefined ? {} : { reason }) } as const;
-    return (await createBuild(ctx, id, body, initiator)).id;
+    return (await createBuild(ctx, id, body, initiator, { isOnBehalf })).id;
   } catch (error) {
     const now = await ctx.store.get(findWorkspacePlace({ id }));
     const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
@@ -100,7 +103,7 @@ const checkWake = async (
   { store }: DomainContext,
   place: WorkspacePlace,
   { caller, isVisitor = false }: WakeInput,
-): Promise<UserCaller> => {
+): Promise<Initiator> => {
   const template = await store.get(findTemplateEvenDeleted({ id: place.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
   const isPerson = caller !== undefined && mayStartStop(caller, place);
@@ -119,5 +122,5 @@ const checkWake = async (
   if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
   if (!chooser.wake_on_connect)
     throw conflict("The workspace is stopped, and your preferences say not to start it on connect.");
-  return initiator;
+  return { initiator, isOnBehalf: !isPerson };
 };

@@ -11,15 +11,15 @@ export const repositoryParameter = (manifest: Manifest): ManifestParameter | und
 /** Characters of a value that a parameter takes. */
 const MAX_VALUE = 65_536;
 
-/** The values with a plan in place of each link that is new. 400 when one cannot be read or used. */
+/** The values with a plan in place of each link that is new, read with the accounts of `reader_id`. 400 when one cannot be read or used. */
 export const withPlans = async (
   { repositories }: { readonly repositories: Repositories },
   manifest: Manifest,
   values: Readonly<Record<string, string>>,
   {
-    owner_id,
+    reader_id,
     previous = {},
-  }: { readonly owner_id: string; readonly previous?: Readonly<Record<string, string>> | undefined },
+  }: { readonly reader_id: string; readonly previous?: Readonly<Record<string, string>> | undefined },
 ): Promise<Record<string, string>> => {
   const planned = { ...values };
   for (const { name, form_type } of manifest.parameters ?? []) {
@@ -27,7 +27,7 @@ export const withPlans = async (
     if (form_type !== REPOSITORY_FORM || value === "" || value === previous[name] || parsePlan(value)) continue;
     if (value.startsWith("{"))
       throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
-    const plan = JSON.stringify(await repositories.plan(owner_id, { asked: { url: value }, field: name }));
+    const plan = JSON.stringify(await repositories.plan(reader_id, { asked: { url: value }, field: name }));
     if (plan.length > MAX_VALUE) throw invalidField(name, "the repository's configuration is too large");
     planned[name] = plan;
   }

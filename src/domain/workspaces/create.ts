@@ -10,7 +10,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ParameterValue } from "#src/provisioners/parameters.ts";
-import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../access.ts";
+import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import { repositoryParameter } from "../repositories/planned.ts";
@@ -56,22 +56,24 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   }
   const manifest = usableManifest(version, "invalid");
   const { template_version_preset_id } = body;
+  const target = { owner_id: owner.id, organization_id: template.organization_id, user_acl: {}, group_acl: {} };
+  const id = uuid();
+  const no_user_data = !mayUseWorkspace(caller, { ...target, id });
   const input = {
-    rich_parameter_values: await valuesFor(ctx, manifest, body, owner.id),
+    rich_parameter_values: await valuesFor(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
     template_version_preset_id,
     owner_id: owner.id,
     initiator_id: caller.user_id,
+    no_user_data,
   };
   const build = await newBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
   const now = clock.now();
-  const id = uuid();
   const workspace = {
     ...fields,
+    ...target,
     id,
     ttl_ms: fields.ttl_ms ?? (template.default_ttl_ms || null),
-    owner_id: owner.id,
     part: partOf(owner.id),
-    organization_id: template.organization_id,
     template_id: template.id,
     favorite: false,
     created_at: now,
@@ -83,8 +85,6 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     deleted: false,
     trashed_until: null,
     trashed_bytes: null,
-    user_acl: {},
-    group_acl: {},
     task_id: task?.id ?? null,
     latest_build_id: build.id,
     status: "pending",
@@ -137,12 +137,12 @@ const valuesFor = async (
   { repositories }: DomainContext,
   manifest: Manifest,
   { rich_parameter_values: given = [], repository: asked }: CreateWorkspace,
-  owner_id: string,
+  reader_id: string,
 ): Promise<ParameterValue[]> => {
   if (!asked) return given;
   const parameter = repositoryParameter(manifest);
   if (!parameter) throw invalidField("repository", "the template takes no repository");
-  const plan = await repositories.plan(owner_id, { asked, field: "repository" });
+  const plan = await repositories.plan(reader_id, { asked, field: "repository" });
   return [...given, { name: parameter.name, value: JSON.stringify(plan) }];
 };
 

@@ -232,7 +232,7 @@ export class DockerProvisioner implements Provisioner {
       plan,
       docker,
       sources: this.#options.repositories,
-      owner_id: request.owner.id,
+      owner_id: request.no_user_data ? "" : request.owner.id,
       max_bytes: this.#options.repositoryImages ?? 0,
     });
   }

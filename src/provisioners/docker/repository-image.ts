@@ -35,6 +35,7 @@ const MAX_METADATA = 256 * 1024;
 
 export type ImageBuild = Pull & {
   readonly sources: RepositorySources | undefined;
+  /** Whose accounts read the repository; empty: nobody's. */
   readonly owner_id: string;
   readonly plan: RepositoryPlan;
   readonly docker: ManifestContainer;

@@ -1,0 +1,1 @@
+ALTER TABLE `workspace_builds` ADD `no_user_data` integer DEFAULT false NOT NULL;

@@ -1,0 +1,74 @@
+// Workspaces that run at the word of someone who may not enter them: what their agents may have of their owner.
+import { describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { awaitBuild, createBuild, seedTemplate } from "#test/support/workspaces.ts";
+import { openCast } from "./cast.ts";
+
+const cast = await forFile(openCast());
+const { server, clients } = cast;
+const { owner, "organization admin": outsider, "shared admin": sharer, "site owner": site } = clients;
+
+/** Whether the agents of the latest build get what is the owner's; asked with a token of the agent's own. */
+const hasUserData = async (id: string, token: string): Promise<boolean> => {
+  await awaitBuild(owner, id);
+  const { status } = await owner.as(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey");
+  expect([200, 403]).toContain(status);
+  return status === 200;
+};
+
+/** A template whose agent has a token that is known. */
+const known = async () => {
+  const token = uuid();
+  const agents = [{ name: "dev", token }];
+  const made = await seedTemplate(server, { provisioner: "echo", resources: [{ name: "main", agents }] });
+  return { template_id: made.template_id, token };
+};
+
+const createFor = (client: Client, template: string, name: string): Promise<Workspace> =>
+  client.post<Workspace>(`/api/v2/organizations/default/members/ada/workspaces`, { name, template_id: template });
+
+const run = async (client: Client, id: string, transition: string, more: object = {}): Promise<void> => {
+  await createBuild(client, id, transition, more);
+  await awaitBuild(owner, id);
+};
+
+describe("a workspace that an organization's administrator", () => {
+  test("[WK-33] has made for someone gets nothing of its owner's until the owner starts it", async () => {
+    const { template_id, token } = await known();
+    const { id, latest_build } = await createFor(outsider, template_id, "gift");
+    expect(await hasUserData(id, token)).toBe(false);
+    const external = await owner.as(token).fetch("GET", "/api/v2/workspaceagents/me/external-auth?id=any");
+    expect(external.status).toBe(403);
+    const logs = await owner.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
+    expect(logs.map(({ output }) => output).join("\n")).toContain("gets no secrets");
+    await run(outsider, id, "stop");
+    await run(outsider, id, "start");
+    expect(await hasUserData(id, token)).toBe(false);
+    await run(owner, id, "stop");
+    await run(owner, id, "start");
+    expect(await hasUserData(id, token)).toBe(true);
+  });
+
+  test("[WK-33] has started or changed loses what is the owner's, and a plain stop changes nothing", async () => {
+    const { template_id, token } = await known();
+    const { id } = await createFor(owner, template_id, "own");
+    expect(await hasUserData(id, token)).toBe(true);
+    await run(outsider, id, "stop");
+    await run(owner, id, "start");
+    expect(await hasUserData(id, token)).toBe(true);
+    await owner.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: { [cast.idOf("amy")]: "admin" } });
+    for (const [who, wanted] of [
+      [outsider, false],
+      [sharer, true],
+      [outsider, false],
+      [site, true],
+    ] as const) {
+      await run(owner, id, "stop");
+      await run(who, id, "start");
+      expect(await hasUserData(id, token)).toBe(wanted);
+    }
+  });
+});
