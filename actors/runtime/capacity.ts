@@ -1,19 +1,24 @@
 // Slots for running chats (facts/chats 1.12): so many turns at once, roots and sub-chats apart, so that a parent that waits for its
 // child cannot take the child's slot. Anyone who gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
-// whose last one is longest ago, so that nobody's many chats keep another's out. Nothing of this is stored.
+// whose last one is longest ago, so that nobody's many chats keep another's out. Who has none for a while gets one on top of them: others may keep theirs for hours, as the
+// turn of a coding agent does. Nothing of this is stored.
+import type { Clock, Timer } from "#base/clock.ts";
 
 export type Pool = "root" | "child";
 
 /** Whose slot it is: a chat and its owner. */
 export type Claimant = { readonly id: string; readonly owner_id: string };
 
-type Waiting = Claimant & { readonly run: () => void };
+type Waiting = Claimant & { readonly run: () => void; patience?: Timer };
+
+/** After this long an owner without any slot gets one on top. */
+const PATIENCE_MS = 20_000;
 
 export class Capacity {
   readonly #pools: Readonly<Record<Pool, SharedSlots>>;
 
-  constructor(slots: Readonly<Record<Pool, number>>) {
-    this.#pools = { root: new SharedSlots(slots.root), child: new SharedSlots(slots.child) };
+  constructor(slots: Readonly<Record<Pool, number>>, clock: Clock) {
+    this.#pools = { root: new SharedSlots(slots.root, clock), child: new SharedSlots(slots.child, clock) };
   }
 
   /** Calls `run` once there is a slot, at once when one is free. Returns how to give it back, or to stop waiting; harmless twice. */
@@ -40,13 +45,18 @@ export class Capacity {
 class SharedSlots {
   /** In the order they came. */
   readonly waiting: Waiting[] = [];
+  /** Below zero while owners have slots on top. */
   #free: number;
+  readonly #slots: number;
+  readonly #clock: Clock;
   /** Slots that an owner has now, and when one was given last, counted in slots; of those that have or want one. */
   readonly #owners = new Map<string, { held: number; served: number }>();
   #given = 0;
 
-  constructor(slots: number) {
+  constructor(slots: number, clock: Clock) {
     this.#free = slots;
+    this.#slots = slots;
+    this.#clock = clock;
   }
 
   request(waiting: Waiting): () => void {
@@ -55,9 +65,11 @@ class SharedSlots {
     if (!this.#owners.has(owner_id)) this.#owners.set(owner_id, { held: 0, served: 0 });
     this.waiting.push(waiting);
     this.#fill();
+    this.#grantOnTop(waiting);
     return () => {
       if (isDone) return;
       isDone = true;
+      waiting.patience?.cancel();
       const at = this.waiting.indexOf(waiting);
       if (at >= 0) this.waiting.splice(at, 1);
       else {
@@ -82,13 +94,27 @@ class SharedSlots {
   #fill(): void {
     while (this.#free > 0 && this.waiting.length > 0) {
       const next = this.waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best));
-      this.waiting.splice(this.waiting.indexOf(next), 1);
-      this.#free -= 1;
-      const owner = this.#of(next.owner_id);
-      owner.held += 1;
-      owner.served = ++this.#given;
-      next.run();
+      this.#give(next);
     }
+  }
+
+  #give(next: Waiting): void {
+    next.patience?.cancel();
+    this.waiting.splice(this.waiting.indexOf(next), 1);
+    this.#free -= 1;
+    const owner = this.#of(next.owner_id);
+    owner.held += 1;
+    owner.served = ++this.#given;
+    next.run();
+  }
+
+  /** Gives a slot on top to someone who has waited long and has none. There are never more of these than there are slots. */
+  #grantOnTop(waiting: Waiting): void {
+    if (!this.waiting.includes(waiting)) return;
+    waiting.patience = this.#clock.after(PATIENCE_MS, () => {
+      if (this.#of(waiting.owner_id).held === 0 && this.#free > -this.#slots) this.#give(waiting);
+      else this.#grantOnTop(waiting);
+    });
   }
 
   /** Only where it is strictly so: of two of one owner the first comes first. */

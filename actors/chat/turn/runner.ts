@@ -54,7 +54,7 @@ export class Generations {
 
   constructor(deps: GenerationsDeps, slots: Slots) {
     this.#deps = deps;
-    this.#capacity = new Capacity(slots);
+    this.#capacity = new Capacity(slots, deps.clock);
   }
 
   /**

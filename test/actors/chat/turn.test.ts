@@ -348,6 +348,32 @@ test("[CH-49] a turn of many steps lets another owner's chat in between two of t
   expect(rest.map(({ prompt }) => prompt).sort()).toEqual(["one", "two"]);
 });
 
+test("[CH-49] who has no slot for a while gets one on top of those that others keep, at most as many as there are slots", async () => {
+  await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
+  const [busy, other, third] = [
+    await seedUser(services.server),
+    await seedUser(services.server),
+    await seedUser(services.server),
+  ];
+  await newChat(services, "for ever", [], busy);
+  await services.models.next();
+  const own = await newChat(services, "busy 2", [], busy);
+  const one = await newChat(services, "other", [], other);
+  const two = await newChat(services, "third", [], third);
+  const waiting = () => [own, one, two].map((id) => services.generations.isWaiting(id));
+  expect(waiting()).toEqual([true, true, true]);
+  services.clock.advance(20_000);
+  const guest = await services.models.next();
+  expect([guest.prompt, ...waiting()]).toEqual(["other", true, false, true]);
+  const done = services.status("waiting");
+  guest.finish();
+  await done;
+  await loopTurned();
+  services.clock.advance(20_000);
+  expect((await services.models.next()).prompt).toBe("third");
+  expect(waiting()).toEqual([true, false, false]);
+});
+
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
   await using services = await openServices();
   const id = await newChat(services, "one");
