@@ -5,6 +5,7 @@ import {
   client,
   type InitializeResponse,
   type LoadSessionResponse,
+  type McpServer,
   ndJsonStream,
   PROTOCOL_VERSION,
   type PromptResponse,
@@ -36,10 +37,16 @@ export type AgentRequests = {
   writeFile(request: WriteTextFileRequest): Promise<void>;
 };
 
+/** Where the agent finds its MCP server, and what it proves itself with. */
+export type McpPlace = { readonly url: string; readonly token: string };
+
 export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[]; readonly mode: string };
 
 /** What a prompt may hold besides text. */
 export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
+
+/** As agents name the tools of Slipway's MCP server. */
+const MCP_SERVER = "slipway";
 
 /** A cold start on a busy machine; a longer one is broken. */
 const ANSWER_MS = 180_000;
@@ -109,17 +116,29 @@ export class AcpConnection {
     return { images: image === true, documents: embeddedContext === true };
   }
 
-  async newSession(cwd: string): Promise<SessionInfo> {
-    const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers: [] }));
+  /** Whether the agent can be given MCP servers that are reached by HTTP. */
+  get canReachMcp(): boolean {
+    return this.#info.agentCapabilities?.mcpCapabilities?.http === true;
+  }
+
+  async newSession(cwd: string, mcp: McpPlace | undefined): Promise<SessionInfo> {
+    const mcpServers = this.#servers(mcp);
+    const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers }));
     return { session_id: made.sessionId, ...modesOf(made.modes) };
   }
 
   /** The agent replays the session as updates before this resolves. */
-  async loadSession(session_id: string, cwd: string): Promise<SessionInfo> {
-    const asked = { sessionId: session_id, cwd, mcpServers: [] };
+  async loadSession(session_id: string, cwd: string, mcp: McpPlace | undefined): Promise<SessionInfo> {
+    const asked = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
     const answer: unknown = await inTime(this.#clock, this.#connection.agent.request("session/load", asked));
     const loaded = (answer ?? {}) as LoadSessionResponse;
     return { session_id, ...modesOf(loaded.modes) };
+  }
+
+  #servers(mcp: McpPlace | undefined): McpServer[] {
+    if (mcp === undefined || !this.canReachMcp) return [];
+    const headers = [{ name: "authorization", value: `Bearer ${mcp.token}` }];
+    return [{ type: "http", name: MCP_SERVER, url: mcp.url, headers }];
   }
 
   async setMode(session_id: string, mode: string): Promise<void> {

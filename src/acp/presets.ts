@@ -44,6 +44,9 @@ export const PRESETS: readonly CodingAgent[] = [
     dialect: "anthropic",
     auth_method: "",
     mode: "",
+    instructions_file: ".claude/CLAUDE.md",
+    skills_folder: ".claude/skills",
+    own_instructions: ["CLAUDE.md"],
   }),
   preset("codex", {
     display_name: "Codex",
@@ -63,6 +66,9 @@ export const PRESETS: readonly CodingAgent[] = [
     dialect: "openai",
     auth_method: "",
     mode: "",
+    instructions_file: ".codex/AGENTS.md",
+    skills_folder: ".codex/skills",
+    own_instructions: ["AGENTS.md"],
   }),
   preset("opencode", {
     display_name: "opencode",
@@ -79,21 +85,42 @@ export const PRESETS: readonly CodingAgent[] = [
     dialect: "openai",
     auth_method: "",
     mode: "",
+    instructions_file: ".config/opencode/AGENTS.md",
+    skills_folder: ".claude/skills",
+    own_instructions: ["AGENTS.md"],
   }),
   preset("gemini", {
     display_name: "Gemini CLI",
     command: "gemini",
     arguments: ["--acp"],
-    variables: { GEMINI_CLI_NO_RELAUNCH: "1" },
+    // A folder that it does not trust keeps it from all MCP servers, those that it is given included.
+    variables: { GEMINI_CLI_NO_RELAUNCH: "1", GEMINI_CLI_TRUST_WORKSPACE: "true" },
     install_script: npmScript("gemini", "@google/gemini-cli@0.61.0"),
     dialect: "google",
     auth_method: "gemini-api-key",
     mode: "",
+    instructions_file: ".gemini/GEMINI.md",
+    skills_folder: ".gemini/skills",
+    own_instructions: ["GEMINI.md"],
   }),
 ];
 
+const presetNamed = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
+
+/**
+ * Returns the agent of this name: what administrators have stored, else the preset. A preset that was changed keeps the forms in which it is
+ * given instructions and skills, unless others were set.
+ */
+export const resolveProfile = (name: string, stored: CodingAgent | undefined): CodingAgent | undefined => {
+  const preset = presetNamed(name);
+  if (!stored || !preset) return stored ?? preset;
+  const { instructions_file = "", skills_folder = "", own_instructions = [] } = preset;
+  return Object.assign({ instructions_file, skills_folder, own_instructions }, stored);
+};
+
 /** Returns the presets and what administrators have added or changed, by name. */
 export const withPresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
-  const names = new Map([...PRESETS, ...stored].map((agent) => [agent.name, agent]));
-  return [...names.values()];
+  const kept = new Map(stored.map((agent) => [agent.name, agent]));
+  const names = new Set([...PRESETS, ...stored].map(({ name }) => name));
+  return [...names].flatMap((name) => resolveProfile(name, kept.get(name)) ?? []);
 };

@@ -1,5 +1,5 @@
-// The standard input and output of a coding agent that the daemon runs in a workspace, as streams. Bytes are asked for and sent by their
-// offsets, so a request that is repeated after a broken connection neither loses nor doubles any.
+// The standard input and output of a coding agent that the daemon runs in a workspace, as streams, and what it asks of its MCP server. Bytes
+// are asked for and sent by their offsets, so a request that is repeated after a broken connection neither loses nor doubles any.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
@@ -15,6 +15,12 @@ export type AskDaemon = <T>(call: {
   readonly body?: Uint8Array;
 }) => Promise<T>;
 
+/** What the program finds once it runs. `mcp_url`: absent where the daemon is older than its MCP server. */
+export type Started = { readonly directory: string; readonly mcp_url?: string | undefined };
+
+/** Answers a JSON-RPC request of the program's as its MCP server. Never rejects. */
+export type AnswerMcp = (message: string) => Promise<string>;
+
 const WAIT_MS = 25_000;
 /** A program that writes word by word is read in pieces. */
 const PACE_MS = 20;
@@ -26,12 +32,14 @@ export class ProgramStdio {
   readonly #over = new AbortController();
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
-  readonly #started = Promise.withResolvers<string>();
+  readonly #answerMcp: AnswerMcp;
+  readonly #started = Promise.withResolvers<Started>();
   readonly #ended = Promise.withResolvers<string>();
   #sent = 0;
 
-  private constructor(ask: AskDaemon, clock: Clock, id: string) {
+  private constructor(ask: AskDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
     this.#ask = ask;
+    this.#answerMcp = answerMcp;
     this.#clock = clock;
     this.#path = `/coding-agents/${id}`;
     this.#started.promise.catch(() => {});
@@ -50,14 +58,15 @@ export class ProgramStdio {
     ask: AskDaemon,
     clock: Clock,
     json: StartAgentProgram,
+    answerMcp: AnswerMcp,
     signal: AbortSignal,
   ): Promise<ProgramStdio> {
     await ask({ method: "POST", path: "/coding-agents/start", json, patient: true, signal });
-    return new ProgramStdio(ask, clock, json.id);
+    return new ProgramStdio(ask, clock, json.id, answerMcp);
   }
 
   /** Resolves with the folder in which the program works, once it runs; rejects when it could not be installed or started. */
-  get started(): Promise<string> {
+  get started(): Promise<Started> {
     return this.#started.promise;
   }
 
@@ -77,14 +86,19 @@ export class ProgramStdio {
     const { signal } = this.#over;
     let after = 0;
     let state = "";
+    let heard = 0;
     try {
       while (!signal.aborted) {
-        const path = `${this.#path}/output?after=${after}&state=${state}&wait_ms=${WAIT_MS}`;
+        const path = `${this.#path}/output?after=${after}&state=${state}&heard=${heard}&wait_ms=${WAIT_MS}`;
         const answer = await this.#ask<AgentProgramOutput>({ method: "GET", path, patient: true, signal });
-        if (answer.state === "running") this.#started.resolve(answer.directory);
+        if (answer.state === "running") this.#started.resolve(answer);
         after = answer.next;
         state = answer.state;
         if (signal.aborted) break;
+        for (const { number, message } of answer.mcp_requests ?? []) {
+          heard = Math.max(heard, number);
+          void this.#answer(number, message);
+        }
         if (answer.output !== "") controller.enqueue(encoder.encode(answer.output));
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
         if (answer.output !== "") await pause(this.#clock, PACE_MS, signal);
@@ -93,6 +107,13 @@ export class ProgramStdio {
     } catch (error) {
       this.#finish(controller, signal.aborted ? "The agent was ended." : (error as Error).message);
     }
+  }
+
+  async #answer(number: number, message: string): Promise<void> {
+    const body = new TextEncoder().encode(await this.#answerMcp(message));
+    const path = `${this.#path}/answer?number=${number}`;
+    // A program that has ended waits for no answer.
+    await this.#ask({ method: "POST", path, body, patient: true, signal: this.#over.signal }).catch(() => {});
   }
 
   #finish(controller: ReadableStreamDefaultController<Uint8Array>, reason: string): void {

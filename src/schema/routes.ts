@@ -208,6 +208,9 @@ export interface Routes {
             dialect: "anthropic" | "openai" | "google";
             auth_method: string;
             mode: string;
+            instructions_file?: string;
+            skills_folder?: string;
+            own_instructions?: string[];
             starts_workspace?: boolean;
           },
           never

@@ -1,10 +1,13 @@
 // Genuine coding agents, as their vendors publish them: each does a turn in a workspace with an edit, asks a person, and calls its models
 // through the gateway with the chat's own token.
 import { expect } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import type { CodingAgent, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { Chat } from "#schema/chats/chat.ts";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
+import { startMcpHost } from "#test/mcp/support.ts";
 import { openAgentGateway } from "#test/support/acp/agent-gateway.ts";
 import { beginAgentChat, pendingCalls } from "#test/support/acp/agent-world.ts";
 import { SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
@@ -12,6 +15,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { gatewayCalls } from "#test/support/models/gateway-world.ts";
 import { MODEL_KEY } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
@@ -19,6 +23,36 @@ const { found, file: folder } = needs.agents;
 const PATH = `${join(folder, "node_modules/.bin")}:${process.env.PATH}`;
 // One workspace for all of them, one after the other: each takes both cores for its start.
 const world = found ? await forFile(openAgentGateway({ env: { PATH } })) : undefined;
+
+const host = found ? await forFile(Promise.resolve(startMcpHost())) : undefined;
+const servers: string[] = [];
+if (world && host) {
+  const body = { slug: "desk", url: `${host.url}/mcp`, tool_allow_list: ["add"] };
+  const at = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+  servers.push((await world.admin.post<McpServerConfig>(at, body)).id);
+  const skill = join(world.home, ".agents/skills/release");
+  mkdirSync(skill, { recursive: true });
+  writeFileSync(
+    join(skill, "SKILL.md"),
+    "---\nname: release\ndescription: How the workspace is released.\n---\nTag it.\n",
+  );
+  const own = { name: "tidy", description: "How the person tidies up.", content: "Sort it." };
+  await world.owner.post<unknown>("/api/v2/users/me/skills", own);
+  const { store } = contextOf(world.server);
+  const { workspace_id } = world.seeded;
+  await until(async () => {
+    const context = await store.get(findWorkspaceContext({ workspace_id }));
+    const snapshot = context && (await store.get(findSnapshot({ id: context.snapshot })));
+    return snapshot?.resources.some(({ skill_name }) => skill_name === "release");
+  });
+}
+/** What the model must be told of the chat, in whatever form the agent has for it. */
+const GIVEN = [
+  "Answer in the words of pirates.",
+  "How the workspace is released.",
+  "How the person tidies up.",
+  "desk__add",
+];
 
 const turnOf = async (name: string): Promise<void> => {
   if (!world) throw new Error("the agents are not there");
@@ -28,7 +62,9 @@ const turnOf = async (name: string): Promise<void> => {
   const { name: _, is_preset: __, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
   await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }));
   const permissions = { default: "ask_changes", rules: [] };
-  const { id } = await beginAgentChat(world, `Write ${file}`, { coding_agent: name, permissions });
+  const begun = upstream.bodies.length;
+  const more = { coding_agent: name, permissions, mcp_server_ids: servers, system_prompt: GIVEN[0] };
+  const { id } = await beginAgentChat(world, `Write ${file}`, more);
   const path = `/api/v2/chats/${id}`;
   const status = async () => {
     const chat = await owner.get<Chat>(path);
@@ -45,6 +81,8 @@ const turnOf = async (name: string): Promise<void> => {
   const messages = await messagesOf(owner, id);
   expect(messages.at(-1)?.content.at(-1)?.text).toContain(SENTENCE);
   expect(messages.flatMap(({ content }) => content).find(({ type }) => type === "tool-result")?.is_error).toBe(false);
+  const told = upstream.bodies.slice(begun).join("\n");
+  expect(GIVEN.filter((text) => !told.includes(text))).toEqual([]);
   const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
   expect(calls.length).toBeGreaterThanOrEqual(2);
   expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));

@@ -1,6 +1,6 @@
 // The engines of chats: Slipway's own loop, and coding agents that speak the Agent Client Protocol.
 import { findCodingAgent } from "#db/models/coding-agents.ts";
-import { PRESETS } from "#src/acp/presets.ts";
+import { resolveProfile } from "#src/acp/presets.ts";
 import type { Engine, Engines } from "../turn/engine.ts";
 import { Turn } from "../turn/turn.ts";
 import { AgentSessions } from "./sessions.ts";
@@ -9,8 +9,7 @@ import { type AgentEngineDeps, AgentTurn } from "./turn.ts";
 export const openEngines = (deps: AgentEngineDeps): Engines => {
   const { store, clock } = deps;
   const sessions = new AgentSessions(clock);
-  const findProfile = async (name: string) =>
-    (await findCodingAgent(store, name)) ?? PRESETS.find((preset) => preset.name === name);
+  const findProfile = async (name: string) => resolveProfile(name, await findCodingAgent(store, name));
   const own: Engine = { begin: (of, begun) => new Turn(deps, of, begun) };
   const withSessions = Object.assign({}, deps, { sessions, findProfile });
   const agents: Engine = { begin: (of, begun) => new AgentTurn(withSessions, of, begun) };

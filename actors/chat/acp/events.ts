@@ -1,13 +1,20 @@
 // What a coding agent does during a turn, in the order in which it did it: taken one by one by the turn.
 
+import type { ChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, StopReason, ToolCallUpdate } from "#src/acp/connection.ts";
+import type { ToolAnswer } from "#src/tools/run.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
+
+/** A call that Slipway runs for the agent, by the tool's real name. */
+export type OwnCall = ChatTool & { readonly tool_call_id: string };
 
 /** A question that the agent waits with until it is answered. */
 export type Asked = {
   readonly call: ToolCallUpdate;
   /** The agent writes this file through its client: it has no call of its own for it. */
   readonly isWrite: boolean;
+  /** Slipway runs this for the agent: the tool, and its arguments, are known and not only what the agent says of them. */
+  readonly own?: OwnCall;
   /** Undefined: the turn is over before anybody has answered. */
   answer(isGranted: boolean | undefined): void;
 };
@@ -17,6 +24,8 @@ export type AgentEvent =
   | ({ readonly type: "asked" } & Asked)
   /** A file that the agent writes through its client has been written, or not. */
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
+  /** A call that Slipway ran for the agent has its answer. */
+  | { readonly type: "ran"; readonly tool_call_id: string; readonly answer: ToolAnswer }
   /** The gateway has refused a model call of the agent's: a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }

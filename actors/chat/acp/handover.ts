@@ -51,9 +51,10 @@ export const lastPrompt = (history: readonly Row[]): Prompt => {
 export const CONTINUE =
   "The connection to you broke off while you were working. Look at the state of the files first, then continue where you left off.";
 
-/** The history in words, for a session that does not know it. */
-export const retold = (history: readonly Row[]): string => {
-  const last = history.findLastIndex(({ role }) => role !== "user" && role !== "system");
+/** The history in words, for a session that does not know it. Instructions are given in another way: see ./given.ts. */
+export const retold = (all: readonly Row[]): string => {
+  const history = all.filter(({ role }) => role !== "system");
+  const last = history.findLastIndex(({ role }) => role !== "user");
   const before = history.slice(0, last + 1);
   const fresh = history
     .slice(last + 1)

@@ -19,6 +19,8 @@ export class Questions {
   readonly #asked = new Set<string>();
   readonly #requests = new Map<string, ToolCallUpdate>();
   #grants: Grant[] = [];
+  /** Calls that a person has allowed and the agent has not made through Slipway yet. */
+  #calls: ChatTool[] = [];
 
   /** Keeps IDs from being used again: those of calls that the chat had before this session. */
   reserve(ids: Iterable<string>): void {
@@ -64,13 +66,19 @@ export class Questions {
     return [...this.#open.keys()];
   }
 
-  /** Answers the question and notes what an approval allows the agent to write. False when the question has no call of this ID. */
-  answer(id: string, isGranted: boolean): boolean {
+  /**
+   * Answers the question and notes what an approval allows the agent to write, or to have run. False when the question has no call of this ID.
+   * `isByPerson`: a person has seen it; what a rule allows under the agent's name for a tool says nothing of ours.
+   */
+  answer(id: string, isGranted: boolean, isByPerson = false): boolean {
     const question = this.#open.get(id);
     if (!question) return false;
     const { asked, shown } = question;
     this.#open.delete(id);
-    if (isGranted && shown && !asked.isWrite) this.#grants.push(...grantsOf(shown));
+    if (isGranted && shown && !asked.isWrite && !asked.own) {
+      this.#grants.push(...grantsOf(shown));
+      if (isByPerson) this.#calls.push(shown);
+    }
     asked.answer(isGranted);
     return true;
   }
@@ -87,11 +95,19 @@ export class Questions {
     return at >= 0;
   }
 
+  /** True once for each call that a person has allowed when the agent asked: this is what the question showed. */
+  useCallGrant(tool: ChatTool): boolean {
+    const at = this.#calls.findIndex((one) => isSameCall(one, tool));
+    if (at >= 0) this.#calls.splice(at, 1);
+    return at >= 0;
+  }
+
   /** Forgets approvals: the agent's next turn has its own. */
   beginTurn(): void {
     this.cancel();
     this.#requests.clear();
     this.#grants = [];
+    this.#calls = [];
   }
 
   /** Tells the agent that its questions will not be answered. */
@@ -117,6 +133,15 @@ const grantsOf = ({ tool_name, args }: ChatTool): Grant[] => {
 const isWhatWasShown = (grant: Grant, content: string, now: string | undefined): boolean => {
   if ("content" in grant) return grant.content === content;
   return grant.edits.length === 0 || edited(now, grant.edits) === content;
+};
+
+/** Agents name a tool of ours in the title, and show its arguments as they are or as a member. */
+const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool): boolean => {
+  if (!shown.tool_name.startsWith("agent_")) return false;
+  const { title, ...rest } = shown.args;
+  const words = String(title).split(/[^A-Za-z0-9_-]+/);
+  const isNamed = words.some((word) => word === tool_name || word.endsWith(`__${tool_name}`));
+  return isNamed && (Bun.deepEquals(rest, args) || Bun.deepEquals(rest.arguments, args));
 };
 
 /** The text after the edits; undefined where a passage is not in it exactly once. */

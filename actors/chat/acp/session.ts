@@ -6,23 +6,26 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
-import type { ModelTokens } from "#schema/agents/agent-program.ts";
+import type { HomeFiles, ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import {
   AcpConnection,
   type AgentRequests,
   type ContentBlock,
   MAX_MESSAGE_BYTES,
+  type McpPlace,
   type PermissionOption,
   type PromptAbilities,
 } from "#src/acp/connection.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
 import { filesAway } from "#src/tools/files/real-path.ts";
-import type { ToolAgent } from "#src/tools/tool.ts";
-import { type AgentEvent, AgentEvents, type Asked } from "./events.ts";
+import type { ToolAnswer } from "#src/tools/run.ts";
+import { INTERRUPTED, type ToolAgent } from "#src/tools/tool.ts";
+import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events.ts";
 import { modeFor } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
+import type { AgentTools } from "./tools.ts";
 
 /** So long an agent may take to end what it does after it was cancelled. */
 const CANCEL_MS = 10_000;
@@ -33,6 +36,8 @@ export type OpenSession = {
   readonly profile: CodingAgent;
   readonly load: string | undefined;
   readonly model_tokens: ModelTokens;
+  readonly tools: AgentTools;
+  readonly given: HomeFiles & { readonly introduction: string; readonly key: string };
   readonly signal: AbortSignal;
 };
 
@@ -40,6 +45,7 @@ type Opened = {
   readonly connection: AcpConnection;
   readonly session_id: string;
   readonly replayed: string | undefined;
+  readonly hasTools: boolean;
   readonly modes: readonly string[];
   readonly mode: string;
 };
@@ -51,6 +57,11 @@ export class AgentSession {
   readonly #connection: AcpConnection;
   readonly session_id: string;
   readonly profile: CodingAgent;
+  readonly tools: AgentTools;
+  /** Whether it was given the address of these tools. */
+  readonly hasTools: boolean;
+  /** What it has been given of its chat. */
+  readonly given_key: string;
   /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
@@ -64,14 +75,19 @@ export class AgentSession {
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
   #isGone = false;
+  /** Ends the calls that run for the agent. */
+  #running = new AbortController();
 
   private constructor(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
     stdio: ProgramStdio,
     events: AgentEvents,
-    profile: CodingAgent,
-    { connection, session_id, replayed, modes, mode }: Opened,
+    { profile, tools, given }: OpenSession,
+    { connection, session_id, replayed, modes, mode, hasTools }: Opened,
   ) {
+    this.tools = tools;
+    this.hasTools = hasTools;
+    this.given_key = given.key;
     this.#modes = modes;
     this.#mode = mode;
     this.#clock = deps.clock;
@@ -90,12 +106,22 @@ export class AgentSession {
   /** Starts the agent and opens its session. Rejects in words when it cannot be installed, started or spoken with. */
   static async open(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
-    { chat_id, profile, load, model_tokens, signal }: OpenSession,
+    asked: OpenSession,
   ): Promise<AgentSession> {
     const { clock, agent } = deps;
+    const { chat_id, profile, load, model_tokens, tools, given, signal } = asked;
     const { command, arguments: words, variables, install_script, auth_method } = profile;
-    const program = { id: uuid(), chat_id, command, arguments: words, variables, install_script, model_tokens };
-    const stdio = await ProgramStdio.start((call) => agent.call(call), clock, program, signal);
+    const mcp_token = `${uuid()}${uuid()}`;
+    const { home_files, home_links } = given;
+    const program = Object.assign(
+      { id: uuid(), chat_id, command, arguments: words, variables, install_script, model_tokens, mcp_token },
+      { home_files, home_links },
+    );
+    const answerMcp = (message: string): Promise<string> =>
+      tools.answer(message, async (call, run) =>
+        session ? session.#runOwn(call, run) : { result: { error: NOT_NOW }, is_error: true },
+      );
+    const stdio = await ProgramStdio.start((call) => agent.call(call), clock, program, answerMcp, signal);
     const giveUp = (): void => stdio.end();
     signal.addEventListener("abort", giveUp);
     const events = new AgentEvents();
@@ -123,11 +149,16 @@ export class AgentSession {
     };
     try {
       signal.throwIfAborted();
-      const cwd = await stdio.started;
+      const { directory, mcp_url } = await stdio.started;
+      const mcp = mcp_url === undefined ? undefined : { url: mcp_url, token: mcp_token };
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
-      const opened = await openSession(connection, cwd, load, () => (heard ?? []).join(""));
+      const opened = await openSession(connection, { cwd: directory, mcp }, load, () => (heard ?? []).join(""));
       heard = undefined;
-      session = new AgentSession(deps, stdio, events, profile, { connection, ...opened });
+      session = new AgentSession(deps, stdio, events, asked, {
+        connection,
+        hasTools: mcp !== undefined && connection.canReachMcp,
+        ...opened,
+      });
       return session;
     } catch (error) {
       stdio.end();
@@ -196,6 +227,7 @@ export class AgentSession {
     const prompt = this.#prompt;
     this.#isPrompting = false;
     this.questions.cancel();
+    this.#endCalls();
     if (!prompt) return this.events.drain();
     await this.#connection.cancel(this.session_id).catch(() => {});
     if (!(await within(this.#clock, CANCEL_MS, prompt))) this.end();
@@ -205,6 +237,7 @@ export class AgentSession {
   /** Ends the agent's program with all it has started. */
   end(): void {
     this.#isGone = true;
+    this.#endCalls();
     this.#stdio.end();
     this.#connection.close();
   }
@@ -220,6 +253,29 @@ export class AgentSession {
       .bytes(`/read-file?path=${encodeURIComponent(path)}`, MAX_MESSAGE_BYTES, signal)
       .catch(() => undefined);
     return bytes && new TextDecoder().decode(bytes);
+  }
+
+  #endCalls(): void {
+    this.#running.abort(INTERRUPTED);
+    this.#running = new AbortController();
+  }
+
+  /** Asks the chat's rules, and a person where they say so, and runs the call. */
+  async #runOwn(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
+    const { tool_call_id, tool_name, args } = own;
+    const { signal } = this.#running;
+    const isGranted = await new Promise<boolean | undefined>((answer) => {
+      this.#ask({
+        call: { toolCallId: tool_call_id, title: tool_name, kind: "other", rawInput: args },
+        isWrite: false,
+        own,
+        answer,
+      });
+    });
+    if (!isGranted) return { result: { error: isGranted === undefined ? NOT_NOW : REFUSED }, is_error: true };
+    const answer = await run(signal).catch((): ToolAnswer => ({ result: { error: NOT_NOW }, is_error: true }));
+    this.events.push({ type: "ran", tool_call_id, answer });
+    return answer;
   }
 
   #ask(asked: Asked): void {
@@ -257,16 +313,26 @@ export class AgentSession {
   }
 }
 
-const openSession = async (connection: AcpConnection, cwd: string, load: string | undefined, heard: () => string) => {
+const NOT_NOW = "The agent's turn is over, so the call did not run.";
+const REFUSED = "The chat's rules or its owner did not allow this call.";
+
+type SessionPlace = { readonly cwd: string; readonly mcp: McpPlace | undefined };
+
+const openSession = async (
+  connection: AcpConnection,
+  { cwd, mcp }: SessionPlace,
+  load: string | undefined,
+  heard: () => string,
+) => {
   if (load !== undefined && connection.canLoad) {
     try {
-      const loaded = await connection.loadSession(load, cwd);
+      const loaded = await connection.loadSession(load, cwd, mcp);
       return { ...loaded, replayed: heard() };
     } catch {
       // Its own record of the session is lost or was never written: ours is not.
     }
   }
-  return { ...(await connection.newSession(cwd)), replayed: undefined };
+  return { ...(await connection.newSession(cwd, mcp)), replayed: undefined };
 };
 
 const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {

@@ -1,11 +1,21 @@
 // One step of a coding agent's turn: what it has said and called since the last commit, as the messages of a chat and for those who follow.
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { type AgentToolCall, isDescribed, isOver, outputOf, resultOf, toolOf, updatedCall } from "#src/acp/calls.ts";
+import {
+  type AgentToolCall,
+  type ChatTool,
+  isDescribed,
+  isOver,
+  outputOf,
+  resultOf,
+  toolOf,
+  updatedCall,
+} from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
 import type { SecretMask } from "#src/tools/mask.ts";
 import { OUTPUT_LIMIT } from "#src/tools/processes/processes.ts";
+import type { ToolAnswer } from "#src/tools/run.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
@@ -17,6 +27,9 @@ type StepCall = {
   part: MessagePart | undefined;
   readonly isStored: boolean;
   readonly tool_name: string | undefined;
+  /** The tool of ours that Slipway runs for the agent, and its answer. */
+  own: ChatTool | undefined;
+  answer: ToolAnswer | undefined;
   /** Why it was not allowed. */
   refusal: string | undefined;
   shown: string;
@@ -44,7 +57,8 @@ export class AgentStep {
   /** A call of an earlier step whose result is owed; with `refusal` it was not allowed. */
   adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
     const call = updatedCall(undefined, { toolCallId: tool_call_id, rawInput: args });
-    const known = { call, part: undefined, isStored: true, tool_name, refusal, shown: "", over_at: undefined };
+    const more = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
+    const known = { call, part: undefined, isStored: true, tool_name, ...more };
     this.#calls.set(tool_call_id, known);
     if (refusal !== undefined) this.#end(known, now);
   }
@@ -94,8 +108,8 @@ export class AgentStep {
   }
 
   /** The call that is asked about, as the chat has it. */
-  describe(update: ToolCallUpdate, now: number): AgentToolCall {
-    return this.#update(update, now, undefined, true).call;
+  describe(update: ToolCallUpdate, now: number, own?: ChatTool): AgentToolCall {
+    return this.#update(update, now, undefined, { own }).call;
   }
 
   /** What the call would be, without taking it into the step. */
@@ -118,6 +132,14 @@ export class AgentStep {
       error === undefined ? [] : [{ type: "content" as const, content: { type: "text" as const, text: error } }];
     const status = error === undefined ? "completed" : "failed";
     this.#update({ toolCallId: id, kind: "edit", status, content: output }, now);
+  }
+
+  /** A call that Slipway ran for the agent has its answer. One that ran without a question is shown by the agent's own call alone. */
+  ran(id: string, answer: ToolAnswer, now: number): void {
+    const known = this.#calls.get(id);
+    if (!known || known.over_at !== undefined) return;
+    known.answer = answer;
+    this.#end(known, now);
   }
 
   /** Calls have ended and none is open: the step can be stored. */
@@ -162,7 +184,12 @@ export class AgentStep {
     ];
   }
 
-  #update(update: ToolCallUpdate, now: number, from?: AgentToolCall, isAsked = false): StepCall {
+  #update(
+    update: ToolCallUpdate,
+    now: number,
+    from?: AgentToolCall,
+    asked?: { readonly own: ChatTool | undefined },
+  ): StepCall {
     const id = update.toolCallId;
     const before = this.#calls.get(id);
     const call = updatedCall(before?.call ?? from, update);
@@ -171,6 +198,8 @@ export class AgentStep {
       part: undefined,
       isStored: false,
       tool_name: undefined,
+      own: asked?.own,
+      answer: undefined,
       refusal: undefined,
       shown: "",
       over_at: undefined,
@@ -178,7 +207,7 @@ export class AgentStep {
     known.call = call;
     this.#calls.set(id, known);
     if (known.over_at !== undefined) return known;
-    if (isAsked || isDescribed(call)) this.#show(known, now);
+    if (asked || isDescribed(call)) this.#show(known, now);
     this.#showOutput(known);
     if (isOver(call)) this.#end(known, now);
     return known;
@@ -187,7 +216,7 @@ export class AgentStep {
   /** Puts the call into the message, or what is known better by now. */
   #show(known: StepCall, now: number): void {
     if (known.isStored) return;
-    const { tool_name, args } = this.#toolOf(known.call);
+    const { tool_name, args } = this.#toolOf(known);
     if (known.part?.tool_name === tool_name && Bun.deepEquals(known.part.args, args)) return;
     if (known.part) {
       Object.assign(known.part, { tool_name, args });
@@ -224,6 +253,7 @@ export class AgentStep {
 
   #resultOf(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
     if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
+    if (known.answer !== undefined) return known.answer;
     const { result, is_error } = resultOf(known.call, this.#outputOf(known.call));
     return { result, is_error };
   }
@@ -237,8 +267,8 @@ export class AgentStep {
     return cutMiddle(this.#mask.text(outputOf(call)), OUTPUT_LIMIT).text;
   }
 
-  #toolOf(call: AgentToolCall) {
-    const { tool_name, args } = toolOf(call);
+  #toolOf({ own, call }: StepCall) {
+    const { tool_name, args } = own ?? toolOf(call);
     return { tool_name, args: this.#mask.result(args) };
   }
 

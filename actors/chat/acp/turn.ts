@@ -31,11 +31,13 @@ import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import { untilAnswered } from "../until-answered.ts";
 import type { AgentEvent, Asked } from "./events.ts";
+import { givenTo } from "./given.ts";
 import { CONTINUE, filesIn, type Handover, handoverOf, lastPrompt, type Prompt, retold } from "./handover.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
+import { AgentTools } from "./tools.ts";
 import { type Verdict, verdictOn } from "./verdict.ts";
 import { startedWorkspace } from "./workspace.ts";
 
@@ -61,6 +63,8 @@ const UNLOCATED: Verdict = { action: "deny", why: "The workspace did not say whe
 const NO_BUDGET = "A budget was used up before this call had a result.";
 const LOST =
   "The agent could not load its session. It was given the conversation as text, and may have forgotten details of its earlier work.";
+
+const DEAF = "takes no MCP servers over HTTP, so it works without those of this chat.";
 
 /** Whether the turn goes on with another attempt. */
 type Then = "again" | "over";
@@ -179,7 +183,7 @@ export class AgentTurn implements RunningTurn {
     for (const call of begun.calls) {
       const { tool_call_id } = call;
       const why = refused.get(tool_call_id);
-      const isAnswered = session?.questions.answer(tool_call_id, why === undefined) === true;
+      const isAnswered = session?.questions.answer(tool_call_id, why === undefined, true) === true;
       const isOwed = isAnswered || before?.isRunning(tool_call_id) === true;
       step.adopt(call, clock.now(), isOwed ? why : (why ?? NOT_RUN));
     }
@@ -209,7 +213,9 @@ export class AgentTurn implements RunningTurn {
       }
       await live.cancel();
     }
-    if (live && !isKnown) sessions.end(chat_id);
+    const given = await givenTo(this.#deps, begun, history, profile);
+    // What it reads only at its start has changed, or its session is of another history.
+    if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
     const usedUp = await this.#deps.budgets.usedUp(ofBudgets(begun));
     if (this.isStopped) return undefined;
     if (usedUp) {
@@ -222,8 +228,9 @@ export class AgentTurn implements RunningTurn {
     const { plan_mode, owner_id } = begun.about;
     const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
     const { signal } = this.#abort;
+    const tools = live?.tools ?? new AgentTools(this.#deps, chat_id, begun);
     const open = (load: string | undefined): Promise<AgentSession> =>
-      sessions.open(part, agent, { chat_id, profile, load, model_tokens, signal });
+      sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given, signal });
     const load = isKnown ? stored?.session_id : undefined;
     const session = await open(load).catch((error) => {
       if (load === undefined || this.isStopped) throw error;
@@ -235,7 +242,9 @@ export class AgentTurn implements RunningTurn {
     if (session !== live) session.questions.reserve(callsIn(history));
     const isSame = session === live || session.replayed !== undefined;
     const isLost = isKnown && !isSame;
-    if (isLost || warnings.from("agent", chat_id).length > 0) warnings.set("agent", chat_id, isLost ? [LOST] : []);
+    const isDeaf = !session.hasTools && (await session.tools.areThere(signal));
+    const found = [...(isLost ? [LOST] : []), ...(isDeaf ? [`${profile.display_name} ${DEAF}`] : [])];
+    if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
     const last = history.at(-1)?.id ?? 0;
     const asked = { history_version: this.history_version, session_id: session.session_id, through: last };
     if ((await this.#reporter.ask("recordAgentSession", asked)) === "stale") return undefined;
@@ -243,9 +252,10 @@ export class AgentTurn implements RunningTurn {
     await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
     await session.takeMode(plan_mode !== null);
+    session.tools.begin(begun);
     const { text, files } = isSame
       ? promptFor(session, handover, history)
-      : { text: retold(history), files: filesIn(history) };
+      : { text: introduced(given.introduction, retold(history)), files: filesIn(history) };
     const blocks = await promptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
     if (this.isStopped) return undefined;
     session.prompt(blocks);
@@ -284,6 +294,9 @@ export class AgentTurn implements RunningTurn {
         return this.#decide(begun, step, session, event);
       case "written":
         step.written(event.tool_call_id, event.error, clock.now());
+        return undefined;
+      case "ran":
+        step.ran(event.tool_call_id, event.answer, clock.now());
         return undefined;
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
@@ -344,25 +357,27 @@ export class AgentTurn implements RunningTurn {
     const located = asked.isWrite ? asked.call : await this.#located(step, session, asked.call);
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
-    const tool = toolOf(step.preview(call));
+    const { own } = asked;
+    const tool = own ?? toolOf(step.preview(call));
     questions.show(id, tool);
     const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
-    const verdict = located ? verdictOn(chat_id, begun, tool, folder) : UNLOCATED;
+    const verdict = located ? verdictOn(chat_id, begun, tool, folder, own !== undefined) : UNLOCATED;
+    const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
     if (!refusal || this.isStopped) return "over";
     const [why] = refusal;
     if (why !== undefined) {
-      step.describe(call, clock.now());
+      step.describe(call, clock.now(), own);
       step.refuse(id, why, clock.now());
       questions.answer(id, false);
       return undefined;
     }
-    if (verdict.action === "allow") {
-      if (!asked.isWrite) step.describe(call, clock.now());
+    if (verdict.action === "allow" || isSeen) {
+      if (!asked.isWrite && !own) step.describe(call, clock.now());
       questions.answer(id, true);
       return undefined;
     }
-    step.describe(call, clock.now());
+    step.describe(call, clock.now(), own);
     for (const ended of step.ended) done.add(ended);
     return this.#commit(begun, step, "act", undefined, id);
   }
@@ -463,5 +478,8 @@ const promptFor = ({ replayed }: AgentSession, fresh: Handover, history: readonl
   const hasIt = replayed === undefined || last.text === "" || squeezed(replayed).includes(squeezed(last.text));
   return hasIt ? { text: CONTINUE, files: [] } : last;
 };
+
+const introduced = (introduction: string, text: string): string =>
+  introduction === "" ? text : `<instructions>\n${introduction}\n</instructions>\n\n${text}`;
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, "");

@@ -17,15 +17,17 @@ const PLANNING = "The chat is planning: look around and propose a plan, change n
 /** Calls that change nothing wherever they come from. */
 const LOOKS: ReadonlySet<string> = new Set(["read_file", "agent_read", "agent_search", "agent_fetch", "agent_think"]);
 
-/** `folder`: the agent's, where it is known. */
+/** `folder`: the agent's, where it is known. `isOffered`: a tool that the chat offers, which are fewer while it plans. */
 export const verdictOn = (
   chat_id: string,
   { about, permissions }: Pick<StartedAttempt, "about" | "permissions">,
   { tool_name, args }: ChatTool,
   folder: string | undefined,
+  isOffered = false,
 ): Verdict => {
   const of = toToolsOf(chat_id, about);
-  if (about.plan_mode !== null && mayChange(tool_name, args, of)) return { action: "deny", why: PLANNING };
+  if (about.plan_mode !== null && !isOffered && mayChange(tool_name, args, of))
+    return { action: "deny", why: PLANNING };
   const place = { use: lookUpUse(tool_name, of), folder };
   return { action: permissionFor(permissions, { tool_name, args }, place), why: DENIED };
 };

@@ -104,5 +104,8 @@ const buildPrompt = async (
 };
 
 /** What the owner asks of all chats, as hooks have seen it; undefined while none is enforced: then as it is now. */
-const customPrompt = async ({ store, hooks }: Deps, chat: number): Promise<string | undefined> =>
+export const customPrompt = async (
+  { store, hooks }: Pick<Deps, "store" | "hooks">,
+  chat: number,
+): Promise<string | undefined> =>
   hooks.mode === "enforce" ? ((await store.get(findCustomPrompt({ chat })))?.custom_prompt ?? "") : undefined;

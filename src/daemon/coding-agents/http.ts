@@ -28,6 +28,7 @@ export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadB
         await programs.output(request.params.id ?? "", {
           after: parseNumber(request, "after", 0),
           state: new URL(request.url).searchParams.get("state") ?? "",
+          heard: parseNumber(request, "heard", 0),
           wait_ms: parseNumber(request, "wait_ms", 0),
         }),
       ),
@@ -36,6 +37,12 @@ export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadB
     POST: async (request: Asked) => {
       const taken = await programs.input(request.params.id ?? "", parseNumber(request, "at", 0), await request.bytes());
       return Response.json({ taken });
+    },
+  },
+  "/api/v0/coding-agents/:id/answer": {
+    POST: async (request: Asked) => {
+      programs.answer(request.params.id ?? "", parseNumber(request, "number", 0), await request.text());
+      return Response.json({ message: "Answered." });
     },
   },
   "/api/v0/coding-agents/:id/end": {

@@ -16,6 +16,8 @@ import type {
 import { type Environment, expand } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
+import { putHomeFiles } from "./home-files.ts";
+import { McpRelay, McpRequests } from "./mcp-relay.ts";
 import { PendingOutput } from "./output.ts";
 
 const MAX_RUNNING = 64;
@@ -36,14 +38,22 @@ type Options = {
   readonly directory: string;
   /** Where homes and installed programs are kept. */
   readonly state: string;
+  /** Takes a port of ours out of the list of those that people see. */
+  readonly hidePort: (port: number) => void;
 };
 
-/** `state`: the one that the caller knows; empty: none. */
-export type OutputQuery = { readonly after: number; readonly state: string; readonly wait_ms: number };
+/** `state`: the one that the caller knows; empty: none. `heard`: the newest MCP request that it has. */
+export type OutputQuery = {
+  readonly after: number;
+  readonly state: string;
+  readonly heard: number;
+  readonly wait_ms: number;
+};
 
 type Program = {
   readonly chat_id: string;
   readonly output: PendingOutput;
+  readonly mcp: McpRequests | undefined;
   state: AgentProgramState;
   group: number;
   exit_code: number | null;
@@ -60,9 +70,15 @@ export class CodingAgentPrograms {
   readonly #options: Options;
   readonly #programs = new Map<string, Program>();
   readonly #installs = new Map<string, Promise<void>>();
+  readonly #relay: McpRelay;
 
   constructor(options: Options) {
     this.#options = options;
+    const requests = (id: string): McpRequests | undefined => {
+      const program = this.#programs.get(id);
+      return program?.state === "running" ? program.mcp : undefined;
+    };
+    this.#relay = new McpRelay(options.clock, requests, options.hidePort);
   }
 
   /**
@@ -77,9 +93,12 @@ export class CodingAgentPrograms {
     }
     const before = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === asked.chat_id);
     for (const [id] of before) this.end(id);
+    const output = new PendingOutput();
+    const { mcp_token } = asked;
     const program: Program = {
       chat_id: asked.chat_id,
-      output: new PendingOutput(),
+      output,
+      mcp: mcp_token === undefined ? undefined : new McpRequests(mcp_token, () => output.news.ring()),
       state: "installing",
       group: 0,
       exit_code: null,
@@ -103,11 +122,12 @@ export class CodingAgentPrograms {
   }
 
   /** Returns what was written from `after` on; waits at most `wait_ms` for more, or for another state than the one that is known. 404. */
-  async output(id: string, { after, state, wait_ms }: OutputQuery): Promise<AgentProgramOutput> {
+  async output(id: string, { after, state, heard, wait_ms }: OutputQuery): Promise<AgentProgramOutput> {
     const program = this.#find(id);
     this.#watchReader(id, program);
-    const { output } = program;
-    const isNews = (): boolean => output.written > after || program.state !== state || program.state === "ended";
+    const { output, mcp } = program;
+    const isNews = (): boolean =>
+      output.written > after || (mcp?.newest ?? 0) > heard || program.state !== state || program.state === "ended";
     if (!isNews() && wait_ms > 0) {
       const waited = new AbortController();
       const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waited.signal);
@@ -120,7 +140,19 @@ export class CodingAgentPrograms {
     const isOver = program.state === "ended";
     const { exit_code, error_output } = program;
     const { directory } = this.#options;
-    return { state: program.state, directory, ...output.take(after, isOver), exit_code, error_output };
+    return {
+      state: program.state,
+      directory,
+      ...output.take(after, isOver),
+      exit_code,
+      error_output,
+      ...(mcp === undefined ? {} : { mcp_url: this.#relay.urlOf(id), mcp_requests: mcp.after(heard) }),
+    };
+  }
+
+  /** Answers what the program has asked of its MCP server. 404. */
+  answer(id: string, number: number, message: string): void {
+    this.#find(id).mcp?.answer(number, message);
   }
 
   /** Writes to the program's input. `at`: the offset of the first byte; what was taken before is not written again. 404, 409. */
@@ -186,6 +218,7 @@ export class CodingAgentPrograms {
     const words = asked.arguments.map((word) => expand(word, env));
     let child: ReturnType<typeof spawnPiped>;
     try {
+      putHomeFiles(this.#home(asked.chat_id), asked);
       child = spawnPiped([asked.command, ...words], directory, env);
     } catch (error) {
       program.error_output = `The program cannot be started: ${(error as Error).message}`;

@@ -103,8 +103,9 @@ export class Reach {
     const directory = resolveFolder(manifest.directory, given);
     const agent_id = toId(manifest.agentId);
     const motd = manifest.motdPath === "" ? "" : resolvePlace(manifest.motdPath, given, directory);
+    const hidden = hiddenPorts(manifest, url);
     const ports = new ListeningPorts({
-      hidden: hiddenPorts(manifest, url),
+      hidden,
       agent_id,
       uid: process.getuid?.() ?? -1,
     });
@@ -138,6 +139,7 @@ export class Reach {
         env,
         directory,
         state: join(stateFolder(env), "coding-agents"),
+        hidePort: (port) => void hidden.add(port),
       }),
       containers: this.containers,
       git: new GitWatches({

@@ -5,7 +5,7 @@ import { deleteCodingAgent, findCodingAgent, listCodingAgents, putCodingAgent } 
 import { audited } from "#db/reports/audit/audit.ts";
 import type { AvailableAgents, CodingAgent, CodingAgentInput, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { PRESETS, withPresets } from "#src/acp/presets.ts";
+import { resolveProfile, withPresets } from "#src/acp/presets.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -37,8 +37,8 @@ export const setCodingAgent = async (
   input: CodingAgentInput,
 ): Promise<CodingAgent> => {
   checkAdmin(caller);
-  const agent = Object.assign({ name, is_preset: presetOf(name) !== undefined }, input);
-  const before = (await findCodingAgent(store, name)) ?? presetOf(name);
+  const agent = Object.assign({ name, is_preset: resolveProfile(name, undefined) !== undefined }, input);
+  const before = resolveProfile(name, await findCodingAgent(store, name));
   const about = { now: clock.now(), ...audit(name) };
   await store.commit([putCodingAgent(agent), audited({ ...about, before, after: agent })], undefined, FIRST_PART);
   return agent;
@@ -60,13 +60,11 @@ export const checkCodingAgent = async (
   workspace_id: string | null,
 ): Promise<string | null> => {
   if (name === undefined) return null;
-  const agent = (await findCodingAgent(store, name)) ?? presetOf(name);
+  const agent = resolveProfile(name, await findCodingAgent(store, name));
   if (!agent?.enabled) throw invalidField("coding_agent", "names no coding agent that is enabled");
   if (workspace_id === null) throw invalidField("workspace_id", "is needed: a coding agent works in a workspace");
   return agent.name;
 };
-
-const presetOf = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
 
 const audit = (name: string) =>
   ({ action: "write", resource_type: "chat_settings", target: "coding_agents", additional: { name } }) as const;

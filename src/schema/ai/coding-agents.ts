@@ -7,6 +7,10 @@ import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
+/** Below a home: no way up, and not absolute. */
+const homePath = (description: string) =>
+  t.String({ maxLength: 256, pattern: "^(?!/)(?!(.*/)?\\.\\.?(/|$))(?!.*//).*$", description });
+
 const fields = {
   display_name: lineText({ minLength: 1, maxLength: 64, description: "What people see in the picker." }),
   icon: iconText({ maxLength: 2_048, description: "URL or path of a picture; empty: the picker's own." }),
@@ -38,6 +42,23 @@ const fields = {
     description: "The method of `authenticate` that the agent must be sent before a session; empty: none.",
   }),
   mode: t.String({ maxLength: 256, description: "The mode in which its sessions begin; empty: the agent's default." }),
+  instructions_file: t.Optional(
+    homePath(
+      "A file in the agent's home that it reads as instructions, such as `.codex/AGENTS.md`. Slipway writes there what the chat's instructions are. Empty: they are in the first prompt.",
+    ),
+  ),
+  skills_folder: t.Optional(
+    homePath(
+      "A folder in the agent's home in which it looks for skills, such as `.claude/skills`. Empty: skills are listed in the instructions.",
+    ),
+  ),
+  own_instructions: t.Optional(
+    t.Array(t.String({ minLength: 1, maxLength: 256, pattern: "^[^/]+$" }), {
+      maxItems: 20,
+      description:
+        "Names of files in the workspace's folder that the agent reads by itself: Slipway does not repeat them.",
+    }),
+  ),
   starts_workspace: t.Optional(
     t.Boolean({ description: "Whether a message starts the chat's workspace when it is stopped. Absent: yes." }),
   ),

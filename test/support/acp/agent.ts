@@ -13,15 +13,26 @@
 //   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time
 //   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
 //   huge MIB          says so much at once
+//   tools             lists the tools of its MCP servers
+//   use NAME JSON     calls a tool of its MCP server; asked NAME JSON asks first
+//   home PATH         says what a file in its home holds
 //   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { type AgentContext, agent, ndJsonStream, RequestError, type ToolCallUpdate } from "@agentclientprotocol/sdk";
+import {
+  type AgentContext,
+  agent,
+  type McpServer,
+  ndJsonStream,
+  RequestError,
+  type ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
 
 const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
 const DIES_LOADING = process.env.TEST_AGENT_DIES_LOADING === "1";
+const HEARS_MCP = process.env.TEST_AGENT_NO_MCP !== "1";
 const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
 const recordOf = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
@@ -163,18 +174,45 @@ class Turn {
   }
 }
 
+/** Asks its MCP server, as its clients do. */
+const askMcp = async (method: string, params: object): Promise<unknown> => {
+  const [server] = servers;
+  if (!server || !("url" in server)) return "no server";
+  const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
+  const response = await fetch(server.url, {
+    method: "POST",
+    headers: Object.assign(headers, {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const data = (await response.text()).split("\n").find((line) => line.startsWith("data: "));
+  return (JSON.parse(data?.slice(6) ?? "{}") as { result?: unknown }).result;
+};
+
 const textOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
 const folders = new Map<string, string>();
+let servers: readonly McpServer[] = [];
 
 agent({ name: "test-agent" })
   .onRequest("initialize", async () => {
     log("initialize");
-    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: ABILITIES } };
+    const mcpCapabilities = { http: HEARS_MCP };
+    return {
+      protocolVersion: 1,
+      agentCapabilities: { loadSession: true, promptCapabilities: ABILITIES, mcpCapabilities },
+    };
   })
   .onRequest("session/new", async ({ params }) => {
     const sessionId = `s-${process.pid}-${Date.now()}`;
     folders.set(sessionId, params.cwd);
+    servers = params.mcpServers;
     record(sessionId, {});
+    writeFileSync(
+      join(HOME, "mcp-servers.json"),
+      JSON.stringify(servers.map((one) => Object.assign({}, one, { headers: [] }))),
+    );
     log("new");
     return {
       sessionId,
@@ -196,6 +234,7 @@ agent({ name: "test-agent" })
     if (DIES_LOADING) process.exit(9);
     if (FORGETS || !existsSync(recordOf(sessionId))) throw RequestError.resourceNotFound(sessionId);
     folders.set(sessionId, params.cwd);
+    servers = params.mcpServers;
     log("load");
     for (const line of readFileSync(recordOf(sessionId), "utf8").trim().split("\n")) {
       const update = JSON.parse(line);
@@ -237,6 +276,21 @@ agent({ name: "test-agent" })
         await turn.say("agent_message_chunk", "busy");
         await new Promise(() => {});
       }
+      if (verb === "tools") {
+        const { tools = [] } = (await askMcp("tools/list", {})) as { tools?: { name: string }[] };
+        await turn.say("agent_message_chunk", tools.map(({ name }) => name).join(" ") || "none");
+      }
+      if (verb === "use" || verb === "asked") {
+        const rawInput = JSON.parse(rest.join(" ")) as object;
+        const title = `mcp__slipway__${first}`;
+        await turn.call({ title, kind: "other", rawInput }, verb === "asked", async () => {
+          const { content } = (await askMcp("tools/call", { name: first, arguments: rawInput })) as {
+            content: { text: string }[];
+          };
+          return content.map(({ text }) => text).join();
+        });
+      }
+      if (verb === "home") await turn.say("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
       if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });

@@ -11,6 +11,8 @@ export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
   /** Paths of the calls, and the keys they came with. */
   readonly calls: { readonly path: string; readonly key: string }[] = [];
+  /** Bodies of the calls, as they came. */
+  readonly bodies: string[] = [];
 
   constructor() {
     this.#server = Bun.serve({
@@ -32,6 +34,7 @@ export class AgentUpstream implements AsyncDisposable {
   async #answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     const text = await request.text();
+    this.bodies.push(text);
     const body = (text.startsWith("{") ? JSON.parse(text) : {}) as Json;
     const { headers } = request;
     const key = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? headers.get("authorization") ?? "";

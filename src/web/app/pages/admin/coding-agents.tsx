@@ -124,6 +124,9 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
             auth_method: (said.auth_method ?? "").trim(),
             mode: (said.mode ?? "").trim(),
+            instructions_file: (said.instructions_file ?? "").trim(),
+            skills_folder: (said.skills_folder ?? "").trim(),
+            own_instructions: linesOf(said.own_instructions),
             starts_workspace: startsWorkspace.value,
           },
           isNew ? "Agent added" : "Agent changed",
@@ -174,6 +177,27 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
           />
           <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional" />
           <Field label="Mode" name="mode" value={now.mode} hint="Optional. The mode in which sessions begin." />
+          <Field
+            label="Instructions file"
+            name="instructions_file"
+            value={now.instructions_file ?? ""}
+            hint="In the agent's home, such as .codex/AGENTS.md. Empty: instructions are in the first prompt."
+            {...(problems.instructions_file ? { error: problems.instructions_file } : {})}
+          />
+          <Field
+            label="Skills folder"
+            name="skills_folder"
+            value={now.skills_folder ?? ""}
+            hint="In the agent's home, such as .claude/skills. Empty: skills are listed in the instructions."
+            {...(problems.skills_folder ? { error: problems.skills_folder } : {})}
+          />
+          <Area
+            label="Instruction files that it reads itself"
+            name="own_instructions"
+            value={(now.own_instructions ?? []).join("\n")}
+            rows={2}
+            hint="Names in the workspace's folder, one per line, such as AGENTS.md"
+          />
           <Switch
             label="Start stopped workspaces"
             note="A message to a chat starts its workspace."

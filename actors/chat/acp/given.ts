@@ -1,0 +1,132 @@
+// What a coding agent is given of its chat before its session: instructions and skills, as files in its home in the form that it reads. An
+// agent that reads no such files has the instructions in its first prompt.
+import { join } from "node:path";
+import { sha256 } from "#base/ids.ts";
+import { findChatContext, findSnapshot } from "#db/chats/context.ts";
+import type { MessageRow } from "#db/chats/messages.ts";
+import { readCallSettings } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { HomeFiles } from "#schema/agents/agent-program.ts";
+import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
+import type { Skill, Skills } from "#src/tools/skills/skills.ts";
+import type { StartedAttempt } from "../messages.ts";
+import { contextText } from "../prompt/context-blocks.ts";
+import { agentFolder } from "../turn/agent-choice.ts";
+import { customPrompt } from "../turn/model-call.ts";
+import { textOf } from "./handover.ts";
+
+type Deps = {
+  readonly store: Store;
+  readonly hooks: Hooks;
+  readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
+};
+type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
+type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
+
+export type Given = HomeFiles & {
+  /** What the first prompt begins with; empty where files say it. */
+  readonly introduction: string;
+  /** Another one where something has changed that the agent reads only when it starts. */
+  readonly key: string;
+};
+
+export const givenTo = async (
+  { store, hooks, skills }: Deps,
+  { about, chat_key, mcp_server_ids }: Attempt,
+  history: readonly Pick<MessageRow, "role" | "content">[],
+  forms: Forms,
+): Promise<Given> => {
+  const { owner_id, workspace_id } = about;
+  const [settings, seen, pin, known, folder] = await Promise.all([
+    readCallSettings(store, owner_id),
+    customPrompt({ hooks, store }, chat_key),
+    store.get(findChatContext({ chat: chat_key })),
+    skills({ chat_key, owner_id }).list(),
+    agentFolder(store, workspace_id),
+  ]);
+  const snapshot = pin && (await store.get(findSnapshot({ id: pin.snapshot })));
+  const instructions = instructionsFor({
+    administrator: settings.system_prompt.text,
+    chat: history.filter(({ role }) => role === "system").map(({ content }) => textOf(content)),
+    personal: seen ?? settings.prompt,
+    resources: snapshot?.resources ?? [],
+    own: forms.own_instructions ?? [],
+    folder,
+  });
+  const given = toFiles(instructions, known, forms);
+  return Object.assign({}, given, { key: sha256(JSON.stringify([given, [...mcp_server_ids].sort()])) });
+};
+
+type Instructions = {
+  readonly administrator: string;
+  readonly chat: readonly string[];
+  readonly personal: string;
+  readonly resources: readonly StoredResource[];
+  /** Names of files in the folder that the agent reads by itself. */
+  readonly own: readonly string[];
+  readonly folder: string | undefined;
+};
+
+/** Pure: what the agent does not read by itself. */
+export const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
+  const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
+  const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));
+  return [
+    administrator,
+    ...chat,
+    instructions,
+    personal.trim() === "" ? "" : `The person you work for has asked for this in all chats:\n\n${personal}`,
+  ]
+    .map((text) => text.trim())
+    .filter((text) => text !== "")
+    .join("\n\n");
+};
+
+/** Pure. */
+export const toFiles = (
+  instructions: string,
+  skills: readonly Skill[],
+  { instructions_file = "", skills_folder = "" }: Forms,
+): Omit<Given, "key"> => {
+  const inFolder = skills_folder !== "";
+  const places = inFolder ? skills : [];
+  const list = inFolder ? "" : skillsInWords(skills);
+  const text = [instructions, list].filter((one) => one !== "").join("\n\n");
+  const hasFile = instructions_file !== "";
+  return {
+    home_files: [
+      ...(hasFile && text !== "" ? [{ path: instructions_file, text: `${text}\n` }] : []),
+      ...places.flatMap((skill) =>
+        skill.folder === null
+          ? [{ path: join(skills_folder, toFolder(skill), "SKILL.md"), text: skillFile(skill) }]
+          : [],
+      ),
+    ],
+    home_links: places.flatMap((skill) =>
+      skill.folder === null ? [] : [{ path: join(skills_folder, toFolder(skill)), target: skill.folder }],
+    ),
+    introduction: hasFile ? "" : text,
+  };
+};
+
+/** `personal/review` stands in the folder `personal-review`. */
+const toFolder = ({ name }: Skill): string => name.replaceAll("/", "-");
+
+const skillFile = (skill: Skill): string =>
+  `---\nname: ${toFolder(skill)}\ndescription: ${JSON.stringify(skill.description.replace(/\s+/g, " "))}\n---\n\n${toBody(skill)}\n`;
+
+/** Without the head that it was written with. */
+const toBody = ({ body }: Skill): string => body.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
+
+/** For agents that know no skills: those of the workspace by their files, the owner's with their texts. */
+const skillsInWords = (skills: readonly Skill[]): string => {
+  if (skills.length === 0) return "";
+  const texts = skills.map(({ name, description, body, folder }) =>
+    folder === null
+      ? `<skill name=${JSON.stringify(name)}>\n${body.trim()}\n</skill>`
+      : `The skill ${name} is in ${join(folder, "SKILL.md")}. ${description}`,
+  );
+  return `These are instructions for certain kinds of work. Follow one when it fits the task.\n\n${texts.join("\n\n")}`;
+};

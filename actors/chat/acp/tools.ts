@@ -1,0 +1,108 @@
+// The tools that a coding agent is offered over MCP: those of the organization's and the workspace's MCP servers that the chat may call. Slipway
+// runs them itself, so rules, approvals and hooks come before the call, and no secret of a server reaches the workspace.
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
+import { answerMessage } from "#src/mcp/offered-server.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import type { ToolResult } from "#src/tools/result.ts";
+import { runTool, type ToolAnswer } from "#src/tools/run.ts";
+import type { StartedAttempt } from "../messages.ts";
+import type { TurnDeps } from "../turn/deps.ts";
+import { type McpOffer, NO_MCP } from "../turn/mcp.ts";
+import { toToolsOf } from "../turn/offer.ts";
+import { WorkspaceAgent } from "../turn/tool-agent.ts";
+import type { OwnCall } from "./events.ts";
+
+type Deps = Pick<TurnDeps, "store" | "clock" | "agentHttp" | "toolServices" | "skills" | "subagents" | "mcp">;
+type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
+
+/** How a call gets its answer: after the chat's rules, and a person where they ask one. */
+export type RunOwn = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
+
+export class AgentTools {
+  readonly #deps: Deps;
+  readonly #chat_id: string;
+  #attempt: Attempt;
+  #offer: McpOffer = NO_MCP;
+
+  constructor(deps: Deps, chat_id: string, attempt: Attempt) {
+    this.#deps = deps;
+    this.#chat_id = chat_id;
+    this.#attempt = attempt;
+  }
+
+  /** The chat as it is from now on. */
+  begin(attempt: Attempt): void {
+    this.#attempt = attempt;
+  }
+
+  /** Answers the agent's MCP client. */
+  async answer(message: string, runOwn: RunOwn): Promise<string> {
+    const tools = {
+      list: async () => [...(await this.#offered()).values()].map(({ definition }) => definition),
+      call: async (name: string, args: unknown) => {
+        const { result, is_error } = await this.#call(name, args, runOwn);
+        return { text: toText(result), is_error };
+      },
+    };
+    try {
+      return await answerMessage(tools, VERSION, message);
+    } catch (error) {
+      log("chats").warn("an MCP request of a coding agent was not answered: {error}", { error });
+      const { id = null } = JSON.parse(message) as { id?: unknown };
+      return JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_603, message: "Slipway could not answer." } });
+    }
+  }
+
+  /** Whether the chat has tools of MCP servers at all. */
+  async areThere(signal: AbortSignal): Promise<boolean> {
+    return (await this.#offered(signal)).size > 0;
+  }
+
+  async #offered(signal = new AbortController().signal): Promise<McpOffer> {
+    const { about, mcp_server_ids } = this.#attempt;
+    const of = { ...about, chat_id: this.#chat_id, mcp_server_ids };
+    this.#offer = await this.#deps.mcp.offer(of, toToolsOf(this.#chat_id, about), signal);
+    return this.#offer;
+  }
+
+  async #call(tool_name: string, args: unknown, runOwn: RunOwn): Promise<ToolAnswer> {
+    const found = this.#offer.get(tool_name) ?? (await this.#offered()).get(tool_name);
+    if (!found) return { result: { error: `There is no tool "${tool_name}".` }, is_error: true };
+    const { about, chat_key, context_limit } = this.#attempt;
+    const run_id = uuid();
+    const call = { tool_call_id: `mcp-${run_id}`, tool_name, args: args as Record<string, unknown> };
+    return runOwn(call, async (signal) => {
+      const of = { ...about, chat_id: this.#chat_id, run_id };
+      const services = this.#deps.toolServices(of);
+      const context = {
+        clock: this.#deps.clock,
+        run_id,
+        context_limit,
+        services,
+        again: false,
+        mask: new SecretMask(await services.knownSecrets()),
+        agent: new WorkspaceAgent(this.#deps, of, false),
+        skills: this.#deps.skills({ chat_key, owner_id: about.owner_id }),
+        agents: this.#deps.subagents({
+          chat_id: this.#chat_id,
+          run_id,
+          // Tools of MCP servers start no sub-chats.
+          call: { message_id: 0, tool_call_id: call.tool_call_id },
+          failed: () => {},
+        }),
+        reset: () => {},
+        write: () => {},
+      };
+      return runTool(toToolsOf(this.#chat_id, about), call, context, signal, found.tool);
+    });
+  }
+}
+
+const toText = (result: ToolResult): string => {
+  const { output, error, ...more } = result as { output?: unknown; error?: unknown };
+  const said = output ?? error;
+  if (typeof said !== "string") return JSON.stringify(result);
+  return Object.keys(more).length === 0 ? said : `${said}\n${JSON.stringify(more)}`;
+};

@@ -1,0 +1,154 @@
+// The MCP server that coding agents find on the loopback interface. What an agent asks waits here until the server has read and answered it:
+// the tools, and the secrets that they need, stay at the server. An agent proves itself with the token that the server gave its program.
+import type { Clock, Timer } from "#base/clock.ts";
+import { sameDigest, sha256 } from "#base/ids.ts";
+import type { AgentMcpRequest } from "#schema/agents/agent-program.ts";
+
+const MAX_MESSAGE = 4 * 1024 * 1024;
+const MAX_WAITING = 64;
+/** Characters of the requests of one answer to the server. */
+const MAX_ANSWER = 4 * 1024 * 1024;
+/** Clients give up a stream that says nothing. */
+const PING_MS = 15_000;
+
+type Waiting = AgentMcpRequest & { answer(message: string): void };
+
+/** What one program has asked. */
+export class McpRequests {
+  readonly #digest: string;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #onNews: () => void;
+  #count = 0;
+
+  constructor(token: string, onNews: () => void) {
+    this.#digest = sha256(token);
+    this.#onNews = onNews;
+  }
+
+  isToken(token: string): boolean {
+    return sameDigest(sha256(token), this.#digest);
+  }
+
+  /** The number of the newest request. */
+  get newest(): number {
+    return this.#count;
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.size >= MAX_WAITING;
+  }
+
+  /** Takes a request in. Returns how to forget it: the agent waits no longer. */
+  add(message: string, answer: (message: string) => void): () => void {
+    this.#count += 1;
+    const number = this.#count;
+    this.#waiting.set(number, { number, message, answer });
+    this.#onNews();
+    return () => this.#waiting.delete(number);
+  }
+
+  /** Requests that came after this one, as many as fit; the others with the next answer. */
+  after(number: number): AgentMcpRequest[] {
+    const found: AgentMcpRequest[] = [];
+    let size = 0;
+    for (const { number: one, message } of this.#waiting.values()) {
+      if (one <= number) continue;
+      size += message.length;
+      if (found.length > 0 && size > MAX_ANSWER) break;
+      found.push({ number: one, message });
+    }
+    return found;
+  }
+
+  /** Answers a request; harmless for one that was answered or forgotten. */
+  answer(number: number, message: string): void {
+    const waiting = this.#waiting.get(number);
+    this.#waiting.delete(number);
+    waiting?.answer(message);
+  }
+}
+
+/** Listens once the first program needs it, and until the daemon ends. */
+export class McpRelay {
+  readonly #clock: Clock;
+  readonly #find: (id: string) => McpRequests | undefined;
+  readonly #hidePort: (port: number) => void;
+  #server: ReturnType<McpRelay["listen"]> | undefined;
+
+  constructor(clock: Clock, find: (id: string) => McpRequests | undefined, hidePort: (port: number) => void) {
+    this.#clock = clock;
+    this.#find = find;
+    this.#hidePort = hidePort;
+  }
+
+  /** The address for a program. */
+  urlOf(id: string): string {
+    this.#server ??= this.listen();
+    return `http://127.0.0.1:${this.#server.port}/${id}`;
+  }
+
+  private listen() {
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      maxRequestBodySize: MAX_MESSAGE,
+      // Tools may wait for a person.
+      idleTimeout: 0,
+      fetch: (request) => this.#take(request),
+    });
+    // It must not keep a daemon alive that has nothing else to do.
+    server.unref();
+    this.#hidePort(server.port ?? 0);
+    return server;
+  }
+
+  async #take(request: Request): Promise<Response> {
+    const requests = this.#find(new URL(request.url).pathname.slice(1));
+    const [, token = ""] = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "") ?? [];
+    // A page in a browser on this machine cannot know the token, but must not learn that this is here either.
+    if (!requests?.isToken(token) || request.headers.has("origin")) return new Response(null, { status: 401 });
+    if (request.method === "DELETE") return new Response(null, { status: 200 });
+    if (request.method !== "POST") return new Response(null, { status: 405, headers: { allow: "POST, DELETE" } });
+    const message = await request.text();
+    const kind = parseKind(message);
+    if (kind === "invalid") return new Response(null, { status: 400 });
+    if (kind === "notification") return new Response(null, { status: 202 });
+    if (requests.isFull) return new Response(null, { status: 429 });
+    return answered(this.#clock, requests, message);
+  }
+}
+
+const parseKind = (message: string): "request" | "notification" | "invalid" => {
+  try {
+    const { method, id } = JSON.parse(message) as { method?: unknown; id?: unknown };
+    if (typeof method !== "string" && id === undefined) return "invalid";
+    return typeof method === "string" && (typeof id === "string" || typeof id === "number")
+      ? "request"
+      : "notification";
+  } catch {
+    return "invalid";
+  }
+};
+
+/** A stream of events: its headers arrive at once, and it stays alive while a person decides. */
+const answered = (clock: Clock, requests: McpRequests, message: string): Response => {
+  const encoder = new TextEncoder();
+  let forget = (): unknown => undefined;
+  let pings: Timer | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      pings = clock.every(PING_MS, () => controller.enqueue(encoder.encode(": waiting\n\n")));
+      controller.enqueue(encoder.encode(": taken\n\n"));
+      forget = requests.add(message, (answer) => {
+        pings?.cancel();
+        controller.enqueue(encoder.encode(`event: message\ndata: ${answer}\n\n`));
+        controller.close();
+      });
+    },
+    cancel: () => {
+      pings?.cancel();
+      forget();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+};

@@ -1,0 +1,154 @@
+// What a coding agent is given of its chat: the tools of MCP servers, skills and instructions.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
+import { Client } from "#src/client.ts";
+import { startMcpHost } from "#test/mcp/support.ts";
+import { beginAgentChat, logOf, openAgentWorld, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { messagesOf } from "#test/tools/world.ts";
+
+const world = await forFile(openAgentWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } }));
+const host = await forFile(Promise.resolve(startMcpHost()));
+const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const server = await admin.post<McpServerConfig>(`/api/v2/organizations/${world.organization_id}/mcp-servers`, {
+  slug: "desk",
+  url: `${host.url}/mcp`,
+  tool_allow_list: ["add", "echo"],
+  auth_type: "api_key",
+  api_key: "s3cret-of-the-desk",
+  api_key_header: "X-Key",
+});
+const mcp_server_ids = [server.id];
+const homeOf = (id: string) => join(world.home, ".local/state/slipway/coding-agents/homes", id);
+const chatOf = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const lastText = async (id: string) => (await messagesOf(world.owner, id)).at(-1)?.content.at(-1)?.text;
+const saying = (id: string, text: string) => until(async () => (await lastText(id)) === text, { what: text });
+const resultsOf = async (id: string) =>
+  (await messagesOf(world.owner, id)).flatMap(({ content }) =>
+    content.flatMap(({ type, tool_name, result }) => (type === "tool-result" ? [[tool_name, result]] : [])),
+  );
+const answer = async (id: string, decision: "allow" | "deny"): Promise<unknown> => {
+  const [call] = await until(async () => {
+    const calls = await pendingCalls(world.owner, id);
+    return calls.length > 0 && calls;
+  });
+  const answers = [{ tool_call_id: call?.tool_call_id, decision }];
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers });
+  return { tool_name: call?.tool_name, args: call?.args };
+};
+
+test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway, and learns no secret of theirs", async () => {
+  const text = 'tools\nuse desk__add {"a":1,"b":2}\nsay done';
+  const { id } = await beginAgentChat(world, text, { permissions: null, mcp_server_ids });
+  await saying(id, "done");
+  const messages = await messagesOf(world.owner, id);
+  expect(messages[1]?.content[0]?.text).toBe("desk__add desk__echo");
+  expect(await resultsOf(id)).toEqual([["agent_other", { output: "3" }]]);
+  expect(host.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
+  const found = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
+  expect(found).toBe("");
+  // The servers of a chat may change: the agent starts again with those.
+  await sendMessage(world, id, "tools", { mcp_server_ids: [] });
+  await saying(id, "none");
+  expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
+}, 60_000);
+
+test("[CA-21] the chat's rules decide about each call before it runs, by the tool's own name", async () => {
+  const permissions = { default: "ask_changes", rules: [{ tool: "desk__echo", action: "deny" }] };
+  const text = 'use desk__echo {"a":1}\nuse desk__add {"a":1,"b":2}\nuse desk__add {"a":4,"b":2}\nsay done';
+  const { id } = await beginAgentChat(world, text, { permissions, mcp_server_ids });
+  expect(await answer(id, "allow")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
+  expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 4, b: 2 } });
+  await saying(id, "done");
+  const results = JSON.stringify(await resultsOf(id));
+  expect(results).toContain('["desk__add",{"output":"3"}]');
+  expect(results).not.toContain('"output":"6"');
+  expect(results).toContain("did not allow this call");
+}, 60_000);
+
+test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, and is for another one", async () => {
+  const permissions = { default: "ask_changes", rules: [] };
+  const text = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
+  const { id } = await beginAgentChat(world, text, { permissions, mcp_server_ids });
+  const shown = { title: "mcp__slipway__desk__add", a: 1, b: 2 };
+  expect(await answer(id, "allow")).toEqual({ tool_name: "agent_other", args: shown });
+  expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
+  await saying(id, "done");
+  expect((await resultsOf(id))[0]).toEqual(["agent_other", { output: "3" }]);
+}, 60_000);
+
+test("[CA-21] nobody else reaches the tools of a running agent, and an agent that takes no MCP servers leaves a warning", async () => {
+  const { id } = await beginAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${homeOf(id)}/mcp-servers.json'`])
+    .stdout.toString()
+    .split("\n");
+  const [{ url = "" } = {}] = JSON.parse(line) as { url?: string }[];
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const statusWith = async (headers: Record<string, string>) =>
+    (await fetch(url, { method: "POST", headers, body })).status;
+  expect(await statusWith({})).toBe(401);
+  expect(await statusWith({ authorization: "Bearer guess" })).toBe(401);
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+
+  await setAgent(world, "deaf", { variables: { TEST_AGENT_NO_MCP: "1" } });
+  const more = { coding_agent: "deaf", permissions: null, mcp_server_ids };
+  const deaf = await beginAgentChat(world, "say hello", more);
+  await saying(deaf.id, "hello");
+  expect((await chatOf(deaf.id)).warnings.join()).toContain("takes no MCP servers");
+}, 60_000);
+
+test("[CA-22] instructions and skills are files in the agent's own home, and change nothing in the repository", async () => {
+  const { home, owner } = world;
+  writeFileSync(join(home, "AGENTS.md"), "Read by everyone.\n");
+  writeFileSync(join(home, "CLAUDE.md"), "Read by this agent.\n");
+  mkdirSync(join(home, ".agents/skills/release"), { recursive: true });
+  const skill = "---\nname: release\ndescription: How to release.\n---\n\nTag it.\n";
+  writeFileSync(join(home, ".agents/skills/release/SKILL.md"), skill);
+  await owner.post<unknown>("/api/v2/users/me/skills", {
+    name: "tidy",
+    description: "How to tidy.",
+    content: "Sort it.",
+  });
+  const before = readdirSync(home).sort();
+  const forms = {
+    instructions_file: ".agent/RULES.md",
+    skills_folder: ".agent/skills",
+    own_instructions: ["CLAUDE.md"],
+  };
+  await setAgent(world, "reader", forms);
+  const begin = () =>
+    beginAgentChat(world, "say read", { coding_agent: "reader", permissions: null, system_prompt: "Be brief." });
+  const { id } = await until(async () => {
+    const chat = await begin();
+    await saying(chat.id, "read");
+    return existsSync(join(homeOf(chat.id), ".agent/skills/release")) && chat;
+  });
+  const rules = readFileSync(join(homeOf(id), ".agent/RULES.md"), "utf8");
+  expect(rules).toContain("Be brief.");
+  expect(rules).toContain("Read by everyone.");
+  expect(rules).not.toContain("Read by this agent.");
+  expect(readFileSync(join(homeOf(id), ".agent/skills/release/SKILL.md"), "utf8")).toBe(skill);
+  expect(readFileSync(join(homeOf(id), ".agent/skills/tidy/SKILL.md"), "utf8")).toBe(
+    '---\nname: tidy\ndescription: "How to tidy."\n---\n\nSort it.\n',
+  );
+  expect(readdirSync(home).sort()).toEqual(before);
+  expect(logOf(world, id).at(-1)).toBe('prompt "say read"');
+
+  // Without files the first prompt says it, once.
+  const plain = await beginAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
+  await saying(plain.id, "plain");
+  await sendMessage(world, plain.id, "say again");
+  await saying(plain.id, "again");
+  const [first = "", second] = logOf(world, plain.id).filter((line) => line.startsWith("prompt"));
+  for (const part of ["<instructions>", "Be brief.", "Read by everyone.", ".agents/skills/release", "Sort it."]) {
+    expect(first).toContain(part);
+  }
+  expect(second).toBe('prompt "say again"');
+}, 60_000);
