@@ -16,10 +16,10 @@ export type AskDaemon = <T>(call: {
 }) => Promise<T>;
 
 /** What the program finds once it runs. `mcp_url`: absent where the daemon is older than its MCP server. */
-export type Started = { readonly directory: string; readonly mcp_url?: string | undefined };
+type Started = { readonly directory: string; readonly mcp_url?: string | undefined };
 
 /** Answers a JSON-RPC request of the program's as its MCP server. Never rejects. */
-export type AnswerMcp = (message: string) => Promise<string>;
+type AnswerMcp = (message: string) => Promise<string>;
 
 const WAIT_MS = 25_000;
 /** A program that writes word by word is read in pieces. */

@@ -3,7 +3,7 @@ import type { Transport } from "@modelcontextprotocol/server";
 
 type OfferedTool = { readonly name: string; readonly description: string; readonly input_schema: unknown };
 
-export type OfferedTools = {
+type OfferedTools = {
   /** The tools that may be called now. */
   list(): Promise<readonly OfferedTool[]>;
   /** Never rejects: what goes wrong is an answer with `is_error`. */

@@ -25,7 +25,7 @@ type Deps = {
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
 type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
-export type Given = HomeFiles & {
+type Given = HomeFiles & {
   /** What the first prompt begins with; empty where files say it. */
   readonly introduction: string;
   /** Another one where something has changed that the agent reads only when it starts. */
@@ -70,7 +70,7 @@ type Instructions = {
 };
 
 /** Pure: what the agent does not read by itself. */
-export const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
+const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
   const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
   const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));
   return [
@@ -85,7 +85,7 @@ export const instructionsFor = ({ administrator, chat, personal, resources, own,
 };
 
 /** Pure. */
-export const toFiles = (
+const toFiles = (
   instructions: string,
   skills: readonly Skill[],
   { instructions_file = "", skills_folder = "" }: Forms,

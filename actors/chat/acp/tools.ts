@@ -18,7 +18,7 @@ type Deps = Pick<TurnDeps, "store" | "clock" | "agentHttp" | "toolServices" | "s
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
 /** How a call gets its answer: after the chat's rules, and a person where they ask one. */
-export type RunOwn = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
+type RunOwn = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
 
 export class AgentTools {
   readonly #deps: Deps;
