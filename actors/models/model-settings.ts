@@ -54,7 +54,7 @@ export type ModelPatch = Partial<Omit<NewModel, "provider_id">>;
 
 /** All that a model call depends on. */
 export type ModelCatalog = {
-  readonly settings: GatewaySettings;
+  readonly settings: Required<GatewaySettings>;
   readonly providers: readonly ConfiguredProvider[];
   readonly models: readonly ConfiguredModel[];
 };

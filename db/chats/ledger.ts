@@ -21,9 +21,10 @@ export type CallFilter = {
 export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter): Query<CallRow> => ({
   sql: `select s.key, s.user_id, coalesce(u.username, ''), s.workspace_id, coalesce(w.name, ''), s.provider_id,
       coalesce(p.display_name, ''), s.asked_model, s.model, s.outcome, s.is_estimated, s.input_tokens, s.output_tokens,
-      s.cache_read_tokens, s.cache_creation_tokens, s.cost_micros, s.first_byte_ms, s.duration_ms, s.provider_request_id, s.created_at, s.chat_id
+      s.cache_read_tokens, s.cache_creation_tokens, s.cost_micros, s.first_byte_ms, s.duration_ms, s.provider_request_id, s.created_at, s.chat_id,
+      case when r.id is null then 0 else 1 end
     from model_spend s left join users u on u.id = s.user_id left join workspaces w on w.id = s.workspace_id
-      left join model_providers p on p.id = s.provider_id
+      left join model_providers p on p.id = s.provider_id left join model_recordings r on r.id = s.recording_id
     where s.kind = 'gateway' and s.key < ?1 and (?2 = '' or s.user_id = ?2) and (?3 = '' or s.workspace_id = ?3)
     order by s.key desc limit ?4`,
   params: [before ?? Number.MAX_SAFE_INTEGER, user_id ?? "", workspace_id ?? "", limit],
@@ -48,6 +49,7 @@ export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter):
     first_byte_ms: numberOrNull(row[16]),
     duration_ms: numberOrNull(row[17]),
     provider_request_id: text(row[18]),
+    is_recorded: Number(row[21]) === 1,
     created_at: Number(row[19]),
   }),
 });

@@ -22,6 +22,8 @@ export type Settlement = {
   readonly first_byte_ms: number | null;
   readonly duration_ms: number | null;
   readonly provider_request_id: string;
+  /** Empty: nothing is recorded of it. */
+  readonly recording_id: string;
 };
 
 const insertLedgerRow = insertInto(model_spend);

@@ -17,6 +17,7 @@ import step14 from "./0032_budgets.sql" with { type: "text" };
 import step15 from "./0033_workspace_snapshots.sql" with { type: "text" };
 import step16 from "./0034_wake_on_connect.sql" with { type: "text" };
 import step17 from "./0035_start_without_user_data.sql" with { type: "text" };
+import step18 from "./0036_model_recordings.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -37,4 +38,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0033_workspace_snapshots", step15],
   ["0034_wake_on_connect", step16],
   ["0035_start_without_user_data", step17],
+  ["0036_model_recordings", step18],
 ];

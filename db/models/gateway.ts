@@ -6,11 +6,17 @@ import { findSetting, putSetting } from "../settings.ts";
 
 const KEY = "ai_gateway";
 
-const DEFAULTS: GatewaySettings = { enabled: false, in_workspaces: true, names: [], default_names: {} };
+const DEFAULTS: Required<GatewaySettings> = {
+  enabled: false,
+  in_workspaces: true,
+  names: [],
+  default_names: {},
+  recording: { enabled: false, days: 30 },
+};
 
-export const readGatewaySettings = async (store: Pick<Store, "get">): Promise<GatewaySettings> => {
+export const readGatewaySettings = async (store: Pick<Store, "get">): Promise<Required<GatewaySettings>> => {
   const row = await store.get(findSetting({ key: KEY }));
-  return row ? (JSON.parse(row.value) as GatewaySettings) : DEFAULTS;
+  return row ? Object.assign({}, DEFAULTS, JSON.parse(row.value) as GatewaySettings) : DEFAULTS;
 };
 
 export const putGatewaySettings = (settings: GatewaySettings): Statement =>

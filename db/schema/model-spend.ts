@@ -49,12 +49,30 @@ export const model_spend = quietTable(
     /** Whose organization and which template it was for; empty for a person's token, and where there was no workspace. */
     organization_id: text().notNull().default(""),
     template_id: text().notNull().default(""),
+    /** The recording of its prompt and its answer, while that is kept; empty: it was not recorded. */
+    recording_id: text().notNull().default(""),
   },
   (table) => [
     index("model_spend_user").on(table.user_id, table.created_at, table.cost_micros),
     index("model_spend_root").on(table.root_chat_id),
     index("model_spend_created").on(table.created_at),
   ],
+);
+
+/** Prompts and answers of the gateway's calls, where an administrator has turned that on. Deleted with their retention and with their person. */
+export const model_recordings = quietTable(
+  "model_recordings",
+  {
+    id: text().primaryKey(),
+    user_id: text().notNull(),
+    /** Both texts, compressed and sealed for this row. */
+    sealed_texts: text().notNull(),
+    /** Bytes of the whole texts; what is kept of each is bounded. */
+    prompt_bytes: integer().notNull(),
+    answer_bytes: integer().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("model_recordings_created").on(table.created_at), index("model_recordings_user").on(table.user_id)],
 );
 
 /**

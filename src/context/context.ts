@@ -5,6 +5,7 @@ import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { ledgerUpkeep } from "#actors/chat/spending/ledger.ts";
+import { recordingRetention } from "#actors/chat/spending/recording-retention.ts";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
@@ -170,6 +171,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly ledger: ReturnType<typeof openModels>["ledger"];
   /** Settles model calls that were lost. */
   readonly ledgerUpkeep: Chore;
+  /** Deletes old recordings of model calls. */
+  readonly recordingRetention: Chore;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
@@ -311,6 +314,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.modelFetch = modelFetch;
     this.ledger = ledger;
     this.ledgerUpkeep = ledgerUpkeep({ ledger, clock, parts });
+    this.recordingRetention = recordingRetention({ store, clock, parts });
     const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
@@ -436,6 +440,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
     await this.ledgerUpkeep.stop();
+    await this.recordingRetention.stop();
     this.ledger.stop();
     await this.oidcRechecks.stop();
     await this.connectionUpkeep.stop();
@@ -453,6 +458,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.chatUpkeep.sweep();
     this.auditRetention.sweep();
     this.ledgerUpkeep.sweep();
+    this.recordingRetention.sweep();
     this.oidcRechecks.sweep();
     this.connectionUpkeep.sweep();
     this.notifier.sweep();

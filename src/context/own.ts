@@ -32,6 +32,7 @@ type Owning = Omit<ApiContext, "tasks"> & {
   readonly chatUpkeep: Chore;
   readonly auditRetention: Chore;
   readonly ledgerUpkeep: Chore;
+  readonly recordingRetention: Chore;
   readonly oidcRechecks: Chore;
   readonly connectionUpkeep: Chore;
 };
@@ -131,6 +132,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ctx.chatUpkeep,
     ctx.auditRetention,
     ctx.ledgerUpkeep,
+    ctx.recordingRetention,
     ctx.oidcRechecks,
     ctx.connectionUpkeep,
     ctx.notifier,

@@ -268,6 +268,9 @@ export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => c
 /** What every chat is told, and for how long chats are kept. */
 export const mayConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
 
+/** What people have written to models and got from them, where that is recorded. */
+export const mayReadRecordings = (caller: UserCaller): boolean => isOwner(caller);
+
 /** What a budget limits: where it belongs, and for a chat whose it is; texts are empty where there is none. */
 export type BudgetTarget = {
   readonly scope: BudgetScope;

@@ -30,6 +30,7 @@ export const RESOURCE_TYPES = [
     "appearance",
     "invitation",
     "workspace_snapshot",
+    "ai_call",
   ] as const),
 ] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];

@@ -46,8 +46,15 @@ await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async 
 
   await tabs.getByRole("link", { name: "AI usage" }).click();
   await page.getByRole("slider", { name: "Cost, by day" }).waitFor();
-  await page.getByRole("table").getByText("grace").waitFor();
+  await page.getByRole("region", { name: "Breakdown" }).getByText("grace").waitFor();
   await look("insights-ai-usage");
+  const [recorded] = await page.getByRole("button", { name: /^Read call/ }).all();
+  await recorded.click();
+  const reading = page.getByRole("dialog", { name: "Call of grace to test-model" });
+  result.answer = await reading.getByRole("region", { name: "Answer" }).locator("pre").textContent();
+  await reading.getByText("Name the project").waitFor();
+  await look("insights-recording");
+  await page.keyboard.press("Escape");
   await page.getByLabel("Group by").selectOption("Group");
   await page.getByRole("cell", { name: "No group" }).waitFor();
   await page.getByLabel("Group by").selectOption("Day");

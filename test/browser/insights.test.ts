@@ -1,14 +1,36 @@
 // The page of insights in a real browser, on a server that has seen a month of work.
 import { expect } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { insertRecording } from "#db/chats/recordings.ts";
+import { sealRecording } from "#domain/ai/recordings.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
-import { ADMIN } from "#test/support/server.ts";
+import { ADMIN, type TestServer } from "#test/support/server.ts";
 import { openInsights } from "../api/insights/world.ts";
 import { runStory } from "./story.ts";
 
 const DAY = 86_400_000;
+
+/** A call of the gateway that was recorded. */
+const seedRecordedCall = async (server: TestServer, user_id: string, at: number): Promise<void> => {
+  const { store, encryption } = contextOf(server);
+  const prompt = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "Name the project" }] });
+  const answer = JSON.stringify({ content: [{ type: "text", text: "Codename Marmalade" }] });
+  const texts = { prompt, answer, prompt_bytes: prompt.length, answer_bytes: answer.length };
+  const recording = await sealRecording(encryption, user_id, texts, at);
+  await store.commit([insertRecording(recording)]);
+  const used = { input_tokens: 80, output_tokens: 7, cache_read_tokens: 0, cache_creation_tokens: 0, cost_micros: 150 };
+  const call = {
+    kind: "gateway" as const,
+    user_id,
+    model: "test-model",
+    chat_id: "",
+    root_chat_id: "",
+    model_config_id: "",
+  };
+  await seedSpend(store, [{ ...call, ...used, recording_id: recording.id, created_at: at, duration_ms: 900 }]);
+};
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -56,10 +78,21 @@ testNeeding(
         };
       }),
     );
+    await seedRecordedCall(server, guest.user_id, now - 60_000);
     const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
     const given = [server.url.href, admin.token ?? ""];
-    const told = await runStory<{ csv: string; usage: string; choices: string[] }>("insights.mjs", given);
-    expect(told).toMatchObject({ wrong: [], file: true, builds: "120", days: 7, kept: true });
+    const told = await runStory<{ csv: string; usage: string; choices: string[]; answer: string }>(
+      "insights.mjs",
+      given,
+    );
+    expect(told).toMatchObject({
+      wrong: [],
+      file: true,
+      builds: "120",
+      days: 7,
+      kept: true,
+      answer: "Codename Marmalade",
+    });
     expect(told.moved).not.toBe(told.last);
     expect(told.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");
     expect(told.csv.trim().split("\r\n").length).toBe(31);
@@ -69,7 +102,7 @@ testNeeding(
       .split("\r\n")
       .slice(1)
       .map((line) => Number(line.split(",")[2]));
-    expect(calls.reduce((sum, one) => sum + one, 0)).toBe(200);
+    expect(calls.reduce((sum, one) => sum + one, 0)).toBe(201);
     expect(told.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Used for"]);
   },
   180_000,

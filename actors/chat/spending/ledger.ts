@@ -54,6 +54,7 @@ const NOTHING_USED = {
   first_byte_ms: null,
   duration_ms: null,
   provider_request_id: "",
+  recording_id: "",
 } as const;
 
 export class ModelLedger {
@@ -131,13 +132,17 @@ export class ModelLedger {
     return held;
   }
 
-  /** Writes a call into the ledger and gives its reservation back. */
-  async end({ reserved, limits }: OpenCall, call: LedgerCall, settlement: Settlement): Promise<void> {
+  /** Writes a call into the ledger, with what belongs to it, and gives its reservation back. */
+  async end(
+    { reserved, limits }: OpenCall,
+    call: LedgerCall,
+    settlement: Settlement,
+    more: readonly Statement[] = [],
+  ): Promise<void> {
     const now = this.#deps.clock.now();
     try {
-      await this.#commit(
-        reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now),
-      );
+      const writes = reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now);
+      await this.#commit([...writes, ...more]);
     } finally {
       // What could not be written is no longer renewed, and is settled as lost.
       if (reserved) this.#open.delete(reserved.id);

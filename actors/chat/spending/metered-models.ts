@@ -171,6 +171,7 @@ export class MeteredModels implements LanguageModels {
       first_byte_ms: null,
       duration_ms: null,
       provider_request_id: "",
+      recording_id: "",
     };
     try {
       await this.#deps.ledger.end(open, row, settlement);

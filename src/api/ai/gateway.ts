@@ -11,6 +11,7 @@ import { namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
 import { KeyMask } from "#src/llm/gateway/key-mask.ts";
+import { Recording } from "#src/llm/gateway/recording.ts";
 import { type Refusal, refusalResponse } from "#src/llm/gateway/refusal.ts";
 import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -111,7 +112,15 @@ export class AiGateway {
       const answered =
         targets.length === 0
           ? unknownModel(body.model)
-          : await this.#call({ request, endpoint, caller, body, targets, release: place.release });
+          : await this.#call({
+              request,
+              endpoint,
+              caller,
+              body,
+              targets,
+              recording: catalog.settings.recording.enabled ? new Recording(body.bytes) : undefined,
+              release: place.release,
+            });
       if (!(answered instanceof Response) || answered.body === null) place.release();
       return answered;
     } catch (error) {
@@ -156,7 +165,7 @@ export class AiGateway {
         return asked;
       }
       const { status } = asked.response;
-      if (status >= 400) return await this.#failed(asked, record);
+      if (status >= 400) return await this.#failed(call, asked, record);
       if (status >= 300) return await this.#redirected(asked, record);
       return await this.#passed(call, asked, { record, abort, begun });
     } catch (error) {
@@ -215,9 +224,11 @@ export class AiGateway {
   }
 
   /** The error of a provider, without anything that looks like its key. */
-  async #failed({ target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
+  async #failed({ recording }: Call, { target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
     // An error that breaks off, or that cannot be unpacked, is still one.
-    const text = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
+    const read = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
+    const text = read === undefined ? undefined : withoutSecrets(read, key);
+    if (text !== undefined) recording?.read(Buffer.from(text));
     await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
     const name = providerName(target);
     if (response.status === 401) {
@@ -225,7 +236,7 @@ export class AiGateway {
       return { status: 502, code: "provider_credentials", message };
     }
     if (text === undefined) return unreadable(name);
-    return new Response(withoutSecrets(text, key), {
+    return new Response(text, {
       status: response.status,
       headers: callerHeaders(response.headers, key),
     });
@@ -246,6 +257,7 @@ export class AiGateway {
     { record, abort, begun }: Passing,
   ): Promise<Response | Refusal> {
     const { clock } = this.#ctx;
+    const { recording } = call;
     const headers = callerHeaders(response.headers, key);
     const tap = new UsageTap({
       format: call.endpoint.usage,
@@ -314,7 +326,10 @@ export class AiGateway {
               const { done, value } = next ?? (await read());
               next = undefined;
               if (done) {
-                for (const rest of [mask.read(tap.end()), mask.end()]) if (rest.length > 0) controller.enqueue(rest);
+                for (const rest of [mask.read(tap.end()), mask.end()]) {
+                  recording?.read(rest);
+                  if (rest.length > 0) controller.enqueue(rest);
+                }
                 // The caller learns that the answer is whole once the ledger has it.
                 await end("ok");
                 if (!isOver) controller.close();
@@ -323,6 +338,7 @@ export class AiGateway {
               }
               const passed = mask.read(tap.read(value));
               if (passed.length === 0) continue;
+              recording?.read(passed);
               controller.enqueue(passed);
               return;
             }
@@ -344,7 +360,7 @@ export class AiGateway {
 
   /** Returns what settles the call, once, and gives its place back. */
   #recorder(
-    { body, caller, release, endpoint: { dialect } }: Call,
+    { body, caller, recording, release, endpoint: { dialect } }: Call,
     { reserved, begun, span, unwatch }: Recorded,
   ): Recorder {
     let isSettled = false;
@@ -369,7 +385,7 @@ export class AiGateway {
         ...ended,
       };
       try {
-        await endCall(this.#ctx, reserved, { payer: caller.payer, target, body }, whole);
+        await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, whole);
       } catch (error) {
         // The reservation lapses and is settled as it was made: never less than what was used.
         log("models").error("a model call could not be written into the ledger: {error}", { error });
@@ -384,6 +400,8 @@ type Call = {
   readonly caller: GatewayCaller;
   readonly body: CallBody;
   readonly targets: readonly Target[];
+  /** Undefined: administrators have not turned recording on. */
+  readonly recording: Recording | undefined;
   readonly release: () => void;
 };
 type Recorded = {

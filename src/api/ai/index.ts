@@ -1,10 +1,12 @@
 // Routes alongside the model gateway: its settings, its calls, and what models have cost.
 import { t } from "elysia";
+import { readRecording } from "#domain/ai/recordings.ts";
 import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
 import { clockOffset, costRange } from "#domain/chats/cost-range.ts";
-import { AiUsage, GatewayCalls, GatewaySettings, USAGE_DIMENSIONS } from "#schema/ai/gateway.ts";
+import { AiUsage, GatewayCalls, GatewayRecording, GatewaySettings, USAGE_DIMENSIONS } from "#schema/ai/gateway.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { writesSetting } from "../audit/setting-targets.ts";
+import { parseNumber } from "../chats/paths.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -81,6 +83,22 @@ export const ai = (ctx: ApiContext) =>
           summary: "List calls of the model gateway",
           description: "Newest first.",
           scope: "chat:read",
+        }),
+      },
+    )
+    .get(
+      "/calls/:call/recording",
+      ({ caller, params }) => readRecording(ctx, caller, parseNumber("call", params.call)),
+      {
+        user,
+        params: t.Object({ call: t.String({ description: "`id` of the call." }) }),
+        response: { 200: GatewayRecording, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "getGatewayRecording",
+          summary: "Read the prompt and the answer of a call",
+          description: "For owners of the deployment. Each reading is an entry of the audit log.",
+          scope: "audit_log:read",
         }),
       },
     )

@@ -2,12 +2,16 @@
 import type { ModelLedger, OpenCall } from "#actors/chat/spending/ledger.ts";
 import type { Reached } from "#actors/chat/spending/limits.ts";
 import { EXPECTED_OUTPUT_TOKENS } from "#actors/chat/spending/metered-models.ts";
+import { insertRecording } from "#db/chats/recordings.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { computeCost } from "#src/llm/cost.ts";
 import type { CallBody } from "#src/llm/gateway/call-body.ts";
+import type { Recording } from "#src/llm/gateway/recording.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
 import { findPrice } from "#src/llm/prices.ts";
+import type { DomainContext } from "../context.ts";
 import type { Target } from "./names.ts";
+import { sealRecording } from "./recordings.ts";
 
 /** Who pays, and from where the call comes. */
 export type Payer = {
@@ -91,21 +95,31 @@ export const toUsage = (
   return { usage: { input_tokens: prompt_tokens, ...usage, output_tokens }, is_estimated: true };
 };
 
-/** Writes the call into the ledger and gives its reservation back. */
+type EndedCall = {
+  readonly payer: Payer;
+  readonly target: Target;
+  readonly body: CallBody;
+  /** What was said, where that is recorded. */
+  readonly recording: Recording | undefined;
+};
+
+/** Writes the call into the ledger, with its recording, and gives its reservation back. */
 export const endCall = async (
-  { ledger }: Ledger,
+  { ledger, encryption, clock }: Ledger & Pick<DomainContext, "encryption" | "clock">,
   open: OpenCall,
-  { payer, target, body }: { readonly payer: Payer; readonly target: Target; readonly body: CallBody },
+  { payer, target, body, recording }: EndedCall,
   ended: Ended,
 ): Promise<void> => {
   const { usage, is_estimated } = toUsage(body, ended);
   const { outcome, first_byte_ms, duration_ms, provider_request_id } = ended;
+  const recorded = recording && (await sealRecording(encryption, payer.user_id, recording.texts, clock.now()));
   const isFree = usage.input_tokens === undefined && usage.output_tokens === undefined;
   const settlement: Settlement = {
     outcome,
     first_byte_ms,
     duration_ms,
     provider_request_id,
+    recording_id: recorded?.id ?? "",
     is_estimated,
     input_tokens: usage.input_tokens ?? 0,
     output_tokens: usage.output_tokens ?? 0,
@@ -113,5 +127,5 @@ export const endCall = async (
     cache_creation_tokens: usage.cache_creation_tokens ?? 0,
     cost_micros: isFree ? 0 : computeCost(usage, priceFor(target)),
   };
-  await ledger.end(open, ledgerCall(payer, target, body), settlement);
+  await ledger.end(open, ledgerCall(payer, target, body), settlement, recorded ? [insertRecording(recorded)] : []);
 };

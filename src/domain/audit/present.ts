@@ -24,6 +24,7 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
 
 const NAMES: Partial<Record<ResourceType, string>> = {
   workspace_build: "workspace",
+  ai_call: "recording of model call",
   api_key: "token",
   convert_login: "login type conversion",
   oauth2_provider_app: "oauth2 app",

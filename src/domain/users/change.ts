@@ -1,6 +1,7 @@
 // What is done to a user: renamed, given roles, suspended, activated, deleted. What a suspended or deleted user had open ends immediately
 // (rules ID-11, ID-12).
 import { conflict, forbidden, invalid } from "#base/errors.ts";
+import { deleteRecordingsByUser } from "#db/chats/recordings.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { deleteAddressesByUser } from "#db/known-addresses.ts";
@@ -48,6 +49,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       deleteLinksByUser(user.id),
       deleteSkillsByUser(user.id),
       deleteSecretsByUser(user.id),
+      deleteRecordingsByUser(user.id),
       deleteNotificationsByUser(user.id),
       deleteSubscriptionsByUser(user.id),
       userDeleted(user, now),

@@ -17,6 +17,8 @@ export type CallBody = {
   readonly max_output_tokens: number | undefined;
   /** Answers that are asked for to the same prompt. */
   readonly answers: number;
+  /** As the caller has sent it. */
+  readonly bytes: Uint8Array;
   /** Returns the bytes for the provider, with this model. */
   bytesFor(model: string): Uint8Array;
   /** The same, without asking for the usage of a stream. */
@@ -69,6 +71,7 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
     prompt_tokens: promptTokens(json, bytes.length),
     max_output_tokens: maxOutput(json),
     answers: answersOf(json),
+    bytes,
     bytesFor: (name) => bytesWith(name, added),
     bytesWithoutUsage: (name) => bytesWith(name, {}),
   };

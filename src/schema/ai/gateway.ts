@@ -61,6 +61,14 @@ const fields = {
       "Names that callers may use, in order: the first one that fits counts. Enabled models of chats can always be used by their own names.",
   }),
   default_names: strictObject({ anthropic: defaultName, openai: defaultName, google: defaultName }),
+  recording: t.Optional(
+    strictObject({
+      enabled: t.Boolean({
+        description: "Whether prompts and answers of calls are recorded. Without `recording` they are not.",
+      }),
+      days: t.Integer({ minimum: 1, maximum: 365, description: "How long recordings are kept." }),
+    }),
+  ),
 };
 
 export const GatewaySettings = named("GatewaySettings", strictObject(fields));
@@ -102,6 +110,7 @@ export const GatewayCall = namedObject("GatewayCall", {
   first_byte_ms: t.Union([t.Integer(), t.Null()]),
   duration_ms: t.Union([t.Integer(), t.Null()]),
   provider_request_id: t.String({ description: "The provider's id of the request; empty where it names none." }),
+  is_recorded: t.Boolean({ description: "Whether its prompt and its answer are recorded." }),
   created_at: t.String({ format: "date-time", description: "When the call ended." }),
 });
 export type GatewayCall = Static<typeof GatewayCall>;
@@ -111,6 +120,20 @@ export const GatewayCalls = namedObject("GatewayCalls", {
   next_before: t.Optional(t.Integer({ description: "Send it as `before` for the next page. Absent on the last one." })),
 });
 export type GatewayCalls = Static<typeof GatewayCalls>;
+
+export const GatewayRecording = namedObject("GatewayRecording", {
+  call_id: t.Integer(),
+  user_id: t.String({ format: "uuid" }),
+  username: t.String(),
+  prompt: t.String({
+    description: "The body of the request. Of one above 512 KiB the middle is left out, and a line says how much.",
+  }),
+  answer: t.String({ description: "The body of the answer, of a stream its events. The first 512 KiB." }),
+  prompt_bytes: t.Integer({ description: "Of the whole prompt." }),
+  answer_bytes: t.Integer({ description: "Of the whole answer." }),
+  created_at: t.String({ format: "date-time" }),
+});
+export type GatewayRecording = Static<typeof GatewayRecording>;
 
 /** What usage is summed by. */
 export const USAGE_DIMENSIONS = ["user", "group", "workspace", "template", "model", "provider", "day", "kind"] as const;

@@ -55,6 +55,7 @@ const settlement = (cost_micros: number): Settlement => ({
   first_byte_ms: null,
   duration_ms: null,
   provider_request_id: "",
+  recording_id: "",
 });
 
 const NO_CALL = {

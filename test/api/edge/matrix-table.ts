@@ -70,6 +70,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/ai/settings": SITE_LEADS,
   "PUT /api/v2/ai/settings": { is: as(SITE_LEADS, 204), body: { enabled: true, in_workspaces: true, names: [], default_names: {} } },
   "GET /api/v2/ai/calls": EVERY_USER,
+  "GET /api/v2/ai/calls/{call}/recording": { is: as(SITE_LEADS, 404), path: { call: "1" }, why: "there is none" },
   "GET /api/v2/ai/agents/available": EVERY_USER,
   "GET /api/v2/ai/agents": SITE_LEADS,
   "PUT /api/v2/ai/agents/{coding_agent}": { is: SITE_LEADS, path: { coding_agent: "mine" }, body: CODING_AGENT },

@@ -39,6 +39,7 @@ const catalog: ModelCatalog = {
   settings: {
     enabled: true,
     in_workspaces: true,
+    recording: { enabled: false, days: 30 },
     names: [
       { name: "opus*[1m]", targets: [{ provider_id: "a", model: "claude-1" }, { provider_id: "b" }] },
       { name: "secret-*", targets: [{ provider_id: "a" }], group_ids: ["g"] },

@@ -45,6 +45,7 @@ export const AiGatewayPage = () => {
     <>
       <Access settings={settings} save={save} />
       <Names settings={settings} providers={providers} save={save} />
+      <Recording settings={settings} save={save} />
       <p class="small mut">
         <a href="/insights/ai-usage">AI usage</a> shows what calls have cost, by person, group, template, model and day.
       </p>
@@ -93,6 +94,36 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
           Elsewhere, create a token with the scope <code>ai:use</code> on your <a href="/account/tokens">tokens page</a>{" "}
           and use it as the API key. <a href="/admin/budgets">Budgets</a> apply to the gateway, too.
         </p>
+      </div>
+    </section>
+  );
+};
+
+const DAYS = [1, 7, 30, 90, 365];
+
+const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
+  const { enabled = false, days = 30 } = settings.recording ?? {};
+  const keep = (more: Partial<NonNullable<GatewaySettings["recording"]>>, done: string): void =>
+    void save({ recording: { enabled, days, ...more } }, done).catch(failed);
+  const choices = [...new Set([...DAYS, days])].sort((one, other) => one - other);
+  return (
+    <section class="panel" aria-labelledby="recording">
+      <header>
+        <h2 id="recording">Recording</h2>
+      </header>
+      <div class="body stack">
+        <Switch
+          label="Record prompts and answers"
+          note="Stored encrypted. Only owners of the deployment can read them, and the audit log names each reader. People see in their AI usage which of their calls are recorded."
+          checked={enabled}
+          onSwitch={(next) => keep({ enabled: next }, next ? "Calls are recorded" : "Calls are not recorded")}
+        />
+        <Select
+          label="Delete recordings after"
+          value={String(days)}
+          choices={choices.map((one) => ({ value: String(one), label: one === 1 ? "1 day" : `${one} days` }))}
+          onPick={(value) => keep({ days: Number(value) }, "Saved")}
+        />
       </div>
     </section>
   );

@@ -35,6 +35,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "second_factor",
     "passkey",
     "invitation",
+    "ai_call",
   ] as const),
 ];
 
@@ -63,7 +64,10 @@ export const formatVerb = (entry: AuditLog): string => {
 };
 
 export const formatKind = ({ resource_type }: AuditLog): string =>
-  resource_type.replace(/^ai_/, "").replaceAll("_", " ").replace("api key", "token").replace("git ssh", "SSH");
+  (resource_type === "ai_call" ? "recording of model call" : resource_type.replace(/^ai_/, ""))
+    .replaceAll("_", " ")
+    .replace("api key", "token")
+    .replace("git ssh", "SSH");
 
 /** Who signs in or out is what it is about; the key is not. As `present.ts` of the audit log has it. */
 const isOfWho = ({ action, resource_type }: AuditLog): boolean =>

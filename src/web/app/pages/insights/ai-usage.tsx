@@ -5,6 +5,7 @@ import type { AiUsage, UsageDimension } from "#schema/ai/gateway.ts";
 import { call } from "../../data/api.ts";
 import { Select } from "../../parts/field.tsx";
 import { Plot } from "../../parts/plot/plot.tsx";
+import { GatewayCallsPanel } from "./calls.tsx";
 import { count, MONEY, money, SHORT_COUNT, shortCount } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
@@ -56,6 +57,7 @@ export const AiUsagePart = (props: UsageProps) => {
         )}
       </Report>
       <Breakdown {...props} />
+      <GatewayCallsPanel user_id={props.user_id} />
     </>
   );
 };

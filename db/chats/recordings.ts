@@ -1,0 +1,52 @@
+// Recorded prompts and answers of the gateway's calls, sealed by src/domain/ai/recordings.ts.
+import { asc, eq, inArray, lt, sql } from "drizzle-orm";
+import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { model_recordings, model_spend } from "../schema/model-spend.ts";
+import { users } from "../schema/users.ts";
+
+export type RecordingRow = typeof model_recordings.$inferSelect;
+
+/** Writes a recording, unless its person was deleted in the meantime. */
+export const insertRecording = (row: RecordingRow): Statement => ({
+  touches: [],
+  sql: `insert into model_recordings (id, user_id, sealed_texts, prompt_bytes, answer_bytes, created_at)
+    select cast(?1 as text), cast(?2 as text), cast(?3 as text), cast(?4 as bigint), cast(?5 as bigint), cast(?6 as bigint)
+    where exists (select 1 from users where id = ?2 and deleted = 0)`,
+  rows: [[row.id, row.user_id, row.sealed_texts, row.prompt_bytes, row.answer_bytes, row.created_at]],
+});
+
+/** The recording of a call and whose call it was: {key}. */
+export const findRecording = query(
+  build
+    .select({ recording: model_recordings, username: users.username })
+    .from(model_spend)
+    .innerJoin(model_recordings, eq(model_recordings.id, model_spend.recording_id))
+    .innerJoin(users, eq(users.id, model_recordings.user_id))
+    .where(given(model_spend.key)),
+);
+
+export const deleteRecordingsByUser = deleteBy(model_recordings, model_recordings.user_id);
+
+const old = lt(model_recordings.created_at, sql.placeholder("before"));
+
+/** One of those from before a time. */
+export const findOldRecording = query(
+  build.select({ id: model_recordings.id }).from(model_recordings).where(old).limit(1),
+);
+
+/** A slice of them, small enough that no other write waits long for it. */
+export const deleteOldRecordings = statement<{ before: number }>(
+  build
+    .delete(model_recordings)
+    .where(
+      inArray(
+        model_recordings.id,
+        build
+          .select({ id: model_recordings.id })
+          .from(model_recordings)
+          .where(old)
+          .orderBy(asc(model_recordings.created_at))
+          .limit(50),
+      ),
+    ),
+);

@@ -1,0 +1,71 @@
+// Recorded prompts and answers of the gateway's calls: sealed before they are stored, and opened for owners of the deployment alone, with an entry
+// in the audit log for each reading.
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import { rfc3339 } from "#base/clock.ts";
+import { type Encryption, UnsealError } from "#base/encryption.ts";
+import { conflict, forbidden, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findRecording, type RecordingRow } from "#db/chats/recordings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { GatewayRecording } from "#schema/ai/gateway.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { RecordedTexts } from "#src/llm/gateway/recording.ts";
+import { mayReadRecordings } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+const toSealContext = ({ id, user_id }: Pick<RecordingRow, "id" | "user_id">): string =>
+  `model_recording:${user_id}:${id}`;
+
+type Texts = Pick<RecordedTexts, "prompt" | "answer">;
+
+/** Returns the row that keeps these texts. */
+export const sealRecording = async (
+  encryption: Encryption,
+  user_id: string,
+  { prompt, answer, prompt_bytes, answer_bytes }: RecordedTexts,
+  created_at: number,
+): Promise<RecordingRow> => {
+  const id = uuid();
+  const texts: Texts = { prompt, answer };
+  const packed = (await compress(JSON.stringify(texts))).toString("base64");
+  const sealed_texts = encryption.seal(packed, toSealContext({ id, user_id }));
+  return { id, user_id, sealed_texts, prompt_bytes, answer_bytes, created_at };
+};
+
+/** Returns the prompt and the answer of a call, once the audit log says who has read them. 403 for everyone but owners; 404 without a recording. */
+export const readRecording = async (
+  { store, clock, encryption }: DomainContext,
+  caller: UserCaller,
+  call_id: number,
+): Promise<GatewayRecording> => {
+  if (!mayReadRecordings(caller)) throw forbidden("Only owners of the deployment read recorded prompts.");
+  const found = await store.get(findRecording({ key: call_id }));
+  if (!found) throw notFound();
+  const { recording, username } = found;
+  const texts = await openTexts(encryption, recording);
+  await store.commit([
+    audited({
+      now: clock.now(),
+      action: "open",
+      resource_type: "ai_call",
+      resource_id: recording.id,
+      target: `${call_id} of ${username}`,
+    }),
+  ]);
+  const { user_id, prompt_bytes, answer_bytes, created_at } = recording;
+  return { call_id, user_id, username, ...texts, prompt_bytes, answer_bytes, created_at: rfc3339(created_at) };
+};
+
+const openTexts = async (encryption: Encryption, row: RecordingRow): Promise<Texts> => {
+  try {
+    const packed = encryption.open(row.sealed_texts, toSealContext(row));
+    return JSON.parse((await decompress(Buffer.from(packed, "base64"))).toString()) as Texts;
+  } catch (error) {
+    if (!(error instanceof UnsealError)) throw error;
+    throw conflict(`The recording cannot be opened: ${error.message}.`);
+  }
+};

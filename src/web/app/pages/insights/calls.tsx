@@ -1,0 +1,137 @@
+// The newest calls of the gateway, and for owners what was recorded of them.
+import { useSignal } from "@preact/signals";
+import type { GatewayCall } from "#schema/ai/gateway.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formatDuration } from "../../parts/words-of-time.ts";
+import { money, shortCount } from "./figures.ts";
+import { formatAnswer, formatPrompt } from "./recorded-text.ts";
+
+const PAGE = 20;
+
+const OUTCOMES: Readonly<Record<GatewayCall["outcome"], string>> = {
+  ok: "Succeeded",
+  failed: "Failed",
+  aborted: "Canceled",
+  lost: "Interrupted",
+};
+
+/** Without `user_id` everyone's, for owners, who read recordings. */
+export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | undefined }) => {
+  const older = useSignal<readonly GatewayCall[]>([]);
+  const before = useSignal<number | undefined>(undefined);
+  const shown = useSignal<GatewayCall | undefined>(undefined);
+  const query = { limit: PAGE, user_id };
+  const { state, again } = useResource(`gateway calls ${user_id ?? ""}`, async () => {
+    const page = await call("GET /ai/calls", { query });
+    older.value = [];
+    before.value = page.next_before;
+    return page.calls;
+  });
+  const { data, error } = state.value;
+  if (error) return <Failed what="Can't load calls" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const readOlder = async (): Promise<void> => {
+    const page = await call("GET /ai/calls", { query: { ...query, before: before.value } });
+    older.value = [...older.value, ...page.calls];
+    before.value = page.next_before;
+  };
+  const calls = [...data, ...older.value];
+  const mayRead = user_id === undefined;
+  return (
+    <section class="panel" aria-label="Calls of the AI gateway">
+      <header>
+        <h2>Calls of the AI gateway</h2>
+      </header>
+      {calls.length === 0 ? (
+        <p class="pad dim">No calls yet.</p>
+      ) : (
+        <div class="body scroll" tabIndex={0} role="region" aria-label="Table: Calls of the AI gateway">
+          <table class="table">
+            <thead>
+              <tr>
+                <th>When</th>
+                {mayRead && <th>Person</th>}
+                <th>Model</th>
+                <th>Outcome</th>
+                <th class="r">Input</th>
+                <th class="r">Output</th>
+                <th class="r">Took</th>
+                <th class="r">Cost</th>
+              </tr>
+            </thead>
+            <tbody>
+              {calls.map((one) => (
+                <tr key={one.id}>
+                  <td>
+                    <span class="line">
+                      <Time at={one.created_at} />
+                      {one.is_recorded && mayRead && (
+                        <Button small label={`Read call ${one.id}`} onPress={sets(shown, one)}>
+                          Read
+                        </Button>
+                      )}
+                      {one.is_recorded && !mayRead && <span class="dim">Recorded</span>}
+                    </span>
+                  </td>
+                  {mayRead && <td>{one.username || "Deleted person"}</td>}
+                  <td>{one.model}</td>
+                  <td class={one.outcome === "ok" ? undefined : "t-bad"}>{OUTCOMES[one.outcome]}</td>
+                  <td class="r num">
+                    {shortCount(one.input_tokens + one.cache_read_tokens + one.cache_creation_tokens)}
+                  </td>
+                  <td class="r num">{shortCount(one.output_tokens)}</td>
+                  <td class="r num">{one.duration_ms === null ? "" : formatDuration(one.duration_ms)}</td>
+                  <td class="r num">{one.cost_micros === null ? "no price" : money(one.cost_micros)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {before.value !== undefined && (
+        <div class="pad">
+          <Button onPress={readOlder}>Older calls</Button>
+        </div>
+      )}
+      {shown.value && <Recorded of={shown.value} onClose={sets(shown, undefined)} />}
+    </section>
+  );
+};
+
+const Recorded = ({ of: one, onClose }: { readonly of: GatewayCall; readonly onClose: () => void }) => {
+  const { state, again } = useResource(`recording ${one.id}`, () =>
+    call("GET /ai/calls/:call/recording", { path: { call: String(one.id) } }),
+  );
+  const { data, error } = state.value;
+  return (
+    <Dialog title={`Call of ${one.username} to ${one.model}`} onClose={onClose} class="wide">
+      <p class="small mut">The audit log records that you read this.</p>
+      {error ? (
+        <Failed what="Can't load the recording" error={error} again={again} />
+      ) : data ? (
+        <>
+          <RecordedText title="Answer" text={formatAnswer(data.answer)} />
+          <RecordedText title="Prompt" text={formatPrompt(data.prompt)} />
+        </>
+      ) : (
+        <Skeleton lines={8} />
+      )}
+    </Dialog>
+  );
+};
+
+const RecordedText = ({ title, text }: { readonly title: string; readonly text: string }) => (
+  <section class="stack" aria-label={title}>
+    <h3>{title}</h3>
+    <pre class="cmd mono" tabIndex={0}>
+      {text === "" ? "Empty" : text}
+    </pre>
+  </section>
+);

@@ -1,0 +1,157 @@
+// Recorded prompts and answers of the gateway's calls: off by default, sealed, read by owners with an entry in the audit log, deleted in time.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { GatewayRecording, GatewaySettings } from "#schema/ai/gateway.ts";
+import type { AuditLog } from "#schema/audit.ts";
+import { Client } from "#src/client.ts";
+import { MAX_RECORDED_BYTES } from "#src/llm/gateway/recording.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import {
+  gatewayCalls,
+  gatewayToken,
+  openGatewayWorld,
+  SETTINGS,
+  setGateway,
+} from "#test/support/models/gateway-world.ts";
+import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { openStored, storedTexts } from "#test/support/stored.ts";
+import { until } from "#test/support/until.ts";
+
+setDefaultTimeout(scaled(20_000));
+
+const DAY_MS = 86_400_000;
+const PROMPT = "how do we name the secret project";
+const ANSWER = "Codename Marmalade";
+const ON = { recording: { enabled: true, days: 7 } };
+
+const clock = new ManualClock(Date.now());
+const world = await forFile(openGatewayWorld({ clock }));
+const { owner, upstream, server, base } = world;
+await addModel(world, "anthropic");
+
+const delta = (text: string): string =>
+  `data: ${JSON.stringify({ type: "content_block_delta", delta: { type: "text_delta", text } })}\n\n`;
+
+const ask = (content = PROMPT, token = world.token): Promise<Response> =>
+  fetch(`${base}/anthropic/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": token },
+    body: JSON.stringify({ model: "test-model", stream: true, max_tokens: 9, messages: [{ role: "user", content }] }),
+  });
+/** One whole call; the server hears of its end before its caller does. */
+const callOnce = async (content?: string, token?: string) => {
+  const asked = ask(content, token);
+  (await upstream.next()).raw(delta(ANSWER)).raw(delta(MODEL_KEY)).end();
+  await (await asked).text();
+  const [newest] = await gatewayCalls(owner);
+  if (!newest) throw new Error("the ledger is empty");
+  return newest;
+};
+const pathOf = (id: number): string => `/api/v2/ai/calls/${id}/recording`;
+const read = (id: number, client = owner): Promise<GatewayRecording> => client.get<GatewayRecording>(pathOf(id));
+const statusOf = async (id: number | string, client = owner): Promise<number> =>
+  (await fetch(new URL(pathOf(id as number), server.url), { headers: { "Service-Session-Token": client.token ?? "" } }))
+    .status;
+
+test("[GW-15] nothing is recorded unless an owner has turned it on, and a change of settings that leaves it out turns it off", async () => {
+  expect(await owner.get<GatewaySettings>(SETTINGS)).toMatchObject({ recording: { enabled: false, days: 30 } });
+  const off = await callOnce();
+  expect([off.is_recorded, await statusOf(off.id)]).toEqual([false, 404]);
+  await setGateway(owner, ON);
+  expect((await callOnce()).is_recorded).toBe(true);
+  await setGateway(owner);
+  expect((await callOnce()).is_recorded).toBe(false);
+  expect(await statusOf("none")).toBe(400);
+});
+
+test("[GW-15] a recording has what the caller sent and got, is stored sealed, and each reading is in the audit log", async () => {
+  await setGateway(owner, ON);
+  const { id } = await callOnce();
+  const recording = await read(id);
+  expect(recording).toMatchObject({ call_id: id, username: "admin" });
+  expect(JSON.parse(recording.prompt)).toMatchObject({ model: "test-model", messages: [{ content: PROMPT }] });
+  expect(recording.answer).toContain(ANSWER);
+  // The key that a provider repeats is in neither.
+  expect(JSON.stringify(recording)).not.toContain(MODEL_KEY);
+  expect(recording.prompt_bytes).toBe(Buffer.byteLength(recording.prompt));
+  for (const text of await storedTexts(server.directory)) {
+    for (const secret of [PROMPT, ANSWER, Buffer.from(PROMPT).toString("base64")]) expect(text).not.toContain(secret);
+  }
+  await read(id);
+  const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=10&q=resource_type:ai_call");
+  expect(audit_logs).toHaveLength(2);
+  expect(audit_logs[0]).toMatchObject({
+    action: "open",
+    resource_target: `${id} of admin`,
+    description: "{user} opened recording of model call {target}",
+    user: { username: "admin" },
+  });
+});
+
+test("[GW-15] nobody but owners reads recordings, not even their person, who sees that there is one; they are deleted with the person", async () => {
+  const mia = { email: "m@example.com", username: "mia", password: "correct-horse-battery" };
+  const { id: user_id } = await owner.post<{ id: string }>("/api/v2/users", {
+    ...mia,
+    organization_ids: [world.organization_id],
+  });
+  const client = await new Client(server.url).signIn(mia.email, mia.password);
+  const call = await callOnce(PROMPT, await gatewayToken(client));
+  expect(await gatewayCalls(client)).toMatchObject([{ id: call.id, is_recorded: true }]);
+  expect(await statusOf(call.id, client)).toBe(403);
+  expect(await statusOf(call.id)).toBe(200);
+  // A call that ends after its person was deleted leaves no recording.
+  const late = ask(PROMPT, await gatewayToken(client));
+  const answering = await upstream.next();
+  answering.raw(delta(ANSWER));
+  await (await late).body?.getReader().read();
+  await owner.delete(`/api/v2/users/${user_id}`);
+  await answering.gone;
+  const ended = await until(async () => (await gatewayCalls(owner)).find(({ id }) => id > call.id));
+  expect([ended?.is_recorded, await statusOf(call.id)]).toEqual([false, 404]);
+  await using stored = await openStored(server.directory);
+  expect(await stored.rows(`select count(*) from model_recordings where user_id = '${user_id}'`)).toEqual([[0]]);
+});
+
+test("[GW-15] what is kept of a call is bounded, calls that fail or break off are recorded, too", async () => {
+  const long = await callOnce(`first ${"x".repeat(2 * MAX_RECORDED_BYTES)} last`);
+  const { prompt, prompt_bytes } = await read(long.id);
+  expect(prompt_bytes).toBeGreaterThan(2 * MAX_RECORDED_BYTES);
+  expect(Buffer.byteLength(prompt)).toBeLessThan(MAX_RECORDED_BYTES + 100);
+  expect(prompt).toMatch(/first x{1000,}\n\[\d+ bytes are not recorded\]\nx{1000,} last/);
+  const asked = ask();
+  const flood = await upstream.next();
+  for (let i = 0; i < 3; i++) flood.raw(delta("y".repeat(MAX_RECORDED_BYTES / 2)));
+  flood.end();
+  const answered = await (await asked).text();
+  const [flooded] = await gatewayCalls(owner);
+  expect(await read(flooded?.id ?? 0)).toMatchObject({
+    answer: answered.slice(0, MAX_RECORDED_BYTES),
+    answer_bytes: answered.length,
+  });
+  const refused = ask();
+  (await upstream.next()).answer(400, { error: { message: `bad ${MODEL_KEY}` } });
+  expect((await refused).status).toBe(400);
+  const [failed] = await gatewayCalls(owner);
+  const { answer } = await read(failed?.id ?? 0);
+  expect(answer).toContain("bad ");
+  expect(answer).not.toContain(MODEL_KEY);
+});
+
+test("[GW-15] recordings are deleted when their time is over, also after recording was turned off; the ledger stays", async () => {
+  const { id } = await callOnce();
+  await setGateway(owner, { recording: { enabled: false, days: 2 } });
+  const afterDays = async (days: number): Promise<Client> => {
+    clock.leap(days * DAY_MS);
+    return await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  };
+  expect(await statusOf(id, await afterDays(1))).toBe(200);
+  const later = await afterDays(1.1);
+  const left = await until(async () => {
+    const calls = await gatewayCalls(later);
+    return calls.every((one) => !one.is_recorded) ? calls : undefined;
+  });
+  expect(left?.some((one) => one.id === id)).toBe(true);
+  expect(await statusOf(id, later)).toBe(404);
+});

@@ -1,0 +1,64 @@
+// Recorded prompts and answers as the page of AI usage shows them.
+import { describe, expect, test } from "bun:test";
+import { formatAnswer, formatPrompt } from "#src/web/app/pages/insights/recorded-text.ts";
+
+const stream = (...events: object[]): string => events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
+const PLAN = { path: "a.ts" };
+
+describe("[GW-15] answers of each dialect read as text", () => {
+  const answers: Readonly<Record<string, string>> = {
+    "a stream of chat completions": stream(
+      { choices: [{ delta: { role: "assistant", content: "I read " } }] },
+      { choices: [{ delta: { content: "it." } }] },
+      { choices: [{ delta: { tool_calls: [{ function: { name: "read", arguments: '{"path":' } }] } }] },
+      { choices: [{ delta: { tool_calls: [{ function: { arguments: '"a.ts"}' } }] } }] },
+    ),
+    "chat completions": JSON.stringify({
+      choices: [
+        {
+          message: {
+            content: "I read it.",
+            tool_calls: [{ function: { name: "read", arguments: '{"path":"a.ts"}' } }],
+          },
+        },
+      ],
+    }),
+    "a stream of messages": stream(
+      { type: "message_start", message: { content: [] } },
+      { type: "content_block_start", content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", delta: { type: "text_delta", text: "I read it." } },
+      { type: "content_block_start", content_block: { type: "tool_use", name: "read", input: {} } },
+      { type: "content_block_delta", delta: { type: "input_json_delta", partial_json: '{"path":"a.ts"}' } },
+    ),
+    "a message": JSON.stringify({
+      content: [
+        { type: "text", text: "I read it." },
+        { type: "tool_use", name: "read", input: PLAN },
+      ],
+    }),
+    "a stream of Gemini": stream({
+      candidates: [{ content: { parts: [{ text: "I read it." }, { functionCall: { name: "read", args: PLAN } }] } }],
+    }),
+  };
+  for (const [what, answer] of Object.entries(answers)) {
+    test(what, () => expect(formatAnswer(answer)).toBe('I read it.\nread {"path":"a.ts"}'));
+  }
+  test("a stream of responses, whose ends repeat its deltas", () => {
+    const output = [{ type: "message", content: [{ type: "output_text", text: "I read it." }] }];
+    const answer = stream(
+      { type: "response.output_text.delta", delta: "I read " },
+      { type: "response.output_text.delta", delta: "it." },
+      { type: "response.output_text.done", text: "I read it." },
+      { type: "response.completed", response: { output } },
+    );
+    expect(formatAnswer(answer)).toBe("I read it.");
+    expect(formatAnswer(JSON.stringify({ output }))).toBe("I read it.");
+  });
+  test("anything else stays as it is", () => {
+    for (const text of ["", "no JSON", '{"error":{"code":"overloaded"}}', "data: [DONE]\n\n", "null", "[1]"]) {
+      expect(formatAnswer(text)).toBe(text);
+    }
+    expect(formatPrompt('{"a":1}')).toBe('{\n  "a": 1\n}');
+    expect(formatPrompt('{"a":')).toBe('{"a":');
+  });
+});
