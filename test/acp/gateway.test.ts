@@ -3,24 +3,90 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Budget } from "#schema/ai/budget.ts";
+import type { AiUsage } from "#schema/ai/gateway.ts";
 import type { Chat } from "#schema/chats/chat.ts";
-import { openAgentGateway } from "#test/support/acp/agent-gateway.ts";
+import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
 import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { needs } from "#test/support/needs.ts";
+import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
-const world = await forFile(openAgentGateway());
-const { owner, admin, home, server } = world;
+/** Chats that meet the end of one budget together; the figures of test/results/agents.md come from 50 with a genuine agent. */
+const CROWD = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
+const AGENT = Bun.env.SLIPWAY_TEST_CROWD_AGENT ?? "test";
+/** What a call of the model server costs, in millionths of a dollar. */
+const CALL_MICROS = 60;
+
+const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
+const world = await forFile(openAgentGateway({ env: { PATH }, chats: Math.max(CROWD, 5) }));
+const { owner, admin, home, server, upstream } = world;
 await setAgent(world, "test");
+
+/** A file of its own for each chat of the crowd, with a name of letters as the model server wants it. */
+const fileOf = (index: number): string =>
+  join(home, `proof-${[...String(index)].map((digit) => "abcdefghij"[Number(digit)]).join("")}.txt`);
 
 const chatOf = (id: string): Promise<Chat> => owner.get<Chat>(`/api/v2/chats/${id}`);
 const statusIs = (id: string, status: string) =>
   until(async () => (await chatOf(id)).status === status, { what: `${status} of ${id}` });
 const callsOf = async (id: string) => (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
 const promptsOf = (id: string): string[] => logOf(world, id).filter((line) => line.startsWith("prompt"));
+
+test(
+  "[CA-13] [BU-2] many agents at once exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
+  async () => {
+    // Half of what all of them need: two calls each.
+    const amount = CROWD * CALL_MICROS;
+    const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
+      scope: "everyone",
+      period: "month",
+      unit: "usd",
+      amount,
+    });
+    const spent = async (): Promise<number> => (await admin.get<Budget[]>("/api/v2/ai/budgets"))[0]?.spent ?? 0;
+    if (AGENT !== "test") await enablePreset(admin, AGENT);
+    const begun = performance.now();
+    const ids = await Promise.all(
+      Array.from({ length: CROWD }, async (_, index) => {
+        const text = AGENT === "test" ? "call 6\ncall 6\nsay over" : `Write ${fileOf(index)}`;
+        return (await beginAgentChat(world, text, { coding_agent: AGENT, permissions: null })).id;
+      }),
+    );
+    const chats = () => Promise.all(ids.map(chatOf));
+    let highest = 0;
+    const rested = await until(
+      async () => {
+        highest = Math.max(highest, await spent());
+        const all = await chats();
+        return all.every(({ status }) => status !== "running" && status !== "pending") && all;
+      },
+      { patience: 30_000 * CROWD },
+    );
+    const asking = rested.filter(({ status }) => status === "requires_action");
+    expect(rested.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
+    expect(asking.length).toBeGreaterThan(0);
+    expect(new Set(asking.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
+    expect(Math.max(highest, await spent())).toBeLessThan(amount + CALL_MICROS);
+    const pausedAfter = performance.now() - begun;
+    await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
+    await until(async () => (await chats()).every(({ status }) => status === "waiting"), { patience: 30_000 * CROWD });
+    expect((await chats()).flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
+    const { total } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
+    expect(total.total_cost_micros).toBe(upstream.calls.length * CALL_MICROS);
+    expect(await spent()).toBe(total.total_cost_micros);
+    if (Bun.env.SLIPWAY_REPORT) {
+      const took = [pausedAfter, performance.now() - begun].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
+      const figures = `${asking.length} asked, highest ${highest} of ${amount} micros`;
+      await Bun.write(Bun.stderr, `${CROWD} of ${AGENT}: ${figures}, ${took.join(", then ")}\n`);
+    }
+    await admin.delete(`/api/v2/ai/budgets/${budget.id}`);
+  },
+  scaled(60_000 + CROWD * 60_000),
+);
 
 test("[CA-13] the budget of a chat counts the calls of its agent; at its end the chat asks, and a raise lets the same turn go on", async () => {
   const { id } = await beginAgentChat(world, "say begun", { permissions: null });

@@ -134,18 +134,23 @@ export class AiGateway {
     const { clock } = this.#ctx;
     const [first] = targets as [Target, ...Target[]];
     const begun = clock.monotonic();
-    const reserved = endpoint.kind === "count" ? undefined : await openCall(this.#ctx, caller.payer, first, body);
+    const { signal } = request;
+    // From here on the call lasts as long as open calls and the model take.
+    this.#ctx.requests.exempt(request);
+    const reserved =
+      endpoint.kind === "count"
+        ? undefined
+        : await openCall(this.#ctx, { payer: caller.payer, target: first, body, signal });
     if (reserved && "isHeld" in reserved) {
       const { chat_id } = caller.payer;
       // The chat asks whether to go on; its agent would only try again.
       if (chat_id !== "" && !reserved.isHeld) this.#ctx.topics.publish("agent_refused", chat_id, {});
       return budgetRefusal(this.#ctx, reserved);
     }
-    // From here on the call lasts as long as the model takes.
-    this.#ctx.requests.exempt(request);
     const abort = new AbortController();
     const stop = (): void => abort.abort();
-    request.signal.addEventListener("abort", stop);
+    signal.addEventListener("abort", stop);
+    if (signal.aborted) stop();
     let lost = "";
     const unwatch = caller.whenLost(this.#ctx, this.#who, (reason) => {
       lost = reason;

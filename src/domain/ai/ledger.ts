@@ -2,6 +2,7 @@
 import type { ModelLedger, OpenCall } from "#actors/chat/spending/ledger.ts";
 import type { Reached } from "#actors/chat/spending/limits.ts";
 import { EXPECTED_OUTPUT_TOKENS } from "#actors/chat/spending/metered-models.ts";
+import { pause } from "#base/retry.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { computeCost } from "#src/llm/cost.ts";
@@ -61,16 +62,29 @@ const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBo
   model: target.model,
 });
 
-type Ledger = { readonly ledger: ModelLedger };
+type Ledger = { readonly ledger: ModelLedger } & Pick<DomainContext, "clock">;
 
-/** Reserves what a call may use. Answers the limit when one is reached, and then nothing was written. */
-export const openCall = (
-  { ledger }: Ledger,
-  payer: Payer,
-  target: Target,
-  body: CallBody,
-): Promise<OpenCall | Reached> =>
-  ledger.begin(ledgerCall(payer, target, body), () => likelyUse(target, body), { always: true });
+/** How long a call of a workspace waits while open calls may use up the rest of a budget: coding agents give up soon when they are refused. */
+const HELD_WAIT_MS = 60_000;
+const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 2_000];
+
+/** Reserves what a call may use. Answers the limit when one is reached, and then nothing was written. `signal` ends its wait. */
+export const openCall = async (
+  { ledger, clock }: Ledger,
+  { payer, target, body, signal }: Pick<EndedCall, "payer" | "target" | "body"> & { readonly signal: AbortSignal },
+): Promise<OpenCall | Reached> => {
+  const waits = payer.workspace_id !== "";
+  const giveUpAt = clock.monotonic() + HELD_WAIT_MS;
+  for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, LAST_LOOK_MS)) {
+    const call = ledgerCall(payer, target, body);
+    const opened = await ledger.begin(call, () => likelyUse(target, body), { always: true });
+    const isHeld = "isHeld" in opened && opened.isHeld;
+    if (!(isHeld && waits) || clock.monotonic() >= giveUpAt) return opened;
+    await pause(clock, look, signal);
+    // Nothing is reserved for a caller that has left.
+    if (signal.aborted) return opened;
+  }
+};
 
 export type Ended = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms" | "provider_request_id"> & {
   /** As the provider has told it; undefined: it has not. */
@@ -105,7 +119,7 @@ type EndedCall = {
 
 /** Writes the call into the ledger, with its recording, and gives its reservation back. */
 export const endCall = async (
-  { ledger, encryption, clock }: Ledger & Pick<DomainContext, "encryption" | "clock">,
+  { ledger, encryption, clock }: Ledger & Pick<DomainContext, "encryption">,
   open: OpenCall,
   { payer, target, body, recording }: EndedCall,
   ended: Ended,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import type { CodingAgent, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
@@ -20,9 +21,11 @@ const BASES: readonly (readonly [ProviderKind, string])[] = [
 /** An output token costs 10 micros. None is the default: the chats themselves ask no model for titles. */
 const PRICE = { is_default: false, model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
-/** `env`: of the daemon. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
-export const openAgentGateway = async ({ env = {} }: { readonly env?: Record<string, string> } = {}) => {
-  const world = await openGatewayWorld({ clock: systemClock });
+type Options = { readonly env?: Record<string, string>; readonly chats?: number };
+
+/** `env`: of the daemon. `chats`: how many may have a turn at the same time. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
+export const openAgentGateway = async ({ env = {}, chats = 5 }: Options = {}) => {
+  const world = await openGatewayWorld({ clock: systemClock, env: { SLIPWAY_CHAT_SLOTS: String(chats) } });
   const { server, owner: admin } = world;
   const upstream = new AgentUpstream();
   const providers = new Map<string, string>();
@@ -53,4 +56,11 @@ export const openAgentGateway = async ({ env = {} }: { readonly env?: Record<str
       rmSync(home, { recursive: true, force: true });
     },
   };
+};
+
+/** Turns one of the coding agents on that the server comes with. */
+export const enablePreset = async (admin: Client, name: string): Promise<void> => {
+  const { agents } = await admin.get<CodingAgents>("/api/v2/ai/agents");
+  const { name: _, is_preset: __, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
+  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }));
 };

@@ -16,7 +16,8 @@
 //   tools             lists the tools of its MCP servers
 //   use NAME JSON     calls a tool of its MCP server; asked NAME JSON asks first
 //   home PATH         says what a file in its home holds
-//   call              asks a model of the gateway and says its answer; refused by a budget it tries until it is cancelled
+//   call [TOKENS]     asks a model of the gateway, for so many tokens at most, and says its answer; refused by a budget it
+//                     tries until it is cancelled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -155,12 +156,12 @@ class Turn {
   }
 
   /** False: it was cancelled. */
-  async callModel(): Promise<boolean> {
+  async callModel(max_tokens?: number): Promise<boolean> {
     const { OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
     const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${OPENAI_API_KEY}` },
-      body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
+      body: JSON.stringify({ model: "test-model", max_tokens, messages: [{ role: "user", content: "hello" }] }),
     });
     const text = await response.text();
     log(`called ${response.status}`);
@@ -294,7 +295,8 @@ agent({ name: "test-agent" })
       if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
-      if (verb === "call" && !(await turn.callModel())) return { stopReason: "cancelled" };
+      if (verb === "call" && !(await turn.callModel(first === "" ? undefined : Number(first))))
+        return { stopReason: "cancelled" };
       if (verb === "plan") {
         await turn.tell({
           sessionUpdate: "plan",

@@ -1,0 +1,119 @@
+// Chats that a budget has paused, one of our own loop and one of a coding agent, when server and daemon are killed.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { Budget } from "#schema/ai/budget.ts";
+import type { AiUsage } from "#schema/ai/gateway.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import { Client } from "#src/client.ts";
+import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
+import { AgentUpstream, SENTENCE } from "#test/support/acp/upstream.ts";
+import { createChat, historyOf } from "#test/support/chats.ts";
+import { setGateway } from "#test/support/models/gateway-world.ts";
+import { addModel } from "#test/support/models/model-world.ts";
+import { scaled } from "#test/support/pace.ts";
+import { programCommand } from "#test/support/program.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { ServerPlace } from "../server.ts";
+
+/** What a call of the model server costs, in millionths of a dollar. */
+const CALL_MICROS = 60;
+
+const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
+  await using server = await startTestServer({ directory: place.directory, clock: systemClock });
+  const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const cost = { input: 1_000_000, output: 10_000_000 };
+  await addModel({ owner, upstream } as never, "openai-compat", { model_config: { cost } }, "Mine", "/v1");
+  await setGateway(owner, { default_names: { openai: "test-model" } });
+  await setAgent({ server }, "test");
+  return await seedAgent(server);
+};
+
+test(
+  "[BU-4] [CA-13] chats that a budget has paused still ask after server and daemon were killed, and go on with the same turn after a raise",
+  async () => {
+    await using upstream = new AgentUpstream();
+    await using place = await ServerPlace.make();
+    const seeded = await prepare(place, upstream);
+    // Setting the model up has tried it.
+    const tried = upstream.calls.length;
+    const home = join(place.scratch, "home");
+    await using stack = new AsyncDisposableStack();
+    const start = async () => {
+      await place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
+      const daemon = Bun.spawn([...programCommand(), "agent"], {
+        env: {
+          PATH: process.env.PATH ?? "",
+          HOME: home,
+          SHELL: "/bin/bash",
+          SLIPWAY_AGENT_TOKEN: seeded.agent_token,
+          SLIPWAY_AGENT_URL: `http://127.0.0.1:${place.port}`,
+        },
+        stdio: ["ignore", "ignore", "ignore"],
+      });
+      stack.defer(async () => {
+        daemon.kill("SIGKILL");
+        await daemon.exited;
+      });
+      return daemon;
+    };
+    await Bun.$`mkdir -p ${home}`.quiet();
+    let daemon = await start();
+    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+    const owner = new Client(new URL(`http://127.0.0.1:${place.port}`), seeded.owner_token);
+    const world = { owner, organization_id: seeded.organization_id, seeded, home };
+    const amount = CALL_MICROS;
+    const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
+      scope: "everyone",
+      period: "month",
+      unit: "usd",
+      amount,
+    });
+    type Agent = { readonly status: string };
+    await until(async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected");
+    const led = await beginAgentChat(world, "call\ncall\nsay never", { permissions: null });
+    const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+    const comesTo = (id: string, wanted: string) =>
+      until(async () => (await chatOf(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
+    await comesTo(led.id, "requires_action");
+    const own = await createChat(world, "hello");
+    await comesTo(own.id, "requires_action");
+    const pauses = () => Promise.all([led, own].map(async ({ id }) => (await chatOf(id)).budget_pause));
+    const before = await pauses();
+    expect(before.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
+
+    const killAll = async (): Promise<void> => {
+      place.newest.kill("SIGKILL");
+      daemon.kill("SIGKILL");
+      await Promise.all([place.newest.ended, daemon.exited]);
+    };
+    await killAll();
+    daemon = await start();
+    expect(await pauses()).toEqual(before);
+    expect((await chatOf(led.id)).status).toBe("requires_action");
+    expect(upstream.calls).toHaveLength(tried + 1);
+
+    // Killed again once the raise is acknowledged, before the chats can have ended their turns.
+    await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
+    await killAll();
+    daemon = await start();
+    await comesTo(own.id, "waiting");
+    await comesTo(led.id, "waiting");
+    expect(await historyOf(owner, own.id)).toEqual(["user: hello", `assistant: ${SENTENCE}`]);
+    expect(
+      logOf(world, led.id)
+        .filter((line) => line.startsWith("prompt"))
+        .at(-1),
+    ).toContain("continue where you left off");
+    for (const { id } of [led, own]) expect((await chatOf(id)).last_error).toBeUndefined();
+
+    const [left] = await admin.get<Budget[]>("/api/v2/ai/budgets");
+    const { total, rows } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
+    expect(left).toMatchObject({ reserved: 0, spent: total.total_cost_micros });
+    expect(rows.find(({ key }) => key === "gateway")?.total_cost_micros).toBe(CALL_MICROS);
+    await place.stop();
+  },
+  scaled(120_000),
+);
