@@ -146,6 +146,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly tailnet: Agents["tailnet"];
   readonly agents: Agents["agents"];
   readonly workspaces: Workspaces["workspaces"];
+  readonly wakes: ApiContext["wakes"] = new Map();
   readonly versions: Templates["versions"];
   readonly dryRuns: Templates["dryRuns"];
   readonly chats: ChatServices["chats"];

@@ -65,6 +65,8 @@ export interface DomainContext {
   readonly agentHttp: AgentHttp;
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
+  /** Starts by connecting that this node plans now, by workspace: later connections wait for the same one. Between nodes the actor decides. */
+  readonly wakes: Map<string, Promise<string | undefined>>;
   readonly versions: Directory<TemplateVersionActor>;
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;

@@ -16,7 +16,7 @@ type Made = { readonly id: string; readonly name: string; readonly latest_build:
 
 testNeeding(
   [needs.postgres],
-  "[CL-30] [CL-32] three nodes share the parts out; what one is asked for the owner does, a node that dies is followed, and one that ends hands over",
+  "[CL-30] [CL-32] [WO-1] three nodes share the parts out; what one is asked for the owner does, a node that dies is followed, and one that ends hands over",
   async () => {
     await using cluster = await startCluster();
     const one = await cluster.start(1, EVERY);
@@ -66,6 +66,19 @@ testNeeding(
       return seen.every(({ latest_build }) => latest_build.status === "running");
     };
     await until(() => running((n) => at(n + 1)), { what: "all builds to have ended well" });
+
+    // A hundred people connect to a stopped workspace, at any of the nodes: one build.
+    const [sleeper] = made as [Made];
+    await at(1).post(`/api/v2/workspaces/${sleeper.id}/builds`, { transition: "stop" });
+    const stopped = async () => at(2).get<Made>(`/api/v2/workspaces/${sleeper.id}`);
+    await until(async () => (await stopped()).latest_build.status === "stopped", { what: "the workspace to stop" });
+    const woken = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => at(n).post<{ id: string }>(`/api/v2/workspaces/${sleeper.id}/wake`, {})),
+    );
+    expect(new Set(woken.map(({ id }) => id)).size).toBe(1);
+    expect(await at(0).get<unknown[]>(`/api/v2/workspaces/${sleeper.id}/builds`)).toHaveLength(3);
+    await until(() => running(at), { what: "the workspace to run again" });
+
     const parts = await sql.unsafe("select distinct node from workspaces join parts using (part)");
     expect(parts.length).toBe(3);
 

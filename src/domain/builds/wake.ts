@@ -34,9 +34,6 @@ export type WakeInput = {
   readonly reason?: CreateBuild["reason"];
 };
 
-/** Starts that are being planned now, by workspace: later connections wait for the same one. */
-const underWay = new Map<string, Promise<string | undefined>>();
-
 /** Where the workspace is on its way. Reads by key. */
 export const findStanding = async (
   { store }: Pick<DomainContext, "store">,
@@ -65,8 +62,9 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   const found = await findStanding(ctx, place);
   if (found.standing !== "stopped") return found;
   const initiator = await checkWake(ctx, place, input);
-  const started = underWay.get(id) ?? start(ctx, place, initiator, input.reason);
-  underWay.set(id, started);
+  const { wakes } = ctx;
+  const started = wakes.get(id) ?? start(ctx, place, initiator, input.reason);
+  wakes.set(id, started);
   try {
     const build_id = await started;
     // Someone else has started it, or has done something else to it.
@@ -74,7 +72,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
       return await findStanding(ctx, (await ctx.store.get(findWorkspacePlace({ id }))) ?? place);
     return { standing: "starting", build_id };
   } finally {
-    if (underWay.get(id) === started) underWay.delete(id);
+    if (wakes.get(id) === started) wakes.delete(id);
   }
 };
 

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
+import { wakeWorkspace } from "#domain/builds/wake.ts";
+import { asCaller } from "#domain/users/as-caller.ts";
 import type { UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
@@ -158,5 +160,19 @@ describe("opening an app of a stopped workspace", () => {
     expect(new Set(builds.map(({ id }) => id))).toEqual(new Set([latest_build.id]));
     const running = (await (await wake("owner")).json()) as Build;
     expect([running.id, running.status]).toEqual([latest_build.id, "running"]);
+  });
+
+  test("[WO-1] chats and callers on several nodes that plan a start each for themselves get one build", async () => {
+    await stop();
+    const ctx = contextOf(world.server);
+    const caller = await asCaller(ctx.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
+    // Nodes share the workspace's actor and the database, and know nothing of each other's plans.
+    const nodes = Array.from({ length: 3 }, () => Object.create(ctx, { wakes: { value: new Map() } }) as typeof ctx);
+    const woken = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof ctx, cast.id, { caller })),
+    );
+    const { latest_build } = await awaitBuild(owner, cast.id);
+    expect(new Set(woken.map(({ build_id }) => build_id))).toEqual(new Set([latest_build.id]));
+    expect(nodes.map(({ wakes }) => wakes.size)).toEqual([0, 0, 0]);
   });
 });
