@@ -21,12 +21,15 @@ import { listAgentScripts } from "#db/agents/scripts.ts";
 import { deleteSubAgent, listSubAgents } from "#db/agents/sub-agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { Batcher, type Waiting } from "./batcher.ts";
 import { type PushedContext, takeContext } from "./context.ts";
 import { isBatchAgain, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
+import { mergeResources, type ResourcesReport, resourceNotices } from "./resources.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 import { type AppRefusal, checkSubAgent, type SubAgentInput, subAgentApps, subAgentRow } from "./sub-agents.ts";
@@ -270,6 +273,28 @@ export class AgentActor extends Actor<AgentState> {
       ...this.#outcome(state.metadata(now, { ...args, now: this.#deps.clock.now() })),
       after: () => this.#deps.topics.publish("agent_metadata", this.id, {}),
     }));
+  }
+
+  /** The space of its home and its memory; the workspace's owner is notified of what has run out. */
+  reportResources(report: ResourcesReport): Promise<void> {
+    return this.handle<void>(async (now) => {
+      const { store, clock, topics } = this.#deps;
+      const { agent } = now;
+      const at = clock.now();
+      const resources = mergeResources(agent.resources, report, at);
+      const workspace = await store.get(findWorkspacePlace({ id: agent.workspace_id }));
+      const hasOwner = workspace !== undefined && workspace.owner_id !== PREBUILDS_USER_ID;
+      const notices = hasOwner ? resourceNotices(workspace, agent.resources, resources, report, at) : [];
+      return {
+        state: { ...now, agent: { ...agent, resources } },
+        writes: [updateAgent(this.id, { resources }, { expect: 1 }), ...notices],
+        after: () => {
+          this.#announce(now);
+          if (hasOwner && notices.length > 0) topics.publish("notified", workspace.owner_id, {});
+        },
+        reply: undefined,
+      };
+    });
   }
 
   reportStats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {

@@ -40,6 +40,7 @@ export const findAgentFacts = query(
       first_connected_at: agents.first_connected_at,
       last_connected_at: agents.last_connected_at,
       disconnected_at: agents.disconnected_at,
+      resources: agents.resources,
       logs_length: agents.logs_length,
       logs_overflowed: agents.logs_overflowed,
       part: workspaces.part,

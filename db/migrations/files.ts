@@ -18,6 +18,7 @@ import step15 from "./0033_workspace_snapshots.sql" with { type: "text" };
 import step16 from "./0034_wake_on_connect.sql" with { type: "text" };
 import step17 from "./0035_start_without_user_data.sql" with { type: "text" };
 import step18 from "./0036_model_recordings.sql" with { type: "text" };
+import step19 from "./0037_agent_resources.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -39,4 +40,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0034_wake_on_connect", step16],
   ["0035_start_without_user_data", step17],
   ["0036_model_recordings", step18],
+  ["0037_agent_resources", step19],
 ];

@@ -1,6 +1,7 @@
 // Workspace agents and everything they report. Inserted by the build that made them, then written by the agent actor only.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { AgentResources } from "#schema/agents/resources.ts";
 import { agentTable, linesTable, quietTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -55,6 +56,8 @@ export const agents = agentTable(
     disconnected_at: integer(),
     /** How far the relays are, as it was with the last sign of life. */
     latency: text({ mode: "json" }).$type<Latency>().notNull().default({}),
+    /** The space of its home and its memory, as it last reported them. */
+    resources: text({ mode: "json" }).$type<AgentResources>(),
     /** Bytes of log output stored over the agent's life, and whether a batch was refused for the limit. */
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),

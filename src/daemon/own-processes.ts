@@ -40,6 +40,12 @@ export const isBelow = (pid: number, ancestor: number): boolean => {
 const TICK_MS = 10;
 const PAGE_BYTES = 4096;
 
+/** Memory of a process of its own, without files that are mapped: those are shared with the rest of the machine. */
+export const readResident = (pid: number): number => {
+  const [, resident = 0, shared = 0] = readProc(`/proc/${pid}/statm`).split(" ").map(Number);
+  return (resident - shared) * PAGE_BYTES;
+};
+
 export type OwnUse = {
   /** Processor time of all processes that live, by process, in ms. */
   readonly cpu_ms: ReadonlyMap<number, number>;
@@ -56,9 +62,7 @@ export const readOwnUse = (agent_id: string): OwnUse | undefined => {
     const pid = Number(name);
     const fields = statOf(pid);
     cpu_ms.set(pid, (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS);
-    // Files that are mapped are shared with the rest of the machine.
-    const [, resident = 0, shared = 0] = readProc(`/proc/${pid}/statm`).split(" ").map(Number);
-    memory_bytes += (resident - shared) * PAGE_BYTES;
+    memory_bytes += readResident(pid);
   }
   return cpu_ms.size > 0 ? { cpu_ms, memory_bytes } : undefined;
 };

@@ -34,6 +34,13 @@ export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...(idle_streams > 0 ? [{ name: IDLE, type: GAUGE, value: idle_streams, labels: [] }] : []),
 ];
 
+/** Returns the words of a command without what could hide or turn anything. */
+export const asCommand = (words: string): string =>
+  words
+    .replace(/[^\x20-\x7e]/g, "")
+    .slice(0, MAX_COMMAND)
+    .trim();
+
 /** Returns how many of the open connections are idle streams. */
 export const readIdleStreams = (metrics: readonly Metric[]): number =>
   Math.max(0, metrics.find(({ name }) => name === IDLE)?.value || 0);
@@ -45,9 +52,6 @@ export const readJobs = (metrics: readonly Metric[]): Job[] =>
     .slice(0, MAX_JOBS)
     .flatMap(({ value, labels }) => {
       const said = labels.find(({ name }) => name === LABEL)?.value ?? "";
-      const command = said
-        .replace(/[^\x20-\x7e]/g, "")
-        .slice(0, MAX_COMMAND)
-        .trim();
+      const command = asCommand(said);
       return command === "" || !(value > 0) ? [] : [{ command, load: value }];
     });

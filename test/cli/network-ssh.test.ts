@@ -3,8 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { constants } from "node:os";
 import type { ConnectionLog } from "#schema/connections.ts";
+import type { Inbox } from "#schema/notifications/notification.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { type ClientWorld, openDevWorld } from "./client-world.ts";
@@ -78,6 +81,43 @@ describe("slipway ssh", () => {
     expect(await world.run(["ssh", "dev", "--env", "odd", "--", "true"])).toMatchObject({ code: 2 });
   }, 60_000);
 });
+
+testNeeding(
+  [needs.root],
+  "[DM-27] [AG-25] a workspace whose home is full is still reached, and its page, its log and its owner's inbox say so",
+  async () => {
+    const home = (await ssh('printf %s "$HOME"')).out;
+    const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+    Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0777", "tmpfs", home]);
+    try {
+      Bun.spawnSync(["sh", "-c", `cat /dev/zero > ${home}/fill`]);
+      const read = () => admin.get<Workspace>("/api/v2/users/me/workspace/dev");
+      const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents }) => agents ?? [])[0];
+      const agent = await until(async () => {
+        const found = agentOf(await read());
+        return found?.resources?.home?.level === "full" ? found : undefined;
+      });
+      expect(agent.resources?.home).toEqual({ path: home, used_bytes: 2 ** 21, total_bytes: 2 ** 21, level: "full" });
+      expect(agent.resources?.memory?.total_bytes).toBeGreaterThan(2 ** 27);
+      expect((await ssh("echo > more || echo refused; echo $((40+2))")).out).toBe("refused\n42\n");
+      await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
+      await terminal.until(/[#$] $/);
+      terminal.type("exit 5\r");
+      await terminal.until("left-5");
+      const lines = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agent.id}/logs`);
+      expect(lines.map(({ output }) => output)).toContain(`The disk of ${home} is full: free some space.`);
+      const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
+      expect(notifications.filter(({ title }) => title === "The disk of dev is full")).toMatchObject([
+        { content: `2.1 MB of 2.1 MB are used in ${home}. Delete files that you no longer need.` },
+      ]);
+      Bun.spawnSync(["rm", `${home}/fill`]);
+      await until(async () => agentOf(await read())?.resources?.home?.level === "ok");
+    } finally {
+      Bun.spawnSync(["umount", "-l", home]);
+    }
+  },
+  60_000,
+);
 
 test("[CG-2] sessions and ports are in the connection log, with who they are and how they ended", async () => {
   await ssh("exit 7");

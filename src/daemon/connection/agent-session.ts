@@ -13,6 +13,7 @@ import { WorkspaceMcp } from "../context/mcp.ts";
 import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
 import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
 import { Jobs } from "../jobs.ts";
+import { MemoryKills } from "../memory-kills.ts";
 import { ProcessGroups } from "../scripts/groups.ts";
 import type { Lifecycle } from "../scripts/lifecycle.ts";
 import type { Logs } from "../scripts/logs.ts";
@@ -20,6 +21,7 @@ import { collectMetadata } from "../scripts/metadata.ts";
 import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
 import { secretVariables, writeSecretFiles } from "../secret-files.ts";
+import { watchSpace } from "../space.ts";
 import { type TokenFile, tokenFile } from "../token-file.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
@@ -187,7 +189,16 @@ export class AgentSession {
       groups: this.#groups,
     });
     watchApps(manifest.apps, { connection, clock, signal });
-    const jobs = new Jobs(toId(manifest.agentId));
+    const agent_id = toId(manifest.agentId);
+    void watchSpace({
+      connection,
+      clock,
+      signal,
+      logs: this.#options.logs,
+      home: env.HOME || homedir(),
+      kills: new MemoryKills({ agent_id }),
+    });
+    const jobs = new Jobs(agent_id);
     void reportStats({
       jobs: (elapsed_ms) => jobs.take(elapsed_ms),
       connection,

@@ -30,7 +30,7 @@ import { Processes } from "../http/processes.ts";
 import { type JoinedNetwork, joinNetwork } from "../network/network.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
-import type { Logs } from "../scripts/logs.ts";
+import { type Logs, OWN_SOURCE } from "../scripts/logs.ts";
 import { SshServer } from "../ssh/server.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
 import type { Connection } from "./connection.ts";
@@ -64,9 +64,6 @@ export type ReachOptions = DaemonOptions & {
   context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
 };
-
-/** The server's name for lines that belong to no script. */
-const OWN_SOURCE = new Uint8Array(16);
 
 /** Removing containers, and the agents in them, may keep the end of the workspace waiting for so long. */
 const CONTAINERS_MS = 8_000;

@@ -22,6 +22,9 @@ const CEILING_MS = 10_000;
 /** About five minutes. A server that cannot be reached is no refusal. */
 const MAX_REFUSALS = 35;
 
+/** The server's name for lines that belong to no script. */
+export const OWN_SOURCE = new Uint8Array(16);
+
 const LEVELS: Readonly<Record<LogLevel, Log_Level>> = {
   trace: Log_Level.TRACE,
   debug: Log_Level.DEBUG,

@@ -144,6 +144,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     troubleshooting_url: row.troubleshooting_url,
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
+    ...(row.resources === null ? {} : { resources: row.resources }),
     // Nothing is known of the way to one that is not there.
     latency: status === "connected" ? row.latency : {},
     apps: parts.apps.map((app) => presentApp(app, parts)),

@@ -6,6 +6,7 @@ import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { App } from "../workspaces/app.ts";
 import { LogSource } from "./log-source.ts";
+import { AgentResources } from "./resources.ts";
 
 export const AGENT_STATUSES = ["connecting", "connected", "disconnected", "timeout"] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
@@ -112,6 +113,7 @@ export const WorkspaceAgent = namedObject("WorkspaceAgent", {
   troubleshooting_url: t.String(),
   logs_length: t.Integer({ description: "Bytes of log output stored." }),
   logs_overflowed: t.Boolean({ description: "True once lines were refused because the limit was reached." }),
+  resources: t.Optional(AgentResources),
   latency: t.Record(t.String(), t.Object({ latency_ms: t.Number(), preferred: t.Boolean() })),
   apps: t.Array(App),
   scripts: t.Array(AgentScript),

@@ -22,6 +22,7 @@ const fresh = (): AgentState => ({
     first_connected_at: null,
     last_connected_at: null,
     disconnected_at: null,
+    resources: null,
     logs_length: 0,
     logs_overflowed: false,
   },

@@ -165,6 +165,7 @@ export class RecordingServer implements AsyncDisposable {
       ...answer("batchUpdateMetadata", () => ({})),
       ...answer("batchUpdateAppHealths", () => ({})),
       ...answer("updateStats", () => ({ reportInterval: this.reportInterval })),
+      ...answer("pushResourcesMonitoringUsage", () => ({})),
     };
   }
 

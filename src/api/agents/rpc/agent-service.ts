@@ -1,5 +1,6 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
 // answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs.
+import type { ResourcesReport } from "#actors/agent/resources.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
@@ -9,10 +10,15 @@ import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";
 import { LOG_LEVELS } from "#schema/log-level.ts";
+import { asLine } from "#schema/text.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
-import { readIdleStreams, readJobs } from "#src/wire/busy-metric.ts";
-import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
+import { asCommand, readIdleStreams, readJobs } from "#src/wire/busy-metric.ts";
+import type {
+  BatchCreateLogsRequest,
+  PushResourcesMonitoringUsageRequest_Datapoint,
+  Stats,
+} from "#src/wire/gen/agent_pb.ts";
 import { count, seconds, toMs } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { contextService } from "./context.ts";
@@ -22,7 +28,7 @@ import { toId, toWord } from "./translate.ts";
 
 /** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
 const STATS_SECONDS = 300;
-/** What an agent must be notified of resource monitoring, even though nothing is monitored: it cannot do without. */
+/** What an agent must be notified of resource monitoring: it cannot do without. */
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 /** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
 const PIECE = 1000;
@@ -140,9 +146,13 @@ export const agentService = (
     return {};
   },
 
+  // Agents of ours report on their own what a workspace can run out of; no other agent is asked for it.
   getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
-  // Nothing is monitored: what is reported is taken and let go.
-  pushResourcesMonitoringUsage: () => ({}),
+  async pushResourcesMonitoringUsage({ datapoints }) {
+    const newest = datapoints.at(-1);
+    if (newest) await ctx.agents.ask(agent_id, "reportResources", toResources(newest, ctx.clock.now()));
+    return {};
+  },
 
   async reportConnection({ connection }) {
     if (!connection) throw invalidField("connection", "is missing");
@@ -175,6 +185,30 @@ function* splitLogs({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
     yield { log_source_id, logs: lines.slice(from, from + PIECE) };
   }
 }
+
+const MAX_PATH = 4_096;
+/** Processes of one report. */
+const MAX_KILLS = 20;
+
+/** Cleaned: it comes from inside a workspace. */
+const toResources = (
+  { volumes, memory, memoryKills }: PushResourcesMonitoringUsageRequest_Datapoint,
+  now: number,
+): ResourcesReport => {
+  const [home] = volumes;
+  const toAmounts = ({ used, total }: { used: bigint; total: bigint }) => {
+    const total_bytes = Math.max(0, count(total));
+    return { used_bytes: Math.min(total_bytes, Math.max(0, count(used))), total_bytes };
+  };
+  return {
+    home: home && Object.assign(toAmounts(home), { path: asLine(home.volume).slice(0, MAX_PATH) }),
+    memory: memory && toAmounts(memory),
+    memory_kills: memoryKills.slice(-MAX_KILLS).map(({ process, killedAt }) => ({
+      process: asCommand(process),
+      killed_at: Math.min(now, toMs(killedAt) ?? now),
+    })),
+  };
+};
 
 type Open = Pick<ReturnType<typeof toStats>, "connection_count" | "session_counts">;
 

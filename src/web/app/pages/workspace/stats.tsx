@@ -5,7 +5,7 @@ import { listAgents } from "../../data/one-workspace.ts";
 import { explainState, statusWords, workspaceState } from "../../data/states.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
-import { formatDuration, shortTime } from "../../parts/words-of-time.ts";
+import { formatDuration, formatSize, shortTime } from "../../parts/words-of-time.ts";
 
 /** The number in front large, its unit and the rest small. */
 const Figure = ({ text }: { text: string }) => {
@@ -18,12 +18,33 @@ const Figure = ({ text }: { text: string }) => {
   );
 };
 
+/** What is used of what is there. */
+const Use = ({
+  label,
+  used,
+  total,
+  isLow = false,
+}: {
+  label: string;
+  used: number;
+  total: number;
+  isLow?: boolean;
+}) => (
+  <div>
+    <dt>{label}</dt>
+    <dd class={isLow ? "t-bad" : undefined}>
+      {formatSize(used)} <small>of {formatSize(total)}</small>
+    </dd>
+  </div>
+);
+
 export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
   const kind = workspaceState(row);
   const why = explainState(row);
   const measured = listAgents(workspace).flatMap(({ metadata }) => metadata);
   const [agent] = listAgents(workspace);
   const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
+  const { home, memory } = (agent?.status === "connected" && agent.resources) || {};
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
     <dl class="stats">
@@ -58,6 +79,8 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
           </dd>
         </div>
       ))}
+      {home && <Use label="Disk" used={home.used_bytes} total={home.total_bytes} isLow={home.level !== "ok"} />}
+      {memory && <Use label="Memory" used={memory.used_bytes} total={memory.total_bytes} />}
       {latency && (
         <div>
           <dt>Latency</dt>

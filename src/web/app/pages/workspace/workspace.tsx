@@ -30,6 +30,7 @@ import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
 import { useFeed } from "./feed.ts";
 import { Files, NoFiles } from "./files.tsx";
+import { OutOfSpace } from "./out-of-space.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
@@ -185,6 +186,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
         </div>
       )}
       <StopsSoon row={row} />
+      <OutOfSpace agents={agents} />
       <div class="page top">
         <Stats row={row} workspace={workspace} />
         {row.status === "running" && (

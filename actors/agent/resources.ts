@@ -1,0 +1,83 @@
+// What an agent says of its disk and memory: the newest figures, the last processes that were ended, and what the owner is notified of. Pure.
+import { rfc3339 } from "#base/clock.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { type Notice, notified } from "#db/notifications/notifications.ts";
+import { type AgentResources, findSpaceLevel, MAX_MEMORY_KILLS, SPACE_LEVELS } from "#schema/agents/resources.ts";
+
+type Amounts = { readonly used_bytes: number; readonly total_bytes: number };
+
+export type ResourcesReport = {
+  readonly home?: (Amounts & { readonly path: string }) | undefined;
+  readonly memory?: Amounts | undefined;
+  /** Oldest first. */
+  readonly memory_kills: readonly { readonly process: string; readonly killed_at: number }[];
+};
+
+export type ReportedWorkspace = { readonly id: string; readonly owner_id: string; readonly name: string };
+
+/** The owner hears of the same thing once in that time. */
+const QUIET_MS = 3_600_000;
+
+/** The figures after a report. What it leaves out is unknown; ended processes stay. */
+export const mergeResources = (
+  before: AgentResources | null,
+  { home, memory, memory_kills }: ResourcesReport,
+  now: number,
+): AgentResources => {
+  const level = home && findSpaceLevel({ used: home.used_bytes, total: home.total_bytes }, before?.home?.level);
+  const kills = memory_kills.map(({ process, killed_at }) => ({ process, killed_at: rfc3339(killed_at) })).reverse();
+  return {
+    ...(home && level ? { home: Object.assign({ level }, home) } : {}),
+    ...(memory ? { memory } : {}),
+    memory_kills: [...kills, ...(before?.memory_kills ?? [])].slice(0, MAX_MEMORY_KILLS),
+    reported_at: rfc3339(now),
+  };
+};
+
+/** What the workspace's owner is notified of: a disk that has become nearly or wholly full, and processes that were ended. */
+export const resourceNotices = (
+  workspace: ReportedWorkspace,
+  before: AgentResources | null,
+  { home }: AgentResources,
+  { memory_kills }: ResourcesReport,
+  now: number,
+): Statement[] => {
+  const { id, owner_id: user_id, name } = workspace;
+  const hour = Math.floor(now / QUIET_MS);
+  const notice = (kind: Notice["kind"], dedupe: string, values: Notice["values"]): Statement =>
+    notified({
+      now,
+      user_id,
+      kind,
+      targets: [id],
+      path: `/workspaces/${id}`,
+      values: Object.assign({ workspace: name }, values),
+      dedupe: `${dedupe}:${id}:${hour}`,
+    });
+  const rank = (level: (typeof SPACE_LEVELS)[number] = "ok") => SPACE_LEVELS.indexOf(level);
+  const notices: Statement[] = [];
+  if (home && rank(home.level) > rank(before?.home?.level)) {
+    const values = {
+      level: home.level === "full" ? "full" : "almost full",
+      used: formatBytes(home.used_bytes),
+      total: formatBytes(home.total_bytes),
+      path: home.path,
+    };
+    notices.push(notice("workspace_disk_full", `disk_${home.level}`, values));
+  }
+  if (memory_kills.length > 0) {
+    const named = [...new Set(memory_kills.map(({ process }) => process || "a process"))].join(", ");
+    notices.push(notice("workspace_out_of_memory", "memory", { process: named }));
+  }
+  return notices;
+};
+
+const UNITS = ["MB", "GB", "TB"] as const;
+
+/** As pages write it: 5.2 GB. */
+const formatBytes = (bytes: number): string => {
+  let amount = bytes / 1e6;
+  let unit = 0;
+  for (; amount >= 1000 && unit < UNITS.length - 1; unit++) amount /= 1000;
+  return `${amount.toFixed(amount < 100 ? 1 : 0)} ${UNITS[unit]}`;
+};

@@ -1,0 +1,1 @@
+alter table "agents" add column "resources" text;

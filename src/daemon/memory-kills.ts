@@ -1,0 +1,150 @@
+// What the kernel ends because memory runs out: counted by the control group of the workspace (both versions), or of the whole machine where the
+// workspace has no limit of its own. The kernel names processes only in its log, which few workspaces can read: the names of those that use most
+// are taken while memory is scarce. Linux only; elsewhere nothing is found.
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { formatCommand } from "./jobs.ts";
+import { type Process, quietly, readProc, readProcesses, readResident } from "./own-processes.ts";
+
+export type Memory = { readonly used: number; readonly total: number };
+
+/** What the kernel says now. */
+export type MemoryReading = {
+  readonly memory: Memory | undefined;
+  /** True: the limit is the workspace's own, so that whatever is ended here is the workspace's. */
+  readonly isOwn: boolean;
+  /** Processes ended so far. */
+  readonly kills: number;
+};
+
+/** From this share on processes are looked at. */
+const SCARCE = 0.5;
+/** A limit beyond that is none: version 1 says so with a huge number. */
+const NO_LIMIT = 2 ** 60;
+/** Kills of one look that are named. */
+const MAX_KILLS = 5;
+
+type Known = { readonly pid: number; readonly name: string; readonly bytes: number };
+
+export type MemoryKillsOptions = {
+  readonly agent_id: string;
+  readonly read?: () => MemoryReading | undefined;
+  readonly processes?: () => readonly Process[];
+  readonly resident?: (pid: number) => number;
+  readonly log?: () => readonly number[];
+};
+
+export class MemoryKills {
+  readonly #options: Required<MemoryKillsOptions>;
+  #kills: number | undefined;
+  #known: readonly Known[] = [];
+  #memory: Memory | undefined;
+
+  constructor({
+    agent_id,
+    read = readMemory,
+    processes = () => readProcesses(agent_id),
+    resident = readResident,
+    log = readKernelLog,
+  }: MemoryKillsOptions) {
+    this.#options = { agent_id, read, processes, resident, log };
+  }
+
+  /** Memory at the last look; undefined where the kernel does not say. */
+  get memory(): Memory | undefined {
+    return this.#memory;
+  }
+
+  /** The names of processes that were ended since the last call, at most five; empty for one that was never seen. None for the first call. */
+  take(): string[] {
+    const { read, processes, resident, log } = this.#options;
+    const found = read();
+    this.#memory = found?.memory;
+    if (!found) return [];
+    const { memory, isOwn, kills } = found;
+    const ended = this.#kills === undefined ? 0 : Math.max(0, kills - this.#kills);
+    this.#kills = kills;
+    const isScarce = memory !== undefined && memory.used >= SCARCE * memory.total;
+    if (ended === 0 && !isScarce) {
+      this.#known = [];
+      return [];
+    }
+    const before = this.#known;
+    const now = processes();
+    this.#known = now.map(({ pid, argv }) => ({ pid, name: formatCommand(argv), bytes: resident(pid) }));
+    if (ended === 0) return [];
+    const alive = new Set(now.filter(({ argv }) => argv.length > 0).map(({ pid }) => pid));
+    const gone = before.filter(({ pid }) => !alive.has(pid)).sort((a, b) => b.bytes - a.bytes);
+    if (isOwn) return Array.from({ length: Math.min(ended, MAX_KILLS) }, (_, n) => gone[n]?.name ?? "");
+    // Another workspace of the machine may be the one that has lost a process.
+    const named = new Set(log());
+    return gone
+      .filter(({ pid }) => named.size === 0 || named.has(pid))
+      .slice(0, Math.min(ended, MAX_KILLS))
+      .map(({ name }) => name);
+  }
+}
+
+/** Returns what the control group says, or the machine where the group has no limit; undefined without a kernel that says so. */
+export const readMemory = (read: (file: string) => string = readProc): MemoryReading | undefined => {
+  const groups = read("/proc/self/cgroup");
+  const [, second] = /^0::(\/.*)$/m.exec(groups) ?? [];
+  const [, first] = /^\d+:(?:[^:\n]*,)?memory(?:,[^:\n]*)?:(\/.*)$/m.exec(groups) ?? [];
+  const places = [
+    ...(first === undefined ? [] : [`/sys/fs/cgroup/memory${first}`, "/sys/fs/cgroup/memory"]),
+    ...(second === undefined ? [] : [`/sys/fs/cgroup${second}`, "/sys/fs/cgroup"]),
+  ];
+  for (const place of places) {
+    const folder = place.replace(/\/$/, "");
+    const events = read(`${folder}/memory.events`) || read(`${folder}/memory.oom_control`);
+    const count = numberAfter("oom_kill", events);
+    if (count === undefined) continue;
+    const total = toLimit(read(`${folder}/memory.max`) || read(`${folder}/memory.limit_in_bytes`));
+    const all = Number(read(`${folder}/memory.current`) || read(`${folder}/memory.usage_in_bytes`));
+    const stat = read(`${folder}/memory.stat`);
+    const files = numberAfter("total_inactive_file", stat) ?? numberAfter("inactive_file", stat) ?? 0;
+    // Files that were read stay in memory for as long as nobody needs it.
+    if (total !== undefined) return { memory: { used: Math.max(0, all - files), total }, isOwn: true, kills: count };
+    return { memory: ofMachine(read), isOwn: false, kills: count };
+  }
+  return undefined;
+};
+
+const numberAfter = (word: string, text: string): number | undefined => {
+  const [, number] = new RegExp(`^${word} (\\d+)$`, "m").exec(text) ?? [];
+  return number === undefined ? undefined : Number(number);
+};
+
+const toLimit = (text: string): number | undefined => {
+  const limit = Number(text.trim() || Number.NaN);
+  return limit > 0 && limit < NO_LIMIT ? limit : undefined;
+};
+
+const KIB = 1024;
+
+const ofMachine = (read: (file: string) => string): Memory | undefined => {
+  const text = read("/proc/meminfo");
+  const [total, free] = ["MemTotal", "MemAvailable"].map((word) =>
+    Number(new RegExp(`^${word}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]),
+  );
+  if (!total || free === undefined || Number.isNaN(free)) return undefined;
+  return { used: (total - free) * KIB, total: total * KIB };
+};
+
+const RECORD_BYTES = 8192;
+const MAX_RECORDS = 20_000;
+
+/** Returns the processes that the kernel's log names as ended for memory; none where this user cannot read it, as in most containers. */
+export const readKernelLog = (): number[] =>
+  quietly(() => {
+    const file = openSync("/dev/kmsg", constants.O_RDONLY | constants.O_NONBLOCK);
+    const record = Buffer.alloc(RECORD_BYTES);
+    const pids: number[] = [];
+    // The end of the log is said with an error: nothing more can be read without waiting.
+    const next = (): number => quietly(() => readSync(file, record), 0);
+    for (let read = next(), count = 0; read > 0 && count < MAX_RECORDS; read = next(), count++) {
+      const [, pid] = / Killed process (\d+) \(/.exec(record.toString("latin1", 0, read)) ?? [];
+      if (pid !== undefined) pids.push(Number(pid));
+    }
+    closeSync(file);
+    return pids;
+  }, []);

@@ -1,0 +1,108 @@
+// Watches what a workspace can run out of: the space of its home, and memory. The server is notified when something has changed; what was ended for
+// memory and a home that is full are lines of the agent's log, too. A full disk keeps the daemon from nothing: what it writes there it does without.
+import { statfs } from "node:fs/promises";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
+import { findSpaceLevel, type SpaceLevel } from "#schema/agents/resources.ts";
+import { type Connection, Stopped } from "./connection/connection.ts";
+import type { Memory } from "./memory-kills.ts";
+import { type Logs, OWN_SOURCE } from "./scripts/logs.ts";
+import { timestamp } from "./times.ts";
+
+export type SpaceOptions = {
+  readonly connection: Pick<Connection, "ask">;
+  readonly logs: Pick<Logs, "source">;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly home: string;
+  /** Names of what was ended for memory since the last call, and memory at that time. */
+  readonly kills: { take(): string[]; readonly memory: Memory | undefined };
+};
+
+type Volume = { readonly used: number; readonly total: number };
+type Kill = { readonly process: string; readonly at: number };
+
+const LOOK_MS = 1_000;
+/** Space is looked at each so many looks. */
+const SPACE_LOOKS = 2;
+/** What has changed little is reported after this long. */
+const REPORT_MS = 60_000;
+const CHANGE = 0.01;
+/** Kills that wait for a server that is away; only the newest are reported. */
+const MAX_KILLS = 20;
+
+/** Looks each second and reports what has changed, until the signal fires. Never throws. */
+export const watchSpace = async (options: SpaceOptions): Promise<void> => {
+  const { clock, signal, home, kills } = options;
+  const killed: Kill[] = [];
+  let space: Volume | undefined;
+  let level: SpaceLevel = "ok";
+  let reported:
+    | { readonly space: Volume | undefined; readonly memory: Memory | undefined; readonly at: number }
+    | undefined;
+  let isReporting = false;
+  for (let looks = 0; !signal.aborted; looks++) {
+    for (const process of kills.take()) {
+      killed.push({ process, at: clock.now() });
+      say(options, `Memory ran out: the kernel ended ${process || "a process"}.`);
+    }
+    killed.splice(0, killed.length - MAX_KILLS);
+    if (looks % SPACE_LOOKS === 0) space = await readSpace(home);
+    const now: SpaceLevel = space ? findSpaceLevel(space, level) : "ok";
+    if (now === "full" && level !== "full") say(options, `The disk of ${home} is full: free some space.`);
+    const { memory } = kills;
+    const isDue =
+      killed.length > 0 ||
+      now !== level ||
+      reported === undefined ||
+      (clock.monotonic() - reported.at >= REPORT_MS &&
+        (isOther(space, reported.space) || isOther(memory, reported.memory)));
+    level = now;
+    if (isDue && !isReporting && (space || memory)) {
+      isReporting = true;
+      reported = { space, memory, at: clock.monotonic() };
+      void report(options, { space, memory, killed: killed.splice(0) }).finally(() => {
+        isReporting = false;
+      });
+    }
+    await pause(clock, LOOK_MS, signal);
+  }
+};
+
+const isOther = (a: Volume | undefined, b: Volume | undefined): boolean =>
+  a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= CHANGE * (a?.total ?? 0);
+
+/** What this user could fill, without what is kept for others; undefined where the folder can't be read. */
+const readSpace = async (home: string): Promise<Volume | undefined> => {
+  try {
+    const { blocks, bfree, bavail, bsize } = await statfs(home);
+    const used = (blocks - bfree) * bsize;
+    return blocks > 0 ? { used, total: used + bavail * bsize } : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const say = ({ logs, clock }: SpaceOptions, output: string): void => {
+  log("daemon").warn("{output}", { output });
+  logs.source(OWN_SOURCE).add({ at: clock.now(), level: "error", output });
+};
+
+const report = async (
+  { connection, clock, home }: SpaceOptions,
+  { space, memory, killed }: { space: Volume | undefined; memory: Memory | undefined; killed: readonly Kill[] },
+): Promise<void> => {
+  const toAmounts = ({ used, total }: Volume) => ({ used: BigInt(used), total: BigInt(total) });
+  const datapoint = {
+    collectedAt: timestamp(clock.now()),
+    ...(memory ? { memory: toAmounts(memory) } : {}),
+    volumes: space ? [Object.assign(toAmounts(space), { volume: home })] : [],
+    memoryKills: killed.map(({ process, at }) => ({ process, killedAt: timestamp(at) })),
+  };
+  try {
+    await connection.ask((api, abort) => api.pushResourcesMonitoringUsage({ datapoints: [datapoint] }, abort));
+  } catch (error) {
+    if (!(error instanceof Stopped)) log("daemon").warn("the server takes no figures of space: {error}", { error });
+  }
+};

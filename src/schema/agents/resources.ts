@@ -1,0 +1,71 @@
+// What a workspace can run out of, as its agent reports it: the space of its home, and memory.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+
+export const SPACE_LEVELS = ["ok", "low", "full"] as const;
+export type SpaceLevel = (typeof SPACE_LEVELS)[number];
+
+const MIB = 1024 * 1024;
+const LOW_BYTES = 1024 * MIB;
+const FULL_BYTES = 64 * MIB;
+const LOW_SHARE = 0.1;
+const FULL_SHARE = 0.01;
+/** A level ends only when so much more is free, so that it does not come and go with each file. */
+const MORE = 1.5;
+
+/** Returns whether the space is nearly or wholly used up. `before`: the level until now. */
+export const findSpaceLevel = (
+  { used, total }: { readonly used: number; readonly total: number },
+  before: SpaceLevel = "ok",
+): SpaceLevel => {
+  const free = total - used;
+  const isBelow = (limit: number, held: boolean): boolean => free < limit * (held ? MORE : 1);
+  if (isBelow(Math.min(FULL_BYTES, total * FULL_SHARE), before === "full")) return "full";
+  return isBelow(Math.min(LOW_BYTES, total * LOW_SHARE), before !== "ok") ? "low" : "ok";
+};
+
+/** Kills that are shown: the newest. */
+export const MAX_MEMORY_KILLS = 5;
+
+const bytes = (description: string) => t.Integer({ minimum: 0, description });
+
+export const AgentResources = namedObject("AgentResources", {
+  home: t.Optional(
+    named(
+      "AgentHome",
+      t.Object({
+        path: t.String(),
+        used_bytes: bytes("Of the file system that the home is on."),
+        total_bytes: bytes("What is used and what the workspace's user can still use."),
+        level: t.Unsafe<SpaceLevel>(
+          t.Union(
+            SPACE_LEVELS.map((level) => t.Literal(level)),
+            { description: "low: less than 1 GiB or 10 % is free, whichever is less; full: less than 64 MiB or 1 %." },
+          ),
+        ),
+      }),
+    ),
+  ),
+  memory: t.Optional(
+    named(
+      "AgentMemory",
+      t.Object({
+        used_bytes: bytes("Without files that are only kept in memory."),
+        total_bytes: bytes("The limit of the workspace, or the memory of its machine."),
+      }),
+    ),
+  ),
+  memory_kills: t.Array(
+    named(
+      "MemoryKill",
+      t.Object({
+        process: t.String({ description: "A few words of its command; empty if unknown." }),
+        killed_at: time(),
+      }),
+    ),
+    { description: "The last processes that the kernel ended because memory ran out, newest first; at most 5." },
+  ),
+  reported_at: time(),
+});
+export type AgentResources = Static<typeof AgentResources>;

@@ -1,0 +1,43 @@
+// Says in a workspace's page what it has run out of: the disk of its home, or memory that the kernel took from a process.
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { now, Time } from "../../parts/time.tsx";
+import { formatSize } from "../../parts/words-of-time.ts";
+
+/** How long it is said that a process was ended. */
+const KILLS_MS = 3_600_000;
+
+export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) => (
+  <>
+    {agents.flatMap(({ id, status, resources }) => {
+      if (status !== "connected" || !resources) return [];
+      const { home, memory_kills } = resources;
+      const [kill] = memory_kills.filter(({ killed_at }) => now.value - Date.parse(killed_at) < KILLS_MS);
+      return [
+        home && home.level !== "ok" && (
+          <div key={`disk ${id}`} class="banner" role="status">
+            <span class={home.level === "full" ? "t-bad" : "t-attn"}>
+              <Icon name="warn" />
+            </span>
+            <span>
+              The disk is {home.level === "full" ? "full" : "almost full"}:{" "}
+              {formatSize(home.total_bytes - home.used_bytes)} of {formatSize(home.total_bytes)} is free in{" "}
+              <code>{home.path}</code>. Delete files that you no longer need.
+            </span>
+          </div>
+        ),
+        kill && (
+          <div key={`memory ${id}`} class="banner" role="status">
+            <span class="t-attn">
+              <Icon name="warn" />
+            </span>
+            <span>
+              Memory ran out: the kernel ended {kill.process ? <code>{kill.process}</code> : "a process"}{" "}
+              <Time at={kill.killed_at} />. Run less at a time, or give the workspace more memory.
+            </span>
+          </div>
+        ),
+      ];
+    })}
+  </>
+);

@@ -1,0 +1,64 @@
+// What follows from an agent's reports of its disk and memory: levels, the last processes, and notices.
+import { expect, test } from "bun:test";
+import { mergeResources, resourceNotices } from "#actors/agent/resources.ts";
+import { findSpaceLevel } from "#schema/agents/resources.ts";
+
+const GB = 1e9;
+const HOUR_MS = 3_600_000;
+const home = (used_bytes: number, total_bytes = 100 * GB) => ({ path: "/home/ada", used_bytes, total_bytes });
+const workspace = { id: "w", owner_id: "ada", name: "dev" };
+
+test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, and so until half as much again is free", () => {
+  const level = (free: number, total: number, before?: "ok" | "low" | "full") =>
+    findSpaceLevel({ used: total - free, total }, before);
+  expect([level(2 * GB, 100 * GB), level(GB, 100 * GB), level(0.06 * GB, 100 * GB)]).toEqual(["ok", "low", "full"]);
+  expect([level(11, 100), level(9, 100), level(0, 100)]).toEqual(["ok", "low", "full"]);
+  expect([level(14, 100, "low"), level(15, 100, "low"), level(1.2, 100, "full")]).toEqual(["low", "ok", "full"]);
+});
+
+test("[AG-25] the last five processes are kept, newest first, also when a report names none", () => {
+  const kill = (n: number) => ({ process: `job ${n}`, killed_at: n * 1000 });
+  const first = mergeResources(null, { memory_kills: [1, 2, 3].map(kill) }, 9_000);
+  const then = mergeResources(first, { home: home(GB), memory_kills: [4, 5, 6].map(kill) }, 10_000);
+  const last = mergeResources(then, { memory_kills: [] }, 11_000);
+  expect(last.memory_kills.map(({ process }) => process)).toEqual(["job 6", "job 5", "job 4", "job 3", "job 2"]);
+  expect(last.home).toBeUndefined();
+  expect(last.reported_at).toBe("1970-01-01T00:00:11.000Z");
+});
+
+test("[AG-25] the owner hears of a level when it becomes worse, and of processes by name, at most once an hour", () => {
+  let before: ReturnType<typeof mergeResources> | null = null;
+  const report = (used: number, processes: string[], now: number) => {
+    const said = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
+    const next = mergeResources(before, said, now);
+    const notices = resourceNotices(workspace, before, next, said, now);
+    before = next;
+    return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, at) => [1, 4, 5, 8].includes(at)));
+  };
+  expect(report(50 * GB, [], 0)).toEqual([]);
+  expect(report(99.5 * GB, [], 1)).toEqual([
+    [
+      "ada",
+      "The disk of dev is almost full",
+      "99.5 GB of 100 GB are used in /home/ada. Delete files that you no longer need.",
+      "disk_low:w:0",
+    ],
+  ]);
+  expect(report(99.6 * GB, [], 2)).toEqual([]);
+  expect(report(100 * GB, ["npm run build", "", "npm run build"], 3)).toEqual([
+    [
+      "ada",
+      "The disk of dev is full",
+      "100 GB of 100 GB are used in /home/ada. Delete files that you no longer need.",
+      "disk_full:w:0",
+    ],
+    [
+      "ada",
+      "dev ran out of memory",
+      "The kernel ended npm run build, a process. Run less in it at a time, or give it more memory.",
+      "memory:w:0",
+    ],
+  ]);
+  expect(report(50 * GB, [], 4)).toEqual([]);
+  expect(report(100 * GB, [], HOUR_MS)[0]?.[3]).toBe("disk_full:w:1");
+});
