@@ -22,6 +22,7 @@ import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
 import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
 import { outsideFiles } from "./support/run/outside.ts";
 import { failedFiles, judge, MAX_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/run/second-tries.ts";
+import { expectedFiles, withUnreported } from "./support/run/unreported.ts";
 import { tempPlace } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -49,6 +50,8 @@ interface Step {
   env?: Record<string, string>;
   /** Arguments of `bun test`; the step then counts its tests instead of itself. */
   tests?: string[];
+  /** Files of tests that another step runs. */
+  ignored?: readonly string[];
   /** A step without which this one says nothing: an older binary must not stand in for the one that failed to build. */
   needs?: string;
 }
@@ -89,6 +92,8 @@ const { values: options } = parseArgs({
 });
 // What reaches into the server has been run alongside it already.
 const OUTSIDE = await outsideFiles(ROOT, "test/api");
+/** Every file of tests; the folder is that of bunfig.toml. */
+const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
@@ -147,7 +152,7 @@ try {
   for (const step of trials) {
     // Servers and daemons that are processes of their own start in a third of the processor's time when they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
-    if (isTriedBuilt && step.name === "unit") step.command.push(`--path-ignore-patterns={${BINARY_ALONE.join(",")}}`);
+    if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ALONE;
   }
   const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
   await Promise.all([runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
@@ -211,7 +216,8 @@ async function runStep(step: Step, workers: number): Promise<void> {
   say(`\n== ${step.name}`);
   const report = join(scratch, `${step.name}.xml`);
   const [code, cost] = await runTests(step, report, workers);
-  const cases = casesIn(report);
+  const expected = expectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
+  const cases = withUnreported(casesIn(report), expected);
   settle(step, countTests(await steady(step, cases), code), cost);
   summary.push(...slowestLines(cases, Number(options.slowest)));
 }
@@ -251,12 +257,13 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
   ];
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
-  const child = start([...step.command, ...together, ...flags, ...(step.tests ?? [])], step.env, "inherit");
+  const child = start([...step.command, ...together, ...without, ...flags, ...(step.tests ?? [])], step.env, "inherit");
   return [await ended(child), costOf(child, begun)];
 }
 
 async function ended(child: Bun.Subprocess): Promise<number> {
   await child.exited;
+  const without = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
   running.delete(child);
   return child.exitCode ?? 1;
 }
@@ -311,7 +318,7 @@ function tellUnsteady(): void {
   summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
 }
 
-/** A run that ended badly without a failed test (a file that does not load, a crash) is one failure on its own. */
+/** A run that ended badly without a failed test (a crash of the runner itself) is one failure on its own. */
 function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {

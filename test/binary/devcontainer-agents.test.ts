@@ -15,16 +15,15 @@ import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { tempFolder } from "#test/daemon/support/daemon.ts";
 import { createChat } from "#test/support/chats.ts";
-import { BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
+import { IMAGE, shell } from "#test/support/docker/docker-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { needs, testNeeding } from "#test/support/needs.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-const testHere = BINARY === "" ? () => {} : testNeeding;
 /** Where the package's program stands under its name. */
 const TOOLS = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
 
@@ -104,8 +103,8 @@ const openChat = async ({ owner, models, seeded }: Awaited<ReturnType<typeof ope
   return models.next();
 };
 
-testHere(
-  [needs.docker, needs.node],
+testNeeding(
+  [compiled, needs.docker, needs.node],
   "[CO-13][CO-14][TO-24] what the template names is started with an agent inside: terminal, ports, a chat that works in it, a new one after a recreate, and nothing is left",
   async () => {
     await using workspace = await openWorkspace();
@@ -157,8 +156,8 @@ testHere(
   120_000,
 );
 
-testHere(
-  [needs.docker, needs.node],
+testNeeding(
+  [compiled, needs.docker, needs.node],
   "[CO-17] a devcontainer whose postCreateCommand fails is in error, and its agent lets people in to repair it",
   async () => {
     await using workspace = await openWorkspace({ postCreateCommand: "echo OOPS-reason >&2; exit 7" });
@@ -173,8 +172,8 @@ testHere(
   120_000,
 );
 
-testHere(
-  [needs.docker, needs.node],
+testNeeding(
+  [compiled, needs.docker, needs.node],
   "[CO-15] a daemon that comes after one that was killed gives the running container a new agent; a delete ends both",
   async () => {
     await using workspace = await openWorkspace();
@@ -195,8 +194,8 @@ testHere(
   120_000,
 );
 
-testHere(
-  [needs.docker, needs.node],
+testNeeding(
+  [compiled, needs.docker, needs.node],
   "[CO-13][SH-8] a port inside is its owner's by the agent's name, and everyone's once it is shared",
   async () => {
     using folder = tempFolder();

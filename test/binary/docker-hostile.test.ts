@@ -9,21 +9,18 @@ import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {
   awaitAgent,
-  BINARY,
   type DockerWorld,
   IMAGE,
   openDockerWorld,
   readyTemplate,
   shell,
 } from "#test/support/docker/docker-world.ts";
-import { needs, testNeeding } from "#test/support/needs.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
-
-const testHere = BINARY === "" ? () => {} : testNeeding;
 
 type Inspected = {
   Id: string;
@@ -71,8 +68,8 @@ const containerOf = async ({ engine }: DockerWorld, id: string): Promise<Inspect
   return (await engine.json<Inspected>("inspect", "GET", `/containers/${found?.Id}/json`)) as Inspected;
 };
 
-testHere(
-  [needs.docker, needs.nginx],
+testNeeding(
+  [compiled, needs.docker, needs.nginx],
   "[SC-7] behind a proxy, a hostile member gets from her container, her chat and her parameters nothing that is not hers",
   async () => {
     using place = tempDirectory();

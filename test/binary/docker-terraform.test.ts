@@ -4,12 +4,11 @@ import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
 import { agentOf, awaitAgent, BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
-import { needs, testNeeding } from "#test/support/needs.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const testHere = BINARY === "" ? () => {} : testNeeding;
 const PAGE = new URL("../../docs/templates-terraform.md", import.meta.url);
 
 /** The block of the page behind this mark. */
@@ -23,8 +22,8 @@ const example = (mark: string): string => {
 /** The same under another name. */
 const OTHER_IMAGE = `${IMAGE}-other`;
 
-testHere(
-  [needs.docker, needs.terraform],
+testNeeding(
+  [compiled, needs.docker, needs.terraform],
   "[TF-21] the documented template of containers runs a workspace by terraform_data and the docker command: it is worked in, is started with another image, keeps its home over a stop, and leaves nothing",
   async () => {
     const environment = { DOCKER_HOST: needs.docker.file };

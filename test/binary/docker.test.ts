@@ -5,21 +5,18 @@ import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {
   awaitAgent,
-  BINARY,
   deleteAll,
   IMAGE,
   openDockerWorld,
   readyTemplate,
   shell,
 } from "#test/support/docker/docker-world.ts";
-import { needs, testNeeding } from "#test/support/needs.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const testHere = BINARY === "" ? () => {} : testNeeding;
-
-testHere(
-  [needs.docker],
+testNeeding(
+  [compiled, needs.docker],
   "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with what was kept, delete",
   async () => {
     await using world = await openDockerWorld();
@@ -66,8 +63,8 @@ testHere(
   120_000,
 );
 
-testHere(
-  [needs.docker],
+testNeeding(
+  [compiled, needs.docker],
   "[PV-15][PV-16] an image's own user is who works in it; containers of one workspace find each other by name",
   async () => {
     await using world = await openDockerWorld();

@@ -1,13 +1,16 @@
 // The compiled program runs nothing that lies where it is started: of a package that asks for native code only what is compiled in is there.
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openClientWorld, signInAs } from "#test/cli/client-world.ts";
+import { compiled, testNeeding } from "#test/support/needs.ts";
 
-const BINARY = process.env.SLIPWAY_TEST_BINARY;
+const BINARY = compiled.file;
 
-if (BINARY) {
-  test("[RP-6] [CN-2] ssh, started alongside a hostile node_modules, reaches the workspace and runs nothing of it", async () => {
+testNeeding(
+  [compiled],
+  "[RP-6] [CN-2] ssh, started alongside a hostile node_modules, reaches the workspace and runs nothing of it",
+  async () => {
     await using world = await openClientWorld();
     await signInAs(world);
     await world.must(["workspaces", "create", "dev"]);
@@ -27,5 +30,6 @@ if (BINARY) {
     expect(await child.stdout.text()).toBe("reached\n");
     expect([await child.exited, existsSync(marker)]).toEqual([0, false]);
     await world.must(["workspaces", "delete", "dev", "--yes"]);
-  }, 120_000);
-}
+  },
+  120_000,
+);

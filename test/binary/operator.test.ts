@@ -2,15 +2,16 @@
 // restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
 // that the documentation tells of. What "the build before" has left is made by older-data.ts; next-build.ts is a newer build, whose data the
 // binary refuses until the documented steps have brought back what was there before.
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { markedBlocks, page, userPages } from "#test/support/documents.ts";
+import { compiled, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { takeBackNewestStep } from "./older-data.ts";
 
-const BINARY = process.env.SLIPWAY_TEST_BINARY;
+const BINARY = compiled.file;
 const NEXT = fileURLToPath(new URL("next-build.ts", import.meta.url));
 const DOCUMENTATION = userPages().map(page).join("\n");
 const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
@@ -95,13 +96,16 @@ const firstUser = async ({ url, link }: Served): Promise<number> => {
 };
 
 // The source on its own has shown all of this elsewhere; here it is what people install.
-if (BINARY) {
-  test("[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left", async () => {
+testNeeding(
+  [compiled],
+  "[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left",
+  async () => {
     await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
     await fromNothing();
     await upgrade();
-  }, 180_000);
-}
+  },
+  180_000,
+);
 
 /** OS-1: from an empty machine to a restored server with a new password. */
 const fromNothing = async (): Promise<void> => {

@@ -6,8 +6,8 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { FeatureHost } from "#test/repositories/feature-host.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
-import { awaitAgent, BINARY, deleteAll, IMAGE, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
-import { needs, testNeeding } from "#test/support/needs.ts";
+import { awaitAgent, deleteAll, IMAGE, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
@@ -42,12 +42,7 @@ const gatewayOf = async (engine: Engine): Promise<string> => {
 };
 
 testNeeding(
-  [
-    needs.docker,
-    needs.git,
-    one("engine"),
-    { found: BINARY !== "", reason: "needs the compiled program", file: BINARY },
-  ],
+  [needs.docker, needs.git, one("engine"), compiled],
   "[RW-13] [RW-14] [RW-15] [RW-16] a repository's image is built once with its features, for its own user, and removed when images are too large",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);

@@ -33,6 +33,13 @@ const prepared = (name: string, variable: string): Need => {
   return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
 };
 
+/** The compiled program, which the step `binary` of test/run.ts names. Every other step runs from source, so it is no need of the machine. */
+export const compiled: Need = {
+  found: (process.env.SLIPWAY_TEST_BINARY ?? "") !== "",
+  reason: "needs the compiled program, in SLIPWAY_TEST_BINARY",
+  file: process.env.SLIPWAY_TEST_BINARY ?? "",
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),

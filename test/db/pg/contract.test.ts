@@ -1,6 +1,6 @@
 // The contract suite over a real PostgreSQL.
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
-import { needs } from "#test/support/needs.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { storeContract } from "../contract.ts";
 
@@ -14,4 +14,6 @@ if (needs.postgres.found) {
       remove: () => database.remove(),
     };
   });
+} else {
+  testNeeding([needs.postgres], "[ST-8] the store's contract, kept by PgStore", async () => {});
 }

@@ -50,10 +50,11 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Of test/binary: what says the same from source and against the binary is run against it alone. */
-export const BINARY_ALONE: readonly string[] = ["program.test.ts", "offline.test.ts"].map(
-  (name) => `test/binary/${name}`,
-);
+/** Of test/binary: what needs the binary, or says the same from source, is run against it alone. */
+export const BINARY_ALONE: readonly string[] = [
+  ...["devcontainer-agents", "docker", "docker-hostile", "docker-terraform", "native-code", "operator", "repository"],
+  ...["program", "offline"],
+].map((name) => `test/binary/${name}.test.ts`);
 /** Of test/binary: what knows nothing of the binary, or would show nothing more alongside it, is run from source alone. */
 const SOURCE_ALONE: readonly string[] = ["bootstrap.test.ts", "readme.test.ts", "readme-verbs.test.ts"];
 

@@ -2,7 +2,7 @@
 
 /**
  * Test files under `folder` that can run against another process: those that take nothing of `seed.ts` but
- * `seedUser`, nor stand on a helper that does.
+ * `seedUser`, nor stand on a helper that does, and have a test that inside.ts does not leave out there.
  */
 export const outsideFiles = async (root: string, folder: string): Promise<string[]> => {
   const files = [...new Bun.Glob(`${folder}/**/*.ts`).scanSync(root)].sort();
@@ -17,5 +17,9 @@ export const outsideFiles = async (root: string, folder: string): Promise<string
     );
     return beside.some(({ pathname }) => reaches(pathname.slice(1)));
   };
-  return files.filter((file) => file.endsWith(".test.ts") && !reaches(file));
+  return files.filter((file) => file.endsWith(".test.ts") && !reaches(file) && !isInside(texts.get(file) ?? ""));
 };
+
+/** Whether all tests of a file are those of inside.ts: against another process it registers none. */
+const isInside = (text: string): boolean =>
+  /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testOfOne|describe)\b/m.test(text);

@@ -1,6 +1,6 @@
 // The runner's own parts: which failures count, which tests a change can reach, which files were slow, and how a test waits.
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tempDirectory } from "../server.ts";
@@ -11,7 +11,8 @@ import { changedFiles, reachedTests } from "./changed.ts";
 import { costLine, slowestLines } from "./figures.ts";
 import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
 import { outsideFiles } from "./outside.ts";
-import { judge, unsteadyLines } from "./second-tries.ts";
+import { failedFiles, judge, unsteadyLines } from "./second-tries.ts";
+import { expectedFiles, NOT_LOADED, withUnreported } from "./unreported.ts";
 
 const one = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
   file,
@@ -37,6 +38,68 @@ test("[RP-14] a file whose failures are all gone in the second try is unsteady, 
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "failed", "failed"]);
   expect(unsteady).toEqual([{ file: "a.test.ts", titles: ["x (seed 1)"], tests: 2 }]);
   expect(unsteadyLines(unsteady[0]!, 7)[0]).toContain("a.test.ts: 1 of 2 failed, then none of 2 (SLIPWAY_TEST_SEED=7)");
+});
+
+test("[RP-43] a file that was meant to run and is not in the report is a failure of its own, which other files cannot cover", () => {
+  const all = ["test/a/x.test.ts", "test/a/y.test.ts", "test/ab/x.test.ts", "test/b.test.ts"];
+  const expected = (paths: string[], ignored: string[] = []): string[] => expectedFiles(all, { paths, ignored });
+  expect(expected([])).toEqual(all);
+  expect(expected([], ["test/b.test.ts"])).toEqual(all.slice(0, 3));
+  expect(expected(["test/a", "./test/b.test.ts"])).toEqual(["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
+  expect(expected(["test/b.test.ts"], ["test/b.test.ts"])).toEqual([]);
+  expect(expected(["test/moved.test.ts"])).toEqual(["test/moved.test.ts"]);
+
+  const reported = [one("test/a/x.test.ts", "x", "failed"), one("test/a/y.test.ts", "y", "skipped")];
+  const first = withUnreported(reported, ["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
+  expect(first.slice(0, 2)).toEqual(reported);
+  expect(failedFiles(first)).toEqual(["test/a/x.test.ts", "test/b.test.ts"]);
+  const mended = [one("test/a/x.test.ts", "x", "passed")];
+  expect(failedFiles(judge(first, mended).cases)).toEqual(["test/b.test.ts"]);
+  expect(failedFiles(judge(first, [...mended, one("test/b.test.ts", "b", "failed")]).cases)).toEqual([
+    "test/b.test.ts",
+  ]);
+});
+
+test("[RP-43] a file that hid its tests in the first try is judged by those of the second", () => {
+  const first = [
+    ...withUnreported([], ["late.test.ts"]),
+    one("hook.test.ts", "(unnamed)", "failed"),
+    one("crash.test.ts", "(worker crashed)", "failed"),
+  ];
+  const second = ["late", "hook", "crash"].flatMap((name) => [
+    one(`${name}.test.ts`, "x", "passed"),
+    one(`${name}.test.ts`, "y", name === "crash" ? "failed" : "passed"),
+  ]);
+  const { cases, unsteady } = judge(first, second);
+  expect(cases).toEqual(second);
+  expect(unsteady).toEqual([
+    { file: "late.test.ts", titles: [NOT_LOADED], tests: 2 },
+    { file: "hook.test.ts", titles: ["(unnamed)"], tests: 2 },
+  ]);
+});
+
+test("[RP-43] Bun reports no test of a file that fails to load, and tells skipped ones", async () => {
+  using place = tempDirectory();
+  const files = {
+    "good.test.ts": 'import { test } from "bun:test"; test("a", () => {});',
+    "skipped.test.ts": 'import { describe, test } from "bun:test"; describe.skip("d", () => { test("a", () => {}); });',
+    "late.test.ts": 'import { test } from "bun:test"; test("a", () => {}); await 1; throw new Error("late");',
+    "broken.test.ts": 'import { test } from "bun:test"; test("a", () => {',
+  };
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(place.path, file), text);
+  const report = join(place.path, "report.xml");
+  const flags = ["--parallel=2", "--no-isolate", "--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn([process.execPath, "test", ...flags], {
+    cwd: place.path,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  expect(await child.exited).not.toBe(0);
+  const cases = withUnreported(readJunit(readFileSync(report, "utf8")), Object.keys(files));
+  expect(failedFiles(cases).sort()).toEqual(["broken.test.ts", "late.test.ts"]);
+  expect(cases.filter(({ title }) => title !== NOT_LOADED).map(({ outcome }) => outcome)).toEqual([
+    "passed",
+    "skipped",
+  ]);
 });
 
 test("[RP-15] a change reaches the tests that import it, start it or name it, and no others", () => {

@@ -1,0 +1,29 @@
+// Which test files a run was meant to run, and which of them its report says nothing about. Bun writes no case for a file that fails to load,
+// even when the file had registered tests before. Pure; used by test/run.ts.
+import type { TestCase } from "./junit.ts";
+
+/** The title of the case that stands in for a file without any. */
+export const NOT_LOADED = "(no test was reported: the file failed to load, or registers no test)";
+
+/** What `bun test` is given: paths of files or folders (none: every file), and files that it leaves out. */
+export type Selection = { readonly paths: readonly string[]; readonly ignored: readonly string[] };
+
+/**
+ * Returns the files of `all` that a run of `selection` must report, in order. A selected path that fits no file is returned as it is: the
+ * test has moved, and nothing would run in its place.
+ */
+export const expectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
+  const kept = all.filter((file) => !ignored.includes(file));
+  if (paths.length === 0) return kept;
+  const plain = paths.map((path) => path.replace(/^\.\//, ""));
+  const isIn = (file: string, path: string): boolean => file === path || file.startsWith(`${path}/`);
+  const moved = plain.filter((path) => !all.some((file) => isIn(file, path)));
+  return [...kept.filter((file) => plain.some((path) => isIn(file, path))), ...moved];
+};
+
+/** The cases of a report, with a failed one for each expected file that has none. */
+export const withUnreported = (cases: readonly TestCase[], expected: readonly string[]): TestCase[] => {
+  const reported = new Set(cases.map(({ file }) => file));
+  const missing = expected.filter((file) => !reported.has(file));
+  return [...cases, ...missing.map((file): TestCase => ({ file, title: NOT_LOADED, outcome: "failed", seconds: 0 }))];
+};
