@@ -1,5 +1,5 @@
-// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and alongside them, one file at a time,
-// what is run again on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test
+// What `npm test` runs: the build of the binary; then every test, and alongside them lint, types, unused code, and one file at a time what is
+// run again on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test
 // reports plus one for each step that is no test. Options:
 //   --only lint,unit   these steps                     --changed          only tests that the changes of this branch can reach, no binary
 //   --slowest N        how many slow files are named   --since REVISION   what --changed compares with; main unless given
@@ -8,7 +8,7 @@
 // Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run again by
 // themselves: what passes then is named as unsteady at the end, and more than three such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -145,7 +145,10 @@ try {
   const chosen = chosenSteps();
   if (pace > 1) say(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
   if (chosen.some(({ tests }) => tests)) for (const text of missingNeeds()) say(text);
-  await Promise.all(chosen.filter(({ tests }) => !tests).map(runCheck));
+  // Tests begin when there is a binary for them. What reads the tree alone takes the time that they leave.
+  const [build, checks] = [chosen.filter(isBuild), chosen.filter((step) => !step.tests && !isBuild(step))];
+  await Promise.all(build.map(runCheck));
+  const checking = Promise.all(checks.map(runCheck));
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
   const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
   const trials = chosen.filter(({ tests }) => tests);
@@ -155,7 +158,7 @@ try {
     if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ALONE;
   }
   const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
-  await Promise.all([runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
+  await Promise.all([checking, runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
   await sweep();
   tellUnsteady();
   if (process.env.CI) await askAdvisories();
@@ -192,6 +195,7 @@ function onlyReached(step: Step): Step {
 async function runCheck(step: Step): Promise<void> {
   const begun = performance.now();
   const child = start(step.command, step.env, "pipe");
+  if (!isBuild(step)) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   const [output, errors, code] = await Promise.all([
     new Response(child.stdout as ReadableStream).text(),
     new Response(child.stderr as ReadableStream).text(),
@@ -199,6 +203,10 @@ async function runCheck(step: Step): Promise<void> {
   ]);
   say(`\n== ${step.name}\n${output}${errors}`.trimEnd());
   settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, costOf(child, begun));
+}
+
+function isBuild({ name }: Step): boolean {
+  return name === "build";
 }
 
 function isUnit({ name }: Step): boolean {
@@ -255,6 +263,7 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
     "--reporter=junit",
     `--reporter-outfile=${report}`,
   ];
+  const without = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
   const child = start([...step.command, ...together, ...without, ...flags, ...(step.tests ?? [])], step.env, "inherit");
@@ -263,7 +272,6 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
 
 async function ended(child: Bun.Subprocess): Promise<number> {
   await child.exited;
-  const without = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
   running.delete(child);
   return child.exitCode ?? 1;
 }

@@ -13,6 +13,7 @@ const PAUSES: Readonly<Record<string, string>> = {
     "a model that speaks at the pace of one, so that it can be cut off and interrupted",
   "test/mcp/session-host.ts": "a tool that takes its time and reports progress",
   "test/support/until.ts": "this is where tests wait",
+  "test/support/run/preparing.ts": "no test runs yet while a process waits for a program that is being prepared",
   "test/run.ts": "the runner is no test",
 };
 

@@ -3,6 +3,7 @@
 // skipped.
 import { test } from "bun:test";
 import { scaled } from "./pace.ts";
+import { hasEnded, isPrepared } from "./run/preparing.ts";
 
 export interface Need {
   readonly found: boolean;
@@ -12,6 +13,8 @@ export interface Need {
   readonly reason: string;
   /** The program's path; empty when it is missing. */
   readonly file: string;
+  /** Whether `found` has to wait for a script of `.ci`. */
+  readonly isPending?: () => boolean;
 }
 
 const program = (debian: string, ...names: string[]): Need => {
@@ -33,6 +36,21 @@ const prepared = (name: string, variable: string): Need => {
   return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
 };
 
+/** The same, where `.ci/run` may still be preparing it: who asks whether it was found waits for the script. */
+const preparedLater = (name: string, variable: string): Need => {
+  const need = prepared(name, variable);
+  const folder = process.env.SLIPWAY_TEST_PREPARING;
+  if (folder === undefined || !need.found) return need;
+  return {
+    get found() {
+      return isPrepared(folder, name);
+    },
+    reason: need.reason,
+    file: need.file,
+    isPending: () => !hasEnded(folder, name),
+  };
+};
+
 /** The compiled program, which the step `binary` of test/run.ts names. Every other step runs from source, so it is no need of the machine. */
 export const compiled: Need = {
   found: (process.env.SLIPWAY_TEST_BINARY ?? "") !== "",
@@ -46,9 +64,9 @@ export const needs = {
   /** The same engine without what a window wants: a third less work for each story. */
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
-  agents: prepared("agents", "SLIPWAY_TEST_AGENTS"),
-  mcpServers: prepared("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
-  generators: prepared("generators", "SLIPWAY_TEST_GENERATORS"),
+  agents: preparedLater("agents", "SLIPWAY_TEST_AGENTS"),
+  mcpServers: preparedLater("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
+  generators: preparedLater("generators", "SLIPWAY_TEST_GENERATORS"),
   editors: prepared("editors", "SLIPWAY_TEST_EDITORS"),
   ssh: program("openssh-client", "ssh"),
   sshKeygen: program("openssh-client", "ssh-keygen"),
@@ -74,10 +92,10 @@ export const needs = {
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   docker: prepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
   postgres: prepared("postgres", "SLIPWAY_TEST_POSTGRES"),
-  terraform: prepared("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),
-  counterpart: prepared("counterpart", "SLIPWAY_TEST_COUNTERPART"),
+  terraform: preparedLater("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),
+  counterpart: preparedLater("counterpart", "SLIPWAY_TEST_COUNTERPART"),
   minisign: program("minisign", "minisign"),
-  nfpm: prepared("nfpm", "SLIPWAY_TEST_NFPM"),
+  nfpm: preparedLater("nfpm", "SLIPWAY_TEST_NFPM"),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */
@@ -94,7 +112,7 @@ export const testNeeding = (
 
 /** What this machine lacks, as lines for the start of a run: what is skipped for it, and what installs it. */
 export const missingNeeds = (): string[] => {
-  const missing = Object.values(needs as Record<string, Need>).filter(({ found }) => !found);
+  const missing = Object.values(needs as Record<string, Need>).filter((need) => !need.isPending?.() && !need.found);
   if (missing.length === 0) return [];
   const packages = [...new Set(missing.flatMap(({ debian }) => debian ?? []))].sort();
   return [

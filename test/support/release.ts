@@ -1,7 +1,7 @@
 // A release for tests: made by the same code as a real one, of programs that are small scripts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeRelease, type ReleaseOptions } from "#src/release/release.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
 import { needs } from "./needs.ts";
@@ -16,6 +16,9 @@ export const STAND_IN = [
   'echo "Slipway v0.2.0 $* as $(id -u) in $(pwd)"',
   "",
 ].join("\n");
+
+/** Looked at when a file is loaded: nfpm may still be in the making. */
+const PATH = needs.nfpm.found ? `${dirname(needs.nfpm.file)}:${process.env.PATH}` : (process.env.PATH ?? "");
 
 /** Makes a release below a new folder; `program` is the text of the program of every system. */
 export const testRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
@@ -32,7 +35,7 @@ export const testRelease = async (options: Partial<ReleaseOptions> & { program?:
         version: "0.2.0",
         key: newSigningKey(),
         epoch: EPOCH,
-        env: { PATH: `${join(needs.nfpm.file, "..")}:${process.env.PATH}` },
+        env: { PATH },
         programs: { "linux-amd64": file, "linux-arm64": file, "darwin-amd64": file, "darwin-arm64": file },
         say: (line: string) => void lines.push(line),
       },

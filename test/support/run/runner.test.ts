@@ -11,6 +11,7 @@ import { changedFiles, reachedTests } from "./changed.ts";
 import { costLine, slowestLines } from "./figures.ts";
 import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
 import { outsideFiles } from "./outside.ts";
+import { isPrepared } from "./preparing.ts";
 import { failedFiles, judge, unsteadyLines } from "./second-tries.ts";
 import { expectedFiles, NOT_LOADED, withUnreported } from "./unreported.ts";
 
@@ -100,6 +101,28 @@ test("[RP-43] Bun reports no test of a file that fails to load, and tells skippe
     "passed",
     "skipped",
   ]);
+});
+
+test("[RP-44] a file that needs a program still in the making waits for it, and is skipped when it could not be made", async () => {
+  using place = tempDirectory();
+  const asks = `const { missingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
+    const isMissed = (variable) => missingNeeds().join().includes(variable);
+    console.log(isMissed("SLIPWAY_TEST_NFPM"));
+    console.log(needs.nfpm.found, needs.agents.found, isMissed("SLIPWAY_TEST_AGENTS"));`;
+  const env = {
+    ...process.env,
+    SLIPWAY_TEST_PREPARING: place.path,
+    SLIPWAY_TEST_NFPM: "/nfpm",
+    SLIPWAY_TEST_AGENTS: "/agents",
+  };
+  const waiting = Bun.spawn([process.execPath, "-e", asks], { env, stdout: "pipe" });
+  const lines = waiting.stdout.pipeThrough(new TextDecoderStream() as never).getReader();
+  expect((await lines.read()).value).toBe("false\n" as never);
+  writeFileSync(join(place.path, "nfpm"), "ready: here");
+  writeFileSync(join(place.path, "agents"), "skip: no registry");
+  expect((await lines.read()).value).toBe("true false true\n" as never);
+  await waiting.exited;
+  expect(isPrepared(place.path, "counterpart", 0)).toBe(false);
 });
 
 test("[RP-15] a change reaches the tests that import it, start it or name it, and no others", () => {
