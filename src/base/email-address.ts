@@ -9,7 +9,7 @@ const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}]+$`;
 
 export const EMAIL_MISTAKE =
-  "must be an e-mail address such as ada@example.com, without control characters, invisible characters or marks that turn the direction of writing";
+  "must be an email address such as ada@example.com, without control characters, invisible characters or marks that turn the direction of writing";
 
 const pattern = new RegExp(EMAIL_PATTERN);
 

@@ -22,7 +22,7 @@ const RULES: readonly [RegExp, string][] = [
     /((?:token|secret|passw(?:or)?d|api[-_]?key|private[-_]?key|cookie|authorization|code|state)\\?["']?\s*[=:]\s*\\?["']?)(?!\(hidden\))[^\s"'\\&,;}]+/gi,
     "$1(hidden)",
   ],
-  [/[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}/g, "(e-mail)"],
+  [/[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}/g, "(email)"],
 ];
 
 export const redacted = (text: string): string => RULES.reduce((so_far, [what, by]) => so_far.replace(what, by), text);

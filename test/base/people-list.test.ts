@@ -23,7 +23,7 @@ test("[IV-8] names are read from address books and from CSV, in either order and
     "Ada Lovelace: ada@example.com",
     "Hopper, Grace: grace@example.com",
   ]);
-  expect(read("Name,E-mail\nAda Lovelace,ada@example.com\nGrace;grace@example.com")).toEqual([
+  expect(read("Name,Email\nAda Lovelace,ada@example.com\nGrace;grace@example.com")).toEqual([
     "Ada Lovelace: ada@example.com",
     "Grace: grace@example.com",
   ]);

@@ -19,14 +19,14 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await confirm("Add group");
   result.refused = await dialog.locator(".error, [role=alert]").first().textContent();
   await dialog.getByLabel("Name", { exact: true }).fill("crew");
-  await dialog.getByLabel("Shown as").fill("The Crew");
+  await dialog.getByLabel("Display name").fill("The Crew");
   await confirm("Add group");
   await group.getByText("0 members").waitFor();
   await more("Change…");
-  await dialog.getByLabel("Allowance, credits a day").fill("12");
+  await dialog.getByLabel("Allowance, credits per day").fill("12");
   await look("group-change");
   await confirm("Save group");
-  await group.getByText("12 credits a day").waitFor();
+  await group.getByText("12 credits per day").waitFor();
   await more("Members…");
   await dialog.getByLabel("Username").fill("nobody-here");
   await confirm("Add to the group");
@@ -50,7 +50,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.before = await tabs.getByRole("link").allTextContents();
 
   await page.goto(at(`/templates/${template}/access`));
-  await page.getByRole("button", { name: /^Remove access for Everybody in/ }).click();
+  await page.getByRole("button", { name: /^Remove access for Everyone in/ }).click();
   await page.getByText("Only template administrators can see this template.").waitFor();
   await other.reload();
   await other.getByText("Template not found").waitFor();
@@ -58,7 +58,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByLabel("User or group").selectOption({ label: "The Crew" });
   await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Give access" }).click();
-  await page.getByLabel("What The Crew may do").waitFor();
+  await page.getByLabel("Access of The Crew").waitFor();
   result.chosen = await page.getByLabel("User or group").inputValue();
   await look("template-access");
 
@@ -66,7 +66,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await tabs.getByRole("link", { name: "Settings" }).waitFor();
   result.after = await tabs.getByRole("link").allTextContents();
   await tabs.getByRole("link", { name: "Access" }).click();
-  await other.getByLabel("What The Crew may do").waitFor();
+  await other.getByLabel("Access of The Crew").waitFor();
   await look("template-access-by-group", other);
 
   await page.goto(at(`/admin/organizations/${organization}`));

@@ -34,7 +34,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   });
   const { session_token } = await other.json();
   await sections.getByRole("link", { name: "Sessions" }).click();
-  await page.getByText("This one").waitFor();
+  await page.getByText("This session").waitFor();
   await look("account-sessions");
   await page.getByRole("button", { name: /^End session of curl/ }).click();
   await page.getByText("is signed out").waitFor();
@@ -53,10 +53,10 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await dialog.getByRole("checkbox", { name: "workspace:read", exact: true }).check();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8\nnowhere");
   await look("account-new-token");
-  await dialog.getByRole("button", { name: "Make token" }).click();
+  await dialog.getByRole("button", { name: "Create token" }).click();
   result.address = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8, ::1");
-  await dialog.getByRole("button", { name: "Make token" }).click();
+  await dialog.getByRole("button", { name: "Create token" }).click();
   const key = await page.getByLabel("The token").textContent();
   const asToken = (path) => fetch(at(path), { headers: { "service-session-token": key } }).then(({ status }) => status);
   result.mayRead = await asToken("/api/v2/workspaces");
@@ -66,7 +66,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("readme-bot").waitFor();
   result.shownAgain = (await page.content()).includes(key);
 
-  await sections.getByRole("link", { name: "Git and accounts" }).click();
+  await sections.getByRole("link", { name: "Git and linked accounts" }).click();
   const before = await page.getByLabel("Public key").textContent();
   await look("account-accounts");
   await page.getByRole("button", { name: "Regenerate key" }).click();

@@ -15,7 +15,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText("qwen3-coder:30b").waitFor();
   await look("admin-first-model");
   await press("Add and test");
-  await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
+  await page.getByText("qwen3-coder:30b responded: “Hello there.”").waitFor();
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor({ state: "detached" });
 
   await page.getByRole("button", { name: "More for qwen3-coder:30b" }).click();
@@ -35,7 +35,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await confirm("Add organization");
   result.refused = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Name", { exact: true }).fill("harbour");
-  await dialog.getByLabel("Shown as").fill("The Harbour");
+  await dialog.getByLabel("Display name").fill("The Harbour");
   await confirm("Add organization");
   await look("admin-organizations");
   await page.getByRole("link", { name: "The Harbour" }).click();
@@ -61,7 +61,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByLabel("Disabled tools").fill("fail");
   await look("admin-mcp-form");
   await confirm("Add and try");
-  await dialog.getByText("sums answers").waitFor();
+  await dialog.getByText("sums responded").waitFor();
   result.tools = await dialog.getByRole("list", { name: "Tools" }).getByRole("listitem").count();
   await look("admin-mcp-tried");
   await confirm("Close");
@@ -126,7 +126,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.goto(at("/admin/backups"));
   await page.getByText("No backups yet").waitFor();
   await look("admin-backups-empty");
-  await press("Make a backup now");
+  await press("Back up now");
   const backup = page.getByRole("listitem").filter({ hasText: "Slipway" });
   await backup.waitFor();
   await backup.getByRole("button", { name: /^Check/ }).click();
@@ -152,7 +152,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await list.getByRole("link", { name: /pier/ }).waitFor();
   await page.getByRole("button", { name: /^kept/ }).click();
   await dialog.getByLabel("Days", { exact: true }).fill("400");
-  await confirm("Save days");
+  await confirm("Save retention");
   await page.getByRole("button", { name: "kept 400 days" }).waitFor();
   await look("audit-live");
 

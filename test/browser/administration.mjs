@@ -15,7 +15,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Add user…" }).click();
   await dialog.getByLabel("Who").selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
-  await dialog.getByLabel("E-mail").fill("grace@example.com");
+  await dialog.getByLabel("Email").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("password1234");
   await look("admin-add-user");
   await dialog.getByRole("button", { name: "Add user" }).click();
@@ -45,7 +45,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByText("Add a model from Ollama").waitFor();
   await dialog.getByLabel("Model").fill("qwen3-coder:30b");
   await dialog.getByRole("button", { name: "Add and try model" }).click();
-  await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
+  await page.getByText("qwen3-coder:30b responded: “Hello there.”").waitFor();
   await look("admin-models");
 
   await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "AI gateway" }).click();

@@ -146,7 +146,7 @@ export const lookAtOpen = async (page, name, folder) => {
 /** Signs in at whatever page one was sent to from `address`. */
 export const signIn = async (page, address, email, password) => {
   await page.goto(address);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 };

@@ -8,7 +8,7 @@ const [file, url, email, password, beta, pages, folder] = process.argv.slice(2);
 await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/workspaces"));
   await page.waitForURL("**/login?*");
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByText("Incorrect email or password").waitFor();

@@ -173,7 +173,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await question.getByText("Which colour shall it have?").waitFor();
   await page.getByRole("radio", { name: "Plan", checked: true }).waitFor({ state: "attached" });
   await look("chat-question");
-  await question.getByRole("radio", { name: /Something else/ }).check();
+  await question.getByRole("radio", { name: /Other answer/ }).check();
   await question.getByRole("textbox").fill("Red");
   await question.getByRole("button", { name: "Answer" }).click();
   await page.getByText("I will remember that.").waitFor();

@@ -15,7 +15,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
 
   await page.goto(new URL("/settings/external-auth", server).href);
   await page.waitForURL("**/login?*");
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
   await page.waitForURL("**/settings/external-auth");
@@ -63,7 +63,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.leftInAddress = new URL(page.url()).search;
   await picture("refused");
   await page.goto(new URL("/external-auth/none", server).href);
-  await page.getByText("There is no such service").waitFor();
+  await page.getByText("This server has no such service").waitFor();
   result.at = at();
   return result;
 });

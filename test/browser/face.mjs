@@ -31,8 +31,8 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   ]) {
     await page.getByRole("button", { name: "Add announcement" }).click();
     await dialog.getByLabel("Message").fill(message);
-    await dialog.getByLabel("Colour").fill(colour);
-    await dialog.getByRole("button", { name: "Announce" }).click();
+    await dialog.getByLabel("Color").fill(colour);
+    await dialog.getByRole("button", { name: "Add announcement" }).click();
     await told.getByText(message).waitFor();
   }
   await look("admin");

@@ -44,7 +44,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   };
   const dialog = page.getByRole("dialog");
   const withPassword = async () => {
-    await page.getByLabel("E-mail").fill(email);
+    await page.getByLabel("Email").fill(email);
     await page.getByLabel("Password").fill(password);
     await page.keyboard.press("Enter");
   };
@@ -69,7 +69,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.wrong = await page.getByRole("alert").filter({ hasText: "code" }).textContent();
   await page.getByLabel("Code", { exact: true }).fill(codeOf(key));
   await page.keyboard.press("Enter");
-  await page.getByText("Your app is set up").waitFor();
+  await page.getByText("Authenticator app set up").waitFor();
   const codes = (
     await page.getByLabel("Recovery codes", { exact: true }).and(page.locator("output")).textContent()
   ).split("\n");
@@ -112,7 +112,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await dialog.getByLabel("Password").fill(password);
   await dialog.getByLabel("Code").fill(codeOf(key, 1));
   await page.getByRole("button", { name: "Confirm", exact: true }).click();
-  await page.getByText("The app is disabled").waitFor();
+  await page.getByText("Authenticator app removed").waitFor();
   await page.getByRole("button", { name: "Delete laptop" }).click();
   await page.getByRole("button", { name: "Delete passkey" }).click();
   await page.getByText("This server requires a second factor.").waitFor();

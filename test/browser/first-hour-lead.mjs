@@ -23,7 +23,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await presses.press(lead.getByRole("link", { name: "Invite people" }));
   await presses.press(lead.getByRole("button", { name: "Invite people" }));
   const dialog = lead.getByRole("dialog");
-  await dialog.getByLabel("E-mail addresses").fill(TEAM.join("\n"));
+  await dialog.getByLabel("Email addresses").fill(TEAM.join("\n"));
   await picture(lead, "invite");
   await presses.press(dialog.getByRole("button", { name: "Send invitations" }));
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();

@@ -25,7 +25,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();
   await picture("home");
   await press(button("Add and test"));
-  await page.getByText(/qwen3-coder:30b answers/).waitFor();
+  await page.getByText(/qwen3-coder:30b responded/).waitFor();
   await press(button("Start VS Code"));
   await page.waitForURL("**/new?template=code-server*");
   await page.getByRole("textbox", { name: "Repository" }).fill(repository);

@@ -11,12 +11,12 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   };
   const button = (name) => page.getByRole("button", { name, exact: true });
   await page.goto(setup);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Username").fill(username);
   await page.getByLabel("Password").fill(password);
   await press(button("Create user and sign in"));
   await press(button("Add and test"));
-  await page.getByText(/qwen3-coder:30b answers/).waitFor();
+  await page.getByText(/qwen3-coder:30b responded/).waitFor();
   await press(page.locator(".page").getByRole("link", { name: "Create workspace" }).first());
   await press(page.getByRole("button", { name: "Create" }));
   await page.waitForURL("**/workspaces/*");

@@ -33,7 +33,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Value").nth(1).fill("canary-full");
   await look("headers");
   await dialog.getByRole("button", { name: "Add and try" }).click();
-  await dialog.getByText("sums answers").waitFor();
+  await dialog.getByText("sums responded").waitFor();
   await dialog.getByRole("button", { name: "Close", exact: true }).click();
   await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   await dialog.getByRole("button", { name: "curl" }).click();

@@ -76,7 +76,7 @@ await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async 
   await page.getByLabel("Last day").fill("2020-01-03");
   await look("insights-days");
   await page.getByText("UTC", { exact: true }).click();
-  await page.getByRole("button", { name: "Show days" }).click();
+  await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("No workspace connections in this period.").waitFor();
   await look("insights-empty");
 });

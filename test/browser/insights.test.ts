@@ -103,7 +103,7 @@ testNeeding(
       .slice(1)
       .map((line) => Number(line.split(",")[2]));
     expect(calls.reduce((sum, one) => sum + one, 0)).toBe(201);
-    expect(told.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Used for"]);
+    expect(told.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Purpose"]);
   },
   180_000,
 );

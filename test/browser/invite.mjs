@@ -6,7 +6,7 @@ import { inChromium } from "./chromium.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
-const PEOPLE = "Name,E-mail\nAda Lovelace,ada@example.com\nGrace Hopper <grace@example.com>; jo@example.com";
+const PEOPLE = "Name,Email\nAda Lovelace,ada@example.com\nGrace Hopper <grace@example.com>; jo@example.com";
 
 await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const wrong = [];
@@ -15,7 +15,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   const lead = await openPage(context, wrong);
   await signIn(lead, at("/admin/sign-in"), email, password);
-  await lead.getByRole("button", { name: "Try this provider" }).click();
+  await lead.getByRole("button", { name: "Test sign-in" }).click();
   await lead.getByText("Signing in creates the account tia.").waitFor();
   result.trial = new URL(lead.url()).hash;
   result.remark = await lead.getByText("does not match").textContent();
@@ -25,10 +25,10 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await lead.goto(at("/admin/people"));
   await lead.getByRole("button", { name: "Invite people" }).click();
   const dialog = lead.getByRole("dialog");
-  await dialog.getByLabel("E-mail addresses").fill("not an address");
+  await dialog.getByLabel("Email addresses").fill("not an address");
   await dialog.getByRole("button", { name: "Send invitations" }).click();
   result.refused = await dialog.getByRole("alert").textContent();
-  await dialog.getByLabel("E-mail addresses").fill(PEOPLE);
+  await dialog.getByLabel("Email addresses").fill(PEOPLE);
   await look(lead, "form");
   await dialog.getByRole("button", { name: "Send invitations" }).click();
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();

@@ -10,7 +10,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await bell.waitFor();
   await bell.click();
   const panel = page.getByRole("dialog", { name: "Notifications" });
-  await panel.getByText("Nothing yet").waitFor();
+  await panel.getByText("No notifications yet").waitFor();
   await look("notifications-empty");
   await panel.getByRole("link", { name: "Notification settings" }).click();
   await page.getByRole("heading", { name: "Workspace events" }).waitFor();

@@ -27,7 +27,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await measure();
 
   await page.goto(link);
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Username").fill(ANN.username);
   await page.getByLabel("Name", { exact: false }).last().fill(ANN.name);
   await page.getByLabel("Password").fill("password");
@@ -53,7 +53,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
 
   await page.goto(`${base}settings/tokens`);
   await page.waitForURL("**/login?*");
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill("not the password");
   await page.keyboard.press("Enter");
   result.refused = await page.getByRole("alert").filter({ hasText: "Incorrect" }).textContent();
@@ -67,16 +67,16 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await none.waitFor();
 
   await page.getByRole("button", { name: "New token" }).click();
-  result.lifetimes = await page.getByLabel("Lifetime").locator("option").allTextContents();
+  result.lifetimes = await page.getByLabel("Expiration").locator("option").allTextContents();
   await dialog.getByLabel("Name").fill("laptop");
-  await page.getByRole("button", { name: "Make token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   result.key = await page.getByLabel("The token").textContent();
   await picture("tokens-made");
   await measure();
   await page.getByRole("button", { name: "Copy" }).click();
   await page.getByRole("button", { name: "New token" }).click();
   await dialog.getByLabel("Name").fill("laptop");
-  await page.getByRole("button", { name: "Make token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   result.taken = await page.getByRole("alert").filter({ hasText: "in use" }).textContent();
   await page.getByRole("button", { name: "Cancel" }).click();
   const asToken = (key) =>
@@ -95,21 +95,21 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.focusAfterDelete = await page.evaluate(() => document.activeElement?.id);
 
   await page.getByRole("button", { name: "New token" }).click();
-  await page.getByLabel("Lifetime").selectOption("Until a date");
+  await page.getByLabel("Expiration").selectOption("Custom date");
   const tomorrow = new Date(Date.now() + 86_400_000).toLocaleDateString("sv");
-  await page.getByLabel("Last day").fill(tomorrow);
+  await page.getByLabel("Expires after").fill(tomorrow);
   await dialog.getByLabel("Name").fill("until");
-  await page.getByRole("button", { name: "Make token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   await page.getByRole("button", { name: "Delete until" }).waitFor();
   await page.getByRole("button", { name: "New token" }).click();
   await dialog.getByLabel("Name").fill("until");
-  await page.getByRole("button", { name: "Make token" }).focus();
+  await page.getByRole("button", { name: "Create token" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("alert").filter({ hasText: "in use" }).waitFor();
   result.focusAfterRefusal = await page.evaluate(() => document.activeElement?.textContent);
 
   await page.goto(`${base}cli-auth`);
-  await page.getByRole("button", { name: "Make a session token" }).click();
+  await page.getByRole("button", { name: "Create session token" }).click();
   result.session = await asToken(await page.locator("#key").filter({ hasText: "-" }).textContent());
   await picture("cli-auth");
   await measure();
@@ -117,11 +117,11 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   Object.assign(result, await consent(page, base));
   await picture("oauth2-authorize");
   await measure();
-  await page.getByRole("button", { name: "Do not allow" }).click();
+  await page.getByRole("button", { name: "Deny" }).click();
   await page.waitForURL("**/back?error=access_denied**");
 
   await page.goto(`${base}login?redirect=//evil.example/`);
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /^Welcome/ }).waitFor();
@@ -148,13 +148,13 @@ async function consent(page, base) {
   });
   // What is wrong with the request sends the person nowhere on its own.
   await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...asked, ["response_mode", "fragment"]])}`);
-  await page.getByText("A program that calls itself Editor has asked in a wrong way").waitFor();
+  await page.getByText("An application that calls itself Editor sent an invalid request").waitFor();
   const stays = new URL(page.url()).pathname;
-  await page.getByRole("button", { name: "Go back to the program" }).click();
+  await page.getByRole("button", { name: "Return to the application" }).click();
   await page.waitForURL("**/back?error=invalid_request**");
   await page.context().clearCookies();
   await page.goto(`${base}oauth2/authorize?${asked}`);
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Allow access to Editor?" }).waitFor();
@@ -179,9 +179,9 @@ async function troubles(page, base) {
   await page.goto(`${base}cli-auth`);
   await page.getByText("ann", { exact: true }).waitFor();
   await page.context().clearCookies();
-  await page.getByRole("button", { name: "Make a session token" }).click();
+  await page.getByRole("button", { name: "Create session token" }).click();
   await page.waitForURL("**/login?redirect=%2Fcli-auth");
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.waitForURL("**/cli-auth");

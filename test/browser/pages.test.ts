@@ -17,7 +17,7 @@ testNeeding(
     const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
     expect(told).toMatchObject({
       afterSetup: "/",
-      lifetimes: ["7 days", "Until a date"],
+      lifetimes: ["7 days", "Custom date"],
       before: 200,
       kept: 200,
       after: 401,
@@ -26,7 +26,7 @@ testNeeding(
       scopes: ["See your workspaces", "Run programs and read and write files in your workspaces"],
       afterEvil: true,
       focusAfterDelete: "main",
-      focusAfterRefusal: "Make token",
+      focusAfterRefusal: "Create token",
       misfits: [],
     });
     expect(told.weak).toContain("one of the first that others would try");

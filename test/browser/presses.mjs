@@ -20,7 +20,7 @@ export const pressing = (start = 0) => {
 /** Opens the setup link and fills its form. */
 export const enter = async (page, setup, { email, username, password }) => {
   await page.goto(setup);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Username").fill(username);
   await page.getByLabel("Password").fill(password);
 };

@@ -17,7 +17,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   const atTheDoor = async (...pages) => {
     for (const one of pages) {
       await one.waitForURL(/\/login/);
-      await one.getByLabel("E-mail").waitFor();
+      await one.getByLabel("Email").waitFor();
     }
   };
   const tab = await openPage(context, result.wrong);

@@ -15,7 +15,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.keyboard.press("Control+End");
   await page.keyboard.type("# Said in the browser.\n");
   await page.getByText("1 file changed since").waitFor();
-  await page.getByRole("button", { name: "Add a file" }).click();
+  await page.getByRole("button", { name: "Add file" }).click();
   await dialog.getByLabel("Path").fill("../out");
   result.badPath = await dialog.getByText("Enter a path inside").count();
   await dialog.getByLabel("Path").fill("scripts/start.sh");
@@ -40,7 +40,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.taken = await page.getByText("# Said in another tab.").count();
   await page.getByRole("textbox", { name: "template.yaml" }).click();
   await page.keyboard.press("Control+s");
-  await dialog.getByLabel("What changes").fill("Says where it was said.");
+  await dialog.getByLabel("Message").fill("Says where it was said.");
   await dialog.getByRole("region", { name: "Diff of scripts/start.sh" }).waitFor();
   await look("template-save");
   await dialog.getByRole("button", { name: "Save and import" }).click();
@@ -64,7 +64,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   const newest = page.getByRole("listitem").filter({ hasText: "Says where it was said." });
   await newest.getByText("Active").waitFor();
   await newest.getByRole("button", { name: /^More for/ }).click();
-  await page.getByRole("link", { name: "What it changed" }).click();
+  await page.getByRole("link", { name: "Compare with previous version" }).click();
   const diff = page.getByRole("region", { name: "Diff of template.yaml" });
   result.diff = await diff.textContent();
   await page.getByRole("region", { name: "scripts/start.sh", exact: true }).getByText("new").waitFor();
@@ -96,7 +96,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.made = await made.isChecked();
   await look("template-started");
   await page.goto(at("/templates"));
-  await page.getByRole("link", { name: "Create workspace of Blank", exact: true }).waitFor();
+  await page.getByRole("link", { name: "Create workspace from Blank", exact: true }).waitFor();
   result.again = await page.getByRole("button", { name: "Use Blank", exact: true }).count();
   await page.getByRole("button", { name: "Use Blank in Docker" }).waitFor();
   if (hasTerraform === "true") {

@@ -38,7 +38,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText("1 file changed since one").waitFor();
   await page.getByText("# And after.").waitFor();
   // Nothing typed: the newest is shown.
-  await page.getByRole("button", { name: "Drop changes" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
   await promote(second);
   await page.getByText("Version two").waitFor();
 

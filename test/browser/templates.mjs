@@ -27,7 +27,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await tabs.getByRole("link", { name: "Versions" }).click();
   await page.getByRole("button", { name: "New version" }).click();
-  await dialog.getByLabel("What changes").fill("Says more.");
+  await dialog.getByLabel("Message").fill("Says more.");
   await dialog.getByLabel("Folder", { exact: true }).setInputFiles(template);
   await dialog.getByRole("button", { name: "Import" }).click();
   const second = page.getByRole("listitem").filter({ hasText: "Says more." });
@@ -38,8 +38,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await tabs.getByRole("link", { name: "Settings" }).click();
   await page.getByLabel("Display name").fill("Sandbox");
-  await page.getByLabel("Duration (hours)").fill("8");
-  await page.getByLabel("Deprecated because").fill("There is a better one.");
+  await page.getByLabel("Autostop after (hours)").fill("8");
+  await page.getByLabel("Deprecation message").fill("There is a better one.");
   // Someone else changes another field in the meantime, and one of these.
   await page.evaluate(() =>
     fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {

@@ -70,7 +70,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await ready(2);
   await type("echo other-$kept-$((1+1))");
   await shows(2, "other--2");
-  await page.getByRole("button", { name: "Splits, files and letters" }).click();
+  await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: /Split below/ }).click();
   await ready(3);
   await type("for i in $(seq 1 500); do echo line-$i; done; printf '\\e]0;counting\\a'; echo https://example.com/x");
@@ -85,7 +85,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await shows(3, "line-77");
   await look("terminal-search");
   await search.fill("nothing-like-it");
-  await page.getByText("Not found").waitFor();
+  await page.getByText("No results").waitFor();
   await page.keyboard.press("Escape");
 
   // A file that is dropped on the first goes into the folder that it is in.
@@ -132,7 +132,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // By a button, too.
   const chooser = page.waitForEvent("filechooser");
-  await page.getByRole("button", { name: "Splits, files and letters" }).click();
+  await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: "Upload files" }).click();
   const chosen = { name: "chosen.txt", mimeType: "text/plain", buffer: Buffer.from("third") };
   await (await chooser).setFiles(chosen);
@@ -145,7 +145,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // Letters.
   const columns = () => page.locator(".foot .num").textContent();
   const before = await columns();
-  await page.getByRole("button", { name: "Splits, files and letters" }).click();
+  await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: "Font size 18" }).click();
   await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
 

@@ -26,7 +26,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
     wrong.push(...low.map((one) => `${name}: too low for a finger: ${one}`));
   };
   await page.goto(at(chat));
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await fits("sign-in");
   await page.getByRole("button", { name: "Sign in", exact: true }).tap();

@@ -165,7 +165,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.keyboard.press("Control+End");
   await page.keyboard.type("# Said in the browser.\n");
   await page.keyboard.press("Control+s");
-  await dialog.getByLabel("What changes").fill("A remark.");
+  await dialog.getByLabel("Message").fill("A remark.");
   await dialog.getByRole("button", { name: "Save and import" }).click();
   await dialog.getByRole("button", { name: "Dry run" }).click();
   await dialog.getByText("Dry run succeeded.").waitFor();
@@ -178,7 +178,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Add user…" }).click();
   await dialog.getByLabel("Who").selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
-  await dialog.getByLabel("E-mail").fill("grace@example.com");
+  await dialog.getByLabel("Email").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("nine grey herons at noon");
   await dialog.getByRole("button", { name: "Add user" }).click();
   await page.getByRole("listitem").filter({ hasText: "grace@example.com" }).waitFor();
@@ -190,7 +190,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Add provider" }).click();
   await dialog.getByLabel("Model").fill("second");
   await dialog.getByRole("button", { name: "Add and try model" }).click();
-  await page.getByText(/second answers/).waitFor();
+  await page.getByText(/second responded/).waitFor();
 
   // The audit log has it all.
   result.audit = {};

@@ -63,7 +63,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
 
   await page.getByRole("link", { name: "Schedule" }).click();
   await page.getByRole("switch", { name: /Autostop/ }).check();
-  await page.getByLabel("Hours after a start").fill("2.5");
+  await page.getByLabel("Hours after each start").fill("2.5");
   await page.getByRole("region", { name: "Stopping" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Stops 2.5 h after each start").waitFor();
   await page.getByRole("switch", { name: /Autostart/ }).check();
@@ -81,7 +81,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     );
   const stopping = page.getByRole("region", { name: "Stopping" });
   const starting = page.getByRole("region", { name: "Starting" });
-  const hours = page.getByLabel("Hours after a start");
+  const hours = page.getByLabel("Hours after each start");
   await put("ttl", { ttl_ms: 3 * 3_600_000 });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=stop] input[type=number]")?.value === "3");
   // Its own stream has not told yet.
@@ -94,14 +94,14 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await hours.fill("5");
   await put("ttl", { ttl_ms: 4 * 3_600_000 });
   await stopping.getByRole("button", { name: "Save" }).click();
-  await stopping.getByRole("alert").filter({ hasText: "it stops 4 h after a start" }).waitFor();
+  await stopping.getByRole("alert").filter({ hasText: "autostop is 4 h after each start" }).waitFor();
   await look("schedule-meanwhile");
-  await stopping.getByRole("button", { name: "Take theirs" }).click();
+  await stopping.getByRole("button", { name: "Discard my changes" }).click();
   result.taken = await hours.inputValue();
   await hours.fill("6");
   await put("ttl", { ttl_ms: 7 * 3_600_000 });
   await stopping.getByRole("button", { name: "Save" }).click();
-  await stopping.getByRole("alert").filter({ hasText: "it stops 7 h after a start" }).waitFor();
+  await stopping.getByRole("alert").filter({ hasText: "autostop is 7 h after each start" }).waitFor();
   await stopping.getByRole("button", { name: "Save" }).click();
   await page.getByText("Stops 6 h after each start").waitFor();
   await page.getByLabel("Time", { exact: true }).fill("08:00");
@@ -109,9 +109,9 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await starting.getByRole("button", { name: "Save" }).click();
   await starting
     .getByRole("alert")
-    .filter({ hasText: "it starts at 07:30 on Mon, Tue, Wed, Thu, Fri (Europe/Paris)" })
+    .filter({ hasText: "autostart is at 07:30 on Mon, Tue, Wed, Thu, Fri (Europe/Paris)" })
     .waitFor();
-  await starting.getByRole("button", { name: "Take theirs" }).click();
+  await starting.getByRole("button", { name: "Discard my changes" }).click();
   result.startTime = await page.getByLabel("Time", { exact: true }).inputValue();
   isDeaf = false;
 
@@ -155,7 +155,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByLabel("User or group").selectOption({ index: 1 });
   await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Share", exact: true }).click();
-  await page.getByLabel(/^What Everybody in/).waitFor();
+  await page.getByLabel(/^What Everyone in/).waitFor();
   await look("sharing");
   // Someone else has changed that role in the meantime: it is shown, and not replaced untold.
   await page.evaluate(
@@ -168,8 +168,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     `/api/v2${new URL(base).pathname}/acl`,
   );
   await page.getByRole("button", { name: /^Remove access for/ }).click();
-  await page.getByText(/Someone else changed this in the meantime: Everybody in .*, Use/).waitFor();
-  result.role = await page.getByLabel(/^What Everybody in/).inputValue();
+  await page.getByText(/Someone else changed this in the meantime: Everyone in .*, Use/).waitFor();
+  result.role = await page.getByLabel(/^What Everyone in/).inputValue();
   await page.getByRole("button", { name: /^Remove access for/ }).click();
   await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
   await page.getByText("It works until the workspace stops.").waitFor();

@@ -59,7 +59,7 @@ describe("users", () => {
 
   test("[CV-19] people are invited from words and a file; the links are printed, sent again and revoked", async () => {
     const file = join(world.home, "team.csv");
-    writeFileSync(file, "Name,E-mail\nIda Rhodes,ida@example.com\n");
+    writeFileSync(file, "Name,Email\nIda Rhodes,ida@example.com\n");
     const out = await must(`users invite jo@example.com --file ${file} --roles auditor`);
     expect(out).toMatch(
       /^EMAIL +LINK \(works once, for 7 days\)\njo@example.com +http\S+\/invite#\w{43}\nida@example.com +http/,
@@ -123,7 +123,7 @@ describe("users", () => {
     await using create = world.onTerminal("slipway users create");
     await create.until("Name of the new user: ");
     create.type("tina\r");
-    await create.until("E-mail: ");
+    await create.until("Email: ");
     create.type("tina@example.com\r");
     await create.until("Created tina. Password: ");
     expect(await create.exited).toBe(0);

@@ -32,7 +32,7 @@ describe("signing in", () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
     await using terminal = world.onTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
-    await terminal.until(/E-mail .*: /);
+    await terminal.until(/Email .*: /);
     terminal.type(`${ADMIN.email}\r`);
     await terminal.until("Password: ");
     terminal.type(`wrong\u0015${ADMIN.password}x\u007f\r`);

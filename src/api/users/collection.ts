@@ -69,7 +69,7 @@ export const userCollection = (ctx: ApiContext) =>
             t.String({
               maxLength: 2000,
               description:
-                "Words are looked for in username, name and e-mail. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before, github_com_user_id (the account that they have linked).",
+                "Words are looked for in username, name and email. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before, github_com_user_id (the account that they have linked).",
             }),
           ),
           ...pageQuery,

@@ -2,7 +2,7 @@
 import { choice, matching, networks, text, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
-const group = "E-mail";
+const group = "Email";
 const address = matching(
   /^[^\s<>@]+@[^\s<>@]+$|^[^<>\r\n]+ <[^\s<>@]+@[^\s<>@]+>$/,
   "an address such as slipway@example.com or Slipway <slipway@example.com>",
@@ -12,15 +12,15 @@ const address = matching(
 export const NOTIFICATION_SETTINGS = {
   smtp_host: optional(matching(/^[A-Za-z0-9.:-]+$/, "a host name or an IP address", "HOST"), {
     group,
-    help: "The SMTP server that takes e-mail to people. Needs smtp_from.",
-    absent: "no e-mail is sent",
+    help: "The SMTP server that takes email to people. Needs smtp_from.",
+    absent: "no email is sent",
   }),
   smtp_port: setting(whole(1, 65_535), 587, { group, help: "The port of the SMTP server." }),
   smtp_tls: setting(choice("starttls", "tls", "none"), "starttls", {
     group,
     help: "How the connection to the SMTP server is encrypted: starttls after its greeting, tls from the beginning (port 465 as a rule), or none, for a server on this machine.",
   }),
-  smtp_from: optional(address, { group, help: "Who the e-mail is from.", absent: "no e-mail is sent" }),
+  smtp_from: optional(address, { group, help: "Who the email is from.", absent: "no email is sent" }),
   smtp_username: optional(text, {
     group,
     help: "The name to sign in with at the SMTP server.",

@@ -102,9 +102,9 @@ export const SERVER_SETTINGS = {
   ...logSettings(
     "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
   ),
-  admin_email: optional(matching(new RegExp(EMAIL_PATTERN), "an e-mail address", "EMAIL"), {
+  admin_email: optional(matching(new RegExp(EMAIL_PATTERN), "an email address", "EMAIL"), {
     group: "First user",
-    help: "E-mail address of the first user, created at start when there is no user yet. Needs the two settings below.",
+    help: "Email address of the first user, created at start when there is no user yet. Needs the two settings below.",
     absent: "the server prints a link to its setup page",
   }),
   admin_username: optional(

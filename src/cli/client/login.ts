@@ -84,7 +84,7 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
     throw new VerbFailure("no terminal for prompts: use --token-stdin, or --email EMAIL --password-stdin");
   }
   await using asker = new Asker(streams, input.printError);
-  const email = value.email ?? (await asker.line(`E-mail (empty: paste a token from ${client.url.origin}/cli-auth): `));
+  const email = value.email ?? (await asker.line(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
   if (email === "") return client.as(toSecret(await asker.secret("Token: "), "token"));
   const askCode = () => asker.line("Code from your authenticator app, or a recovery code: ");
   const password = toSecret(await asker.secret("Password: "), "password");

@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
   const { words, options, rest: argv } = takeOptions(rest, ["email", "password-file"]);
   const username = onlyWord(words, "the first user's name");
   const { email } = options;
-  if (email === undefined) throw usageError("--email", "expected the first user's e-mail address");
+  if (email === undefined) throw usageError("--email", "expected the first user's email address");
   const { config } = loadConfig({ ...input, argv });
   const { password, made } = passwordFrom(options["password-file"], input);
   const work = async (store: Parameters<Parameters<typeof onMachine>[3]>[0]): Promise<void> => {

@@ -51,7 +51,7 @@ const list: Work = async (accounts, { words, json }, { print }) => {
 
 const create: Work = async (accounts, { words, options, json }, input) => {
   const username = onlyWord(words, "the user's name");
-  if (options.email === undefined) throw usageError("--email", "expected the user's e-mail address");
+  if (options.email === undefined) throw usageError("--email", "expected the user's email address");
   const { password, made } = passwordFrom(options["password-file"], input);
   const roles = options.roles?.split(",").map((role) => role.trim()) ?? [];
   const id = await accounts.create({ username, email: options.email, password, roles });

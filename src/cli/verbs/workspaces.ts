@@ -170,7 +170,7 @@ export const SHARE = group({
   area: "workspaces",
   name: "share",
   help: "Share a workspace, or one of its ports, with others.",
-  details: () => `USER is a user name, an e-mail address or an id.\n${CONNECTION()}`,
+  details: () => `USER is a user name, an email address or an id.\n${CONNECTION()}`,
   words: [
     {
       name: "status",

@@ -30,7 +30,7 @@ export const followed = async (
   if (email !== user.email) {
     const other = await ctx.store.get(findUserByEmail({ email }));
     if (other && other.id !== user.id)
-      notices.push(kept(ctx, provider, user, { what: "e-mail address", value: email }));
+      notices.push(kept(ctx, provider, user, { what: "email address", value: email }));
     else patch.email = email;
   }
   const wanted = toUsername(username.split("@")[0] ?? "");
@@ -59,7 +59,7 @@ const kept = (
   ctx: DomainContext,
   { name: provider }: Provider,
   user: User,
-  { what, value }: { what: "e-mail address" | "username"; value: string },
+  { what, value }: { what: "email address" | "username"; value: string },
 ): Statement => {
   const present = what === "username" ? user.username : user.email;
   log("http").warn("{provider} gives {username} the {what} of another account", {

@@ -61,19 +61,19 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
   const { email } = claims;
   if (typeof email !== "string" || email === "") {
     throw refusedSignIn(
-      `${name} did not send your e-mail address.`,
+      `${name} did not send your email address.`,
       "Ask an administrator: the scope email may be missing.",
     );
   }
   // One that only looks like another one must not be taken for it.
   if (!isEmailAddress(email) || !hasOneForm(email)) {
     throw refusedSignIn(
-      `${name} sent an e-mail address that cannot be used here.`,
+      `${name} sent an email address that cannot be used here.`,
       "It is malformed, or holds control, invisible or look-alike characters.",
     );
   }
   if (!isVerified(claims) && setting.trust_unverified_email !== true) throw unverified(name, claims);
-  if (!isAllowedDomain(setting, email)) throw refusedSignIn("E-mail addresses of this domain may not sign in here.");
+  if (!isAllowedDomain(setting, email)) throw refusedSignIn("Email addresses of this domain may not sign in here.");
   return normalizeEmail(email);
 };
 
@@ -81,11 +81,11 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
 const unverified = (name: string, { email_verified }: Claims): AppError =>
   email_verified === undefined
     ? refusedSignIn(
-        `${name} does not say whether your e-mail address is verified.`,
+        `${name} does not say whether your email address is verified.`,
         `An administrator can accept addresses from this provider with the setting trust_unverified_email.`,
       )
     : refusedSignIn(
-        `Your e-mail address is not verified at ${name}.`,
+        `Your email address is not verified at ${name}.`,
         "Verify it there, then sign in again. If that is not possible, an administrator can accept addresses from this provider with the setting trust_unverified_email.",
       );
 

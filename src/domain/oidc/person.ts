@@ -68,22 +68,22 @@ const linked = async (
 ): Promise<Person> => {
   if (await ctx.store.get(findAnyOidcLink({ user_id: user.id }))) {
     throw refusedSignIn(
-      "The account with your e-mail address belongs to another sign-in.",
+      "The account with your email address belongs to another sign-in.",
       `If it is yours, sign in the way you did before. If ${name} gave you a new identity, ask an administrator to remove the old link.`,
     );
   }
   if (user.id === PREBUILDS_USER_ID || !["oidc", "password"].includes(user.login_type)) {
-    throw refusedSignIn("The account with your e-mail address cannot be signed in to.");
+    throw refusedSignIn("The account with your email address cannot be signed in to.");
   }
   if (!identity.isVerified) {
     throw refusedSignIn(
-      "There is an account with your e-mail address.",
+      "There is an account with your email address.",
       `It is linked only when ${name} says that the address is verified. Ask an administrator for an invitation or for another address.`,
     );
   }
   if (setting.link_accounts !== true) {
     throw refusedSignIn(
-      "There is an account with your e-mail address, and this provider may not link accounts.",
+      "There is an account with your email address, and this provider may not link accounts.",
       user.login_type === "password"
         ? "Sign in with your password."
         : "Ask an administrator to set link_accounts for this provider.",

@@ -72,10 +72,10 @@ const toSignIn = ({
   email = "",
 }: Static<typeof CreateUserRequest>): SignIn => {
   if (service_account && (email !== "" || given === "password")) {
-    throw invalidField("service_account", "A service account has neither an e-mail address nor a password.");
+    throw invalidField("service_account", "A service account has neither an email address nor a password.");
   }
   const login_type = service_account ? "none" : given || "password";
-  if (login_type === "password" && email === "") throw invalidField("email", "Who signs in has an e-mail address.");
+  if (login_type === "password" && email === "") throw invalidField("email", "Who signs in has an email address.");
   return { login_type, email: storedEmail(email) };
 };
 

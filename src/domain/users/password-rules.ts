@@ -21,7 +21,7 @@ export const shapeProblem = (password: string, owner: PasswordOwner): string => 
   if (length > LONGEST) return `Use at most ${LONGEST} characters.`;
   if (new Set(password).size < 4) return "Use more different characters.";
   return isOwnName(password, owner)
-    ? "Do not make a password of your own name or e-mail address, or of the name of this program."
+    ? "Do not make a password of your own name or email address, or of the name of this program."
     : "";
 };
 

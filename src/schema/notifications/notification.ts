@@ -38,7 +38,7 @@ export const NotificationTemplate = namedObject("NotificationTemplate", {
   group: t.String(),
   title_template: t.String(),
   body_template: t.String(),
-  method: oneOf(["", ...METHODS], "inbox: nowhere else. smtp: by e-mail, too. Empty: as it is by default."),
+  method: oneOf(["", ...METHODS], "inbox: nowhere else. smtp: by email, too. Empty: as it is by default."),
   default_method: oneOf(METHODS),
   kind: oneOf(["system"]),
   enabled_by_default: t.Boolean(),

@@ -36,7 +36,7 @@ export const Invitation = namedObject("Invitation", {
   created_at: time(),
   expires_at: time(),
   expired: t.Boolean(),
-  sent_at: optionalTime("When the link last went out by e-mail. Absent: it did not."),
+  sent_at: optionalTime("When the link last went out by email. Absent: it did not."),
   send_problem: t.String({ description: "Why it could not be sent; empty: nothing went wrong." }),
 });
 export type Invitation = Static<typeof Invitation>;
@@ -50,25 +50,25 @@ export const NewInvitation = namedObject("NewInvitation", {
 export type NewInvitation = Static<typeof NewInvitation>;
 
 export const Invited = namedObject("Invited", {
-  invitations: t.Array(NewInvitation, { description: "With a link each, unless it goes by e-mail." }),
+  invitations: t.Array(NewInvitation, { description: "With a link each, unless it goes by email." }),
   skipped: t.Array(t.Object({ email: t.String(), reason: t.String() }), {
     description: "Addresses that were not invited, and why.",
   }),
-  by_email: t.Boolean({ description: "Whether the links go by e-mail." }),
+  by_email: t.Boolean({ description: "Whether the links go by email." }),
   without_template: t.Boolean({ description: "Members of the organization can use no template yet." }),
 });
 export type Invited = Static<typeof Invited>;
 
 export const Invitations = namedObject("Invitations", {
   invitations: t.Array(Invitation, { description: "Those the caller may revoke, newest first." }),
-  by_email: t.Boolean({ description: "Whether links can go by e-mail." }),
+  by_email: t.Boolean({ description: "Whether links can go by email." }),
 });
 export type Invitations = Static<typeof Invitations>;
 
 export const ResendRequest = namedObject("ResendRequest", {
   by: t.Optional(
     t.Union([t.Literal("email"), t.Literal("link")], {
-      description: "How the new link goes out. Default: by e-mail where an SMTP server is set up.",
+      description: "How the new link goes out. Default: by email where an SMTP server is set up.",
     }),
   ),
 });

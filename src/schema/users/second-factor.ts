@@ -35,7 +35,7 @@ export const LoginRefused = namedObject(
       ),
     ),
   },
-  { description: "E-mail or password are wrong, the account is suspended, or a second factor is needed." },
+  { description: "Email or password are wrong, the account is suspended, or a second factor is needed." },
 );
 export type LoginRefused = Static<typeof LoginRefused>;
 

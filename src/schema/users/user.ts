@@ -105,7 +105,7 @@ export const CreateUserRequest = namedObject("CreateUserRequest", {
   password: t.Optional(t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." })),
   service_account: t.Optional(
     t.Boolean({
-      description: "For programs: it has tokens, and neither e-mail address nor password to sign in with.",
+      description: "For programs: it has tokens, and neither email address nor password to sign in with.",
     }),
   ),
   login_type: t.Optional(

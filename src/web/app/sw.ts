@@ -146,7 +146,7 @@ const answer = async ({ tag, title, body, data }: Notice, approval: Approval, de
   // Nothing was answered: the person can try again.
   if (!response || response.status >= 500) await notify(title, `The server is not responding. ${body}`, tag, data);
   else if (response.status === 401)
-    await notify("Sign in to answer", "You are no longer signed in here.", tag, { path });
+    await notify("Sign in to answer", "Your session has ended. Sign in, then answer in the chat.", tag, { path });
   else await notify("Not answered", "The chat no longer waits for this approval.", tag, { path });
 };
 

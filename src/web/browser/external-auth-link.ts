@@ -94,7 +94,7 @@ const isLinked = (name: string): void => {
   new BroadcastChannel("external-auth").postMessage(id);
   if (isWindow()) window.close();
   the("go").hidden = true;
-  say(`Your account at ${name} is linked. Your workspaces use it from now on; you can close this page.`);
+  say(`Your account at ${name} is linked. Your workspaces can now use it. You can close this page.`);
 };
 
 const linkHere = async (): Promise<void> => {
@@ -108,7 +108,7 @@ const linkHere = async (): Promise<void> => {
   } else if (known.authenticated) isLinked(name);
   else if (known.device) await link(name);
   else {
-    say(`${name} asks you whether Slipway may use your account, and sends you back here.`);
+    say(`${name} asks you to allow Slipway to use your account, then sends you back here.`);
     offer(`Sign in at ${name}`, toService);
   }
 };
@@ -118,6 +118,6 @@ run(async () => {
   await mustBeSignedIn();
   await linkHere().catch((error) => {
     if (!(error instanceof Problem && error.status === 404)) throw error;
-    say("There is no such service on this server.");
+    say("This server has no such service. Check the link, or ask an administrator.");
   });
 });

@@ -15,7 +15,7 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
   if (!(await askWhether(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
   await busyWith(button, async () => {
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
-    const there = token_revoked ? "" : " The service still accepts its token: revoke it in your settings there.";
+    const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
     await list();
     say(`${display_name} is unlinked.${there}`);
     // The button no longer exists; the keyboard continues from the list.

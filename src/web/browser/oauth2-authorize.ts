@@ -20,12 +20,12 @@ const say = (words: string): void => {
 const asked = (): Record<string, string> => {
   const query = new URLSearchParams(location.search);
   const given = KNOWN.filter((name) => query.has(name));
-  if (given.some((name) => query.getAll(name).length > 1)) throw new Error("The program has asked in a wrong way.");
+  if (given.some((name) => query.getAll(name).length > 1)) throw new Error("The application sent an invalid request.");
   return Object.fromEntries(given.map((name) => [name, query.get(name) ?? ""]));
 };
 
 const WORDS: Readonly<Record<string, string>> = {
-  all: "Everything that you may do, with all of your workspaces, chats and settings",
+  all: "Full access to your account, including all workspaces, chats and settings",
   application_connect: "Open the apps of your workspaces",
   "workspace:read": "See your workspaces",
   "workspace:create": "Create workspaces",
@@ -36,11 +36,11 @@ const WORDS: Readonly<Record<string, string>> = {
   "workspace:share": "Share your workspaces with others",
   "workspace:ssh": "Run programs and read and write files in your workspaces",
   "workspace:application_connect": "Open the apps of your workspaces",
-  "workspace:*": "Everything with your workspaces",
+  "workspace:*": "Full access to your workspaces",
   "template:read": "See templates",
-  "user:read": "See the users whom you see",
-  "user:read_personal": "See your own settings and keys for git",
-  "user:update_personal": "Change your own settings and keys for git",
+  "user:read": "See the users that you can see",
+  "user:read_personal": "See your settings and Git keys",
+  "user:update_personal": "Change your settings and Git keys",
 };
 
 /** A scope such as `workspace:read`, for people. */
@@ -75,12 +75,12 @@ const show = (request: AuthorizationRequest, username: string): void => {
  */
 const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void => {
   if (!app.self_registered) {
-    say("The program has asked in a wrong way, and is told so. You can close this page.");
+    say("The application sent an invalid request and was notified. You can close this page.");
     location.replace(address);
     return;
   }
   say(
-    `A program that calls itself ${app.name} has asked in a wrong way. Nothing was allowed. It waits at: ${sends_to}.`,
+    `An application that calls itself ${app.name} sent an invalid request. Access was not granted. Its address: ${sends_to}.`,
   );
   the("wrong").hidden = false;
   the("back").onclick = () => location.replace(address);
@@ -92,8 +92,8 @@ const answer = async (parameters: Record<string, string>, approve: boolean): Pro
   the("request").hidden = true;
   say(
     approve
-      ? "Allowed. Go back to the program; you can close this page."
-      : "Nothing was allowed. You can close this page.",
+      ? "Access granted. Return to the application; you can close this page."
+      : "Access denied. You can close this page.",
   );
   location.replace(redirect_to);
 };
@@ -105,8 +105,8 @@ run(async () => {
     (error) => {
       say(
         error instanceof Problem && error.status === 404
-          ? "Programs cannot ask for access on this server."
-          : "Nothing was allowed.",
+          ? "This server doesn't let applications request access. An administrator turns this on with the setting oauth2_provider."
+          : "Access was not granted.",
       );
       throw error;
     },

@@ -32,16 +32,17 @@ const find = async () => {
   const agents = workspace.latest_build.resources.flatMap((one) => one.agents);
   const agent = agents.find(({ name }) => name === query.get("agent"));
   const app = agent?.apps.find(({ slug }) => slug === query.get("app"));
-  if (!agent || !app) throw new Error("The workspace has no such app. Is it running?");
+  if (!agent || !app) throw new Error("The workspace has no such app. Start the workspace, then try again.");
   const target = linkTarget(app.url);
-  if (!mayGetKey(agent, app) || !target) throw new Error("This app does not get a key.");
+  if (!mayGetKey(agent, app) || !target)
+    throw new Error("This app doesn't receive a session key. Open it from the workspace's page.");
   return { workspace, agent, app, target };
 };
 
 /** Hands the link to the browser, which passes it to the program. */
 const open = (link: string, name: string): void => {
   location.assign(link);
-  say(`Opening ${name}. If nothing happens, the program is not installed on this computer.`);
+  say(`Opening ${name}. If nothing happens, install the program on this computer.`);
 };
 
 run(async () => {

@@ -11,10 +11,14 @@ export const knowsPasskeys = (): boolean =>
 const answer = async (work: Promise<Credential | null>): Promise<CredentialJson> => {
   const credential = await work.catch((error: unknown) => {
     const name = error instanceof Error ? error.name : "";
-    if (name === "InvalidStateError") throw new Error("This device has a passkey for you already.");
-    throw new Error(name === "NotAllowedError" ? "The passkey was not used." : `The passkey cannot be used (${name}).`);
+    if (name === "InvalidStateError") throw new Error("This device already has a passkey for your account.");
+    throw new Error(
+      name === "NotAllowedError"
+        ? "The passkey prompt was closed. Try again."
+        : `The passkey failed (${name}). Try again, or use another way to sign in.`,
+    );
   });
-  if (!(credential instanceof PublicKeyCredential)) throw new Error("The passkey was not used.");
+  if (!(credential instanceof PublicKeyCredential)) throw new Error("The passkey prompt was closed. Try again.");
   return credential.toJSON();
 };
 

@@ -50,7 +50,7 @@ testInside(
       log("http").error("the second boat is late");
       const { lines } = await owner.get<ServerLog>("/api/v2/deployment/logs?search=BOAT");
       expect(lines.map(({ level, area, text }) => [level, area, text])).toEqual([
-        ["info", "db", "the first boat token=(hidden) by=(e-mail)"],
+        ["info", "db", "the first boat token=(hidden) by=(email)"],
         ["error", "http", "the second boat is late"],
       ]);
       const worse = await owner.get<ServerLog>("/api/v2/deployment/logs?level=warn&search=boat");

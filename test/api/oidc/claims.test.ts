@@ -42,7 +42,7 @@ test("[OI-4] an address that the provider does not vouch for counts only with tr
   const silent = person("entra", { email_verified: undefined });
   const refused = await signIn(silent, "strict");
   expect(refused.token).toBeUndefined();
-  expect(refused.text).toContain("does not say whether your e-mail address is verified");
+  expect(refused.text).toContain("does not say whether your email address is verified");
   expect(refused.text).toContain("trust_unverified_email");
   expect((await signIn(person("auth0", { email_verified: false }), "strict")).text).toContain("trust_unverified_email");
   expect((await me((await signIn(silent, "trusting")).client)).username).toBe("entra");

@@ -65,7 +65,7 @@ test("[OI-10] what another account uses is left as it was, and the person is not
   expect(await me(client)).toMatchObject({ username: "cyd", email: "cyd@example.com" });
   const { notifications } = await client.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.map(({ title }) => title).sort()).toEqual([
-    "Your e-mail address was not changed",
+    "Your email address was not changed",
     "Your username was not changed",
   ]);
 });

@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
   const secret = hasPassword ? passwordFrom(given.value["password-file"], input) : undefined;
   return withServer("users create", input, given.value, async ({ client }) => {
     const username = await orAsked(input, word, "Name of the new user");
-    const email = isProgram ? undefined : await orAsked(input, address, "E-mail");
+    const email = isProgram ? undefined : await orAsked(input, address, "Email");
     const organization_ids = await findIds(client, given.list.organization);
     const user = await client.post("/api/v2/users", {
       username,

@@ -10,7 +10,7 @@ import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
-const EXPECTED = "the invited e-mail address";
+const EXPECTED = "the invited email address";
 
 const formatWay = ({ expired, sent_at, send_problem }: Invitation): string =>
   expired ? "expired" : send_problem !== "" ? "not sent" : sent_at === undefined ? "link" : "sent";
@@ -46,7 +46,7 @@ export const resend: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["link"] });
   const word = oneWord(input, words, EXPECTED);
   return withServer("users resend", input, value, async ({ client }) => {
-    const { id } = await invitationFor(client, await orAsked(input, word, "E-mail address of the invitation"));
+    const { id } = await invitationFor(client, await orAsked(input, word, "Email address of the invitation"));
     const made = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
     if (has.json) input.print(JSON.stringify(made));
     else input.print(made.link ?? `Sent to ${plain(made.invitation.email)}.`);
@@ -58,7 +58,7 @@ export const revoke: RunVerb = async (input) => {
   const { words, value } = readArguments(input.argv);
   const word = oneWord(input, words, EXPECTED);
   return withServer("users revoke", input, value, async ({ client }) => {
-    const { id, email } = await invitationFor(client, await orAsked(input, word, "E-mail address of the invitation"));
+    const { id, email } = await invitationFor(client, await orAsked(input, word, "Email address of the invitation"));
     await client.delete(`/api/v2/invitations/${id}`);
     input.print(`The invitation for ${plain(email)} is revoked.`);
     return EXIT.ok;

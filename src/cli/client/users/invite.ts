@@ -75,7 +75,7 @@ const report = (
   { print, printError }: VerbInput,
   { invitations, skipped, by_email, without_template }: Invited,
 ): void => {
-  const rows = invitations.map(({ invitation, link }) => [plain(invitation.email), link ?? "sent by e-mail"]);
+  const rows = invitations.map(({ invitation, link }) => [plain(invitation.email), link ?? "sent by email"]);
   if (rows.length > 0) print(asTable(["EMAIL", by_email ? "LINK" : "LINK (works once, for 7 days)"], rows));
   for (const { email, reason } of skipped) printError(`${plain(email)} was not invited. ${plain(reason)}`);
   if (without_template && rows.length > 0) {

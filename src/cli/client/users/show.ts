@@ -23,7 +23,7 @@ const described = (user: User, organizations: readonly Organization[], now: numb
   const rows: [string, string | undefined][] = [
     ["User", user.username],
     ["Name", user.name],
-    ["E-mail", user.email],
+    ["Email", user.email],
     ["Status", user.is_service_account ? `${user.status}, service account` : user.status],
     ["Signs in by", user.login_type],
     ["Roles", formatRoles(user)],

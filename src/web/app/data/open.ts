@@ -96,5 +96,5 @@ const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Pl
 /** Hands the link to the browser, which passes it to the program or says that there is none. */
 const toProgram = (name: string, link: string): void => {
   location.assign(link);
-  say(`Opening ${name}. If nothing happens, install it or its plug-in on this machine.`);
+  say(`Opening ${name}. If nothing happens, install the editor or its extension on this computer.`);
 };

@@ -62,8 +62,8 @@ export const statusWords = ({ status }: Pick<Shown, "status">, kind: StateKind):
 const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
   autostart: "by schedule",
   autostop: "by schedule",
-  dormancy: "not used for long",
-  autodelete: "not used for long",
+  dormancy: "unused",
+  autodelete: "unused",
 };
 
 /** The reason after the state: why it stopped, what an agent lacks. Empty when there is nothing to say. */
@@ -74,7 +74,7 @@ export const explainState = (workspace: Shown): string => {
   if (status !== "running") return "";
   const [agent] = agents.filter(({ healthy }) => !healthy);
   if (agent?.status === "disconnected") return `agent ${agent.name} disconnected`;
-  if (agent?.status === "timeout") return `agent ${agent.name} does not connect`;
+  if (agent?.status === "timeout") return `agent ${agent.name} not connected`;
   if (agent?.lifecycle_state === "start_error") return "startup script failed";
   if (agents.some(({ status }) => status === "connecting")) return "agent connecting";
   if (agents.some(({ lifecycle_state }) => lifecycle_state === "starting")) return "startup script running";

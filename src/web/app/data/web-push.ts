@@ -38,7 +38,7 @@ export const turnPushOn = async (): Promise<void> => {
   const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
     // Subscribed once with the key of another server at this address.
     const old = await pushManager.getSubscription();
-    if (!old) throw new Error(`The browser's push service cannot be used: ${(error as Error).message}`);
+    if (!old) throw new Error(`The browser's push service failed: ${(error as Error).message}`);
     await old.unsubscribe();
     return pushManager.subscribe(options);
   });

@@ -100,7 +100,7 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
     text: isOne
       ? h(WhatGoes, { id: first.id })
-      : `${targets.map(({ name }) => name).join(", ")}: what they run on is removed, with their shared ports. Their files stay in the trash where their templates say so. Their chats stay readable.`,
+      : `${targets.map(({ name }) => name).join(", ")}: their machines and shared ports are removed. Their files stay in the trash if their templates keep them. Their chats stay readable.`,
     yes: isOne ? "Delete workspace" : "Delete workspaces",
     no: isOne ? "Keep it" : "Keep them",
     isDanger: true,

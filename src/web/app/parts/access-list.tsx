@@ -29,7 +29,7 @@ type Group = {
 /** The group of all members is called by its organization. */
 export const nameOfGroup = (one: Group): string =>
   one.id === one.organization_id
-    ? `Everybody in ${one.organization_display_name || one.organization_name}`
+    ? `Everyone in ${one.organization_display_name || one.organization_name}`
     : one.display_name || one.name;
 
 export const nameOfPerson = ({ name, username }: { readonly name: string; readonly username: string }): string =>
@@ -87,7 +87,7 @@ export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps)
             <span class="line">
               <select
                 class="input"
-                aria-label={`What ${one.name} may do`}
+                aria-label={`Access of ${one.name}`}
                 value={one.role}
                 data-role={one.role}
                 onChange={({ currentTarget }) =>
@@ -170,7 +170,7 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
           choices={[{ value: "", label: "Choose one" }, ...offered.map(({ id, name }) => ({ value: id, label: name }))]}
           onPick={into(chosen)}
         />
-        <Options label="May" value={role.value} choices={roles} onPick={into(role)} />
+        <Options label="Access" value={role.value} choices={roles} onPick={into(role)} />
         <p class="small dim">{note}</p>
       </div>
       <footer>

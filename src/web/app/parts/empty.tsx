@@ -27,7 +27,7 @@ export const Failed = ({ what, error, again }: { what: string; error: unknown; a
   <div role="alert">
     <Empty icon="warn" title={what} text={formatError(error)}>
       <Button look="primary" onPress={again}>
-        Try now
+        Retry now
       </Button>
     </Empty>
   </div>

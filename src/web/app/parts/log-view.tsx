@@ -103,7 +103,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
         <span class="dim small desk num">{`${grouped(lines.value.length)} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
         <span class="push line">
           {sources.length > 1 && (
-            <span class="group desk" role="group" aria-label="Which log">
+            <span class="group desk" role="group" aria-label="Log source">
               {[undefined, ...sources].map((one) => (
                 <button
                   key={one ?? ""}
@@ -155,8 +155,8 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
                 ? "none"
                 : `${(hit.value % hits.value.length) + 1} of ${hits.value.length}`}
           </span>
-          <IconButton icon="up" small label="Hit before" onPress={() => step(-1)} />
-          <IconButton icon="down" small label="Next hit" onPress={() => step(1)} />
+          <IconButton icon="up" small label="Previous match" onPress={() => step(-1)} />
+          <IconButton icon="down" small label="Next match" onPress={() => step(1)} />
         </div>
       )}
       <div

@@ -7,7 +7,7 @@ export const Meanwhile = ({ words, take }: { words: string; take: () => void }) 
     <span>Someone else saved this in the meantime: {words}. Save again to replace it.</span>
     <span class="push">
       <Button small onPress={take}>
-        Take theirs
+        Discard my changes
       </Button>
     </span>
   </div>

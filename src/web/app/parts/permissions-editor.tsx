@@ -88,7 +88,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
                       onInput={(event) => change(at, { command: event.currentTarget.value })}
                     />
                     <Select
-                      label="Then"
+                      label="Action"
                       value={rule.action}
                       choices={choices}
                       onPick={(value) => change(at, { action: value as PermissionAction })}

@@ -25,8 +25,8 @@ export const WhatGoes = ({ id }: { id: string }) => {
     <>
       <span>
         {data && data.days > 0
-          ? `What it runs on is removed, with its shared ports. Its files stay in the trash for ${data.days} days, from where it can be restored.`
-          : "What it runs on is removed, with its disks and shared ports. Its chats stay readable."}
+          ? `Its machine and shared ports are removed. Its files stay in the trash for ${data.days} days, and you can restore it from there.`
+          : "Its machine, disks and shared ports are removed. Its chats stay readable."}
       </span>
       {data && (
         <ul class="bare small mut">
@@ -42,8 +42,10 @@ export const WhatGoes = ({ id }: { id: string }) => {
               {data.shares.map(({ port }) => port).join(", ")}
             </li>
           )}
-          {data.shared_with.length > 0 && <li>Its sharing with {some(data.shared_with.length, "other", "others")}</li>}
-          {mine > 0 && <li>Stays: {some(mine, "chat", "chats")}, read-only</li>}
+          {data.shared_with.length > 0 && (
+            <li>Shared with {some(data.shared_with.length, "user or group", "users and groups")}</li>
+          )}
+          {mine > 0 && <li>Kept: {some(mine, "chat", "chats")}, read-only</li>}
         </ul>
       )}
     </>

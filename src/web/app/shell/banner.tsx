@@ -29,11 +29,11 @@ export const CutBanner = () => {
       </span>
       <span>
         The server is not responding. Last updated {clock(cut.since)}.{" "}
-        {seconds > 0 ? `Retrying in ${seconds} s.` : "Trying now."}
+        {seconds > 0 ? `Retrying in ${seconds} s.` : "Retrying now."}
       </span>
       <span class="push line">
         <Button small onPress={tryNow}>
-          Try now
+          Retry now
         </Button>
       </span>
     </div>

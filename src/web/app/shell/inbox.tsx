@@ -94,8 +94,8 @@ const Open = () => {
       </p>
       {known === undefined && <Skeleton lines={4} />}
       {known?.length === 0 && (
-        <Empty icon="bell" title="Nothing yet">
-          <p class="dim">Failures, upcoming stops and requests for you appear here.</p>
+        <Empty icon="bell" title="No notifications yet">
+          <p class="dim">Failures, upcoming stops and requests for your approval appear here.</p>
         </Empty>
       )}
       {known && known.length > 0 && (

@@ -13,7 +13,7 @@ const NotLoaded = () => (
     <div class="page" role="alert">
       <Empty icon="warn" title="Can't load this page" text="The server is not responding, or it was updated.">
         <Button look="primary" onPress={() => location.reload()}>
-          Load again
+          Reload
         </Button>
       </Empty>
     </div>

@@ -129,7 +129,7 @@ const OpenPalette = () => {
           onKeyDown={key}
         />
       </div>
-      <div class="menu flat" id="palette-list" role="listbox" aria-label="Found">
+      <div class="menu flat" id="palette-list" role="listbox" aria-label="Results">
         {entries.map((entry, index) => (
           <div key={`${entry.group} ${entry.href ?? entry.label}`} role="presentation">
             {entries[index - 1]?.group !== entry.group && <h3 role="presentation">{entry.group}</h3>}

@@ -26,7 +26,7 @@ const SECTIONS: readonly Section[] = [
   { name: "sessions", label: "Sessions", page: SessionList },
   { name: "tokens", label: "API tokens", page: Tokens },
   { name: "applications", label: "Applications", page: Applications },
-  { name: "accounts", label: "Git and accounts", page: Accounts },
+  { name: "accounts", label: "Git and linked accounts", page: Accounts },
   { name: "ai-usage", label: "AI usage", page: OwnAiUsage },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },

@@ -41,7 +41,7 @@ export const Accounts = () => {
         <header>
           <h2 id="git-key">Git key</h2>
           <span class="push small dim">
-            made <Time at={data.key.updated_at} />
+            created <Time at={data.key.updated_at} />
           </span>
         </header>
         <div class="body stack">
@@ -91,7 +91,7 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
   const unlink = (): void =>
     ask({
       title: `Unlink ${display_name}`,
-      text: "Your workspaces can't use the account anymore.",
+      text: "Your workspaces can no longer use the account.",
       yes: "Unlink account",
       no: "Keep it",
       isDanger: true,

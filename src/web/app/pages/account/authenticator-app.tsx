@@ -16,7 +16,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   const disable = async (): Promise<void> => {
     if (!(await withPasswordAndCode((given) => call("DELETE /users/me/factors/totp", { body: given })))) return;
     await changed();
-    say("The app is disabled");
+    say("Authenticator app removed");
   };
   const begin = (): Promise<boolean> =>
     confirmed(proofs, async () => {
@@ -47,7 +47,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
             done={async (codes) => {
               begun.value = undefined;
               await changed(codes);
-              say("Your app is set up");
+              say("Authenticator app set up");
             }}
           />
         ) : (

@@ -9,7 +9,7 @@ const DAYS = [7, 30, 60, 90];
 
 const lifetimesUpTo = (maxHours: number) => [
   ...DAYS.filter((days) => days * 24 <= maxHours).map((days) => ({ value: String(days), label: `${days} days` })),
-  { value: "date", label: "Until a date" },
+  { value: "date", label: "Custom date" },
 ];
 
 /** Seconds until the end of that day here, or a number of days, as the API takes it. */
@@ -48,12 +48,12 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
     await onMade(token_name, key);
   };
   return (
-    <FormDialog title="New token" submit="Make token" onClose={onClose} act={make}>
+    <FormDialog title="New token" submit="Create token" onClose={onClose} act={make}>
       {(problems) => (
         <>
           <NameField label="Name" name="token_name" maxLength={64} placeholder="laptop" error={problems.token_name} />
           <Select
-            label="Lifetime"
+            label="Expiration"
             value={days.value}
             choices={lifetimesUpTo(maxHours)}
             error={problems.lifetime}
@@ -61,7 +61,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
           />
           {days.value === "date" && <LastDay maxHours={maxHours} />}
           <Options
-            label="May do"
+            label="Access"
             value={reach.value}
             choices={[
               { value: "all", label: "Full access" },
@@ -88,7 +88,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
 const LastDay = ({ maxHours }: { maxHours: number }) => {
   // Dates beyond what a date field can show are no bound.
   const last = maxHours < 100 * 366 * 24 ? day(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
-  return <Field label="Last day" name="date" type="date" required min={day(Date.now())} max={last} />;
+  return <Field label="Expires after" name="date" type="date" required min={day(Date.now())} max={last} />;
 };
 
 type ScopesProps = {

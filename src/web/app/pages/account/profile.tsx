@@ -92,13 +92,13 @@ export const Profile = () => {
       <dl class="kv">
         {user.email && (
           <>
-            <dt>E-mail</dt>
+            <dt>Email</dt>
             <dd class="clip">{user.email}</dd>
           </>
         )}
         <dt>Roles</dt>
         <dd>{["Member", ...user.roles.map(({ display_name }) => display_name)].join(", ")}</dd>
-        <dt>Here since</dt>
+        <dt>Joined</dt>
         <dd>
           <Time at={user.created_at} />
         </dd>

@@ -26,7 +26,7 @@ export const QuietHours = () => {
       </header>
       <div class="body stack">
         <p>
-          Some templates require workspaces to stop on certain days. Yours stop at this time.
+          Some templates stop workspaces on certain days. Your workspaces stop at this time.
           {!data.user_set && " Not set: midnight UTC."}
         </p>
         <Form key={data.raw_schedule} chosen={data} again={again} />

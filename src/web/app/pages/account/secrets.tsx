@@ -106,7 +106,7 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
           body: { ...where, ...(value === "" ? {} : { value }) },
         });
       } else await call("POST /users/:user/secrets", { path: { user: "me" }, body: { name, value, ...where } });
-      say(`${secret?.name ?? name} is kept`);
+      say(`${secret?.name ?? name} saved`);
     }}
   >
     {(problems) => (

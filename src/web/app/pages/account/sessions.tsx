@@ -33,7 +33,7 @@ export const SessionList = () => {
         <h2 id="sessions">Where you are signed in</h2>
         {data.length > 1 && (
           <span class="push">
-            <Button onPress={endOthers}>End all others</Button>
+            <Button onPress={endOthers}>End all other sessions</Button>
           </span>
         )}
       </div>
@@ -62,7 +62,7 @@ const Row = ({ session, again }: { session: Session; again: () => Promise<void> 
         {name}
       </span>
       {session.current ? (
-        <span class="badge accent">This one</span>
+        <span class="badge accent">This session</span>
       ) : (
         <Button label={`End session of ${name}`} onPress={end}>
           End

@@ -109,7 +109,7 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
           maxLength={64}
           placeholder="write-commits"
           defaultValue={skill?.name}
-          hint="Lowercase words joined by hyphens."
+          hint="Lowercase letters, digits and hyphens."
           error={problems.name}
         />
         <Field

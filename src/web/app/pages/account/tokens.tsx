@@ -82,12 +82,12 @@ const Made = ({ name, text }: { name: string; text: string }) => {
     <section class="panel" aria-labelledby="made">
       <header>
         <h2 id="made" tabIndex={-1} ref={title}>
-          {name} is made
+          {name} created
         </h2>
       </header>
       <div class="body stack">
         <p>Copy it now. You won't be able to see it again.</p>
-        <Secret label="The token" text={text} />
+        <Secret label="Token" text={text} />
       </div>
     </section>
   );
@@ -122,7 +122,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
             Used <Time at={token.last_used} />
           </>
         )}
-        , ends <Time at={token.expires_at} />. May do {isEverything ? "everything" : token.scopes.join(", ")}
+        , expires <Time at={token.expires_at} />. Access: {isEverything ? "full" : token.scopes.join(", ")}
         {token.allowed_addresses.length > 0 && `, from ${token.allowed_addresses.join(", ")}`}.
       </span>
     </li>

@@ -37,7 +37,7 @@ export const Appearance = () => {
   const remove = (at: number): void =>
     ask({
       title: "Delete the announcement",
-      text: "It is no longer shown to anyone.",
+      text: "Users no longer see it.",
       yes: "Delete announcement",
       no: "Keep it",
       isDanger: true,
@@ -125,7 +125,7 @@ export const Appearance = () => {
                 name="application_name"
                 maxLength={64}
                 defaultValue={application_name}
-                hint="Empty: Slipway."
+                hint="Leave empty for Slipway."
                 error={problems.application_name}
               />
               <Field
@@ -156,8 +156,8 @@ type BannerFormProps = {
 
 const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
   <FormDialog
-    title={banner ? "Edit announcement" : "Announce something"}
-    submit={banner ? "Save announcement" : "Announce"}
+    title={banner ? "Edit announcement" : "Add announcement"}
+    submit={banner ? "Save announcement" : "Add announcement"}
     onClose={onClose}
     act={({ message = "", background_color = "" }) =>
       keep({ enabled: banner?.enabled ?? true, message, background_color })
@@ -174,13 +174,13 @@ const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
           error={problems.message ?? problems["announcement_banners.0.message"]}
         />
         <Field
-          label="Colour"
+          label="Color"
           name="background_color"
           pattern="#[0-9a-fA-F]{6}"
-          title="Such as #1f6feb"
+          title="A color such as #1f6feb"
           placeholder="#1f6feb"
           defaultValue={banner?.background_color}
-          hint="Empty: quiet."
+          hint="Leave empty for the neutral color."
           error={problems.background_color}
         />
       </>

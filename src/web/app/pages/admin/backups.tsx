@@ -32,7 +32,7 @@ export const Backups = () => {
   };
   const button = (
     <Button look="primary" icon="save" disabled={work !== null} onPress={make}>
-      Make a backup now
+      Back up now
     </Button>
   );
   return (
@@ -47,7 +47,7 @@ export const Backups = () => {
             Automatic backups are off: the setting <code>backup_interval</code> sets how often they run.
           </>
         ) : (
-          `A backup runs every ${formatDuration(data.interval_ms)}; the newest ${data.keep} stay.`
+          `A backup runs every ${formatDuration(data.interval_ms)}; the newest ${data.keep} are kept.`
         )}{" "}
         Backups are stored in <span class="mono">{data.folder}</span> on the server, together with the encryption key.
       </p>
@@ -60,7 +60,7 @@ export const Backups = () => {
           <progress
             max={Math.max(1, work.total_bytes)}
             value={Math.min(work.bytes, work.total_bytes)}
-            aria-label="How far"
+            aria-label="Progress"
           />
         </div>
       )}

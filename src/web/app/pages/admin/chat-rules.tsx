@@ -34,7 +34,7 @@ export const ChatRules = () => {
         key={JSON.stringify(data.permissions)}
         title="Permissions for new chats"
         kept={data.permissions}
-        none="Run everything"
+        none="Default: allow everything"
         asks="Ask the chat's owner"
         save={async (permissions) => {
           await call("PUT /chats/config/default-permissions", { body: { permissions } });
@@ -62,7 +62,7 @@ const Words = ({ rules, again }: PartProps) => {
       call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
     ]);
     await again();
-    say("Saved. Chats use the new prompts from their next model call.");
+    say("Prompts saved. Chats use them from their next model call.");
   };
   return (
     <section class="panel" aria-labelledby="words">
@@ -76,13 +76,13 @@ const Words = ({ rules, again }: PartProps) => {
           label="Plan mode"
           rows={3}
           value={plan.value}
-          hint="In plan mode a chat reads and writes its plan, but changes nothing else."
+          hint="In plan mode, a chat can read files and write its plan, but change nothing else."
           onInput={textInto(plan)}
         />
       </div>
       <footer>
         <Button look="primary" onPress={save}>
-          Save words
+          Save prompts
         </Button>
       </footer>
     </section>
@@ -98,7 +98,7 @@ const Keeping = ({ rules, again }: PartProps) => {
       call("PUT /chats/config/retention-days", { body: { retention_days: Number(keep.value) } }),
     ]);
     await again();
-    say("Saved");
+    say("Retention saved");
   };
   return (
     <section class="panel" aria-labelledby="keeping">
@@ -135,7 +135,7 @@ const Keeping = ({ rules, again }: PartProps) => {
       </div>
       <footer>
         <Button look="primary" onPress={save}>
-          Save days
+          Save retention
         </Button>
       </footer>
     </section>

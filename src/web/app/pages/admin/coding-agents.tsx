@@ -59,8 +59,8 @@ export const CodingAgentsPage = () => {
         </span>
       </div>
       <p class="mut small">
-        People choose an enabled agent beside the models when they start a chat. It runs in the chat's workspace and
-        calls models through the <a href="/admin/ai-gateway">AI gateway</a>.
+        Enabled agents are offered next to the models when a chat starts. It runs in the chat's workspace and calls
+        models through the <a href="/admin/ai-gateway">AI gateway</a>.
       </p>
       <ul class="panel list">
         {data.agents.map((agent) => (
@@ -129,7 +129,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             own_instructions: linesOf(said.own_instructions),
             starts_workspace: startsWorkspace.value,
           },
-          isNew ? "Agent added" : "Agent changed",
+          isNew ? "Agent added" : "Agent saved",
         )
       }
     >
@@ -140,7 +140,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
               label="Name"
               name="name"
               required
-              hint="Lowercase letters, digits and hyphens"
+              hint="Lowercase letters, digits and hyphens."
               {...(problems.coding_agent ? { error: problems.coding_agent } : {})}
             />
           )}
@@ -150,9 +150,9 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             name="command"
             value={now.command}
             required
-            hint="Speaks the Agent Client Protocol on stdio"
+            hint="A program that speaks the Agent Client Protocol (ACP) on standard input and output."
           />
-          <Area label="Arguments" name="arguments" value={now.arguments.join("\n")} rows={3} hint="One per line" />
+          <Area label="Arguments" name="arguments" value={now.arguments.join("\n")} rows={3} hint="One per line." />
           <Area
             label="Environment variables"
             name="variables"
@@ -175,8 +175,8 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             choices={AGENT_DIALECTS.map((value) => ({ value, label: DIALECTS[value] }))}
             onPick={into(dialect)}
           />
-          <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional" />
-          <Field label="Mode" name="mode" value={now.mode} hint="Optional. The mode in which sessions begin." />
+          <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional." />
+          <Field label="Mode" name="mode" value={now.mode} hint="Optional. Sessions start in this mode." />
           <Field
             label="Instructions file"
             name="instructions_file"

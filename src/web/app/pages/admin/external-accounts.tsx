@@ -36,7 +36,7 @@ export const ExternalAccounts = () => {
           {data.providers.map((one) => (
             <li key={one.id} class="item">
               <span class="med clip">{one.display_name || one.id}</span>
-              <span class="num small mut">{one.link_count === 1 ? "one account" : `${one.link_count} accounts`}</span>
+              <span class="num small mut">{one.link_count === 1 ? "1 account" : `${one.link_count} accounts`}</span>
               <span class="sub line">
                 <span class="clip">
                   {one.type}

@@ -26,15 +26,15 @@ export const toChecks = (report: HealthReport): Check[] => {
   const { access_url, database, websocket, derp, provisioner_daemons, findings } = report;
   const workers = provisioner_daemons.items.length;
   const own = [
-    makeSection("AccessURL", "address people use", access_url, `${access_url.access_url} answers`),
-    makeSection("Database", "reading the database", database, `one row takes ${database.latency_ms.toFixed(1)} ms`),
-    makeSection("Websocket", "live connections", websocket, "a WebSocket opens at that address"),
-    makeSection("DERP", "relay of the private network", derp, `${derp.clients} connections`),
+    makeSection("AccessURL", "access URL", access_url, `${access_url.access_url} answers`),
+    makeSection("Database", "database", database, `a query takes ${database.latency_ms.toFixed(1)} ms`),
+    makeSection("Websocket", "WebSockets", websocket, "WebSockets connect at the access URL"),
+    makeSection("DERP", "network relay", derp, `${derp.clients} connections`),
     makeSection(
       "ProvisionerDaemons",
       "workers",
       provisioner_daemons,
-      `${workers === 0 ? "none" : workers} of their own`,
+      workers === 0 ? "no external workers" : `external workers: ${workers}`,
     ),
   ];
   const all = [...findings.map((one) => ({ ...one, title: one.name })), ...own];

@@ -51,7 +51,7 @@ export const Health = () => {
                 await again();
               }}
             >
-              Look again
+              Check again
             </Button>
           </span>
         </div>

@@ -27,8 +27,8 @@ export const Hooks = () => {
   if (!data) return <Skeleton lines={6} />;
   const tryIt = async (): Promise<void> => {
     const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
-    if (works) say(`The consumer answers after ${formatDuration(took_ms)}`);
-    else failed(new Error(`The consumer gives no valid answer. ${problem ?? ""}`));
+    if (works) say(`The consumer responded in ${formatDuration(took_ms)}`);
+    else failed(new Error(`The consumer didn't return a valid response. ${problem ?? ""}`));
   };
   return (
     <>
@@ -54,8 +54,8 @@ export const Hooks = () => {
               </dd>
               <dt>Address</dt>
               <dd class="mono">{data.url}</dd>
-              <dt>Waits</dt>
-              <dd>{formatDuration(data.timeout_ms)} for an answer</dd>
+              <dt>Timeout</dt>
+              <dd>{formatDuration(data.timeout_ms)}</dd>
               <dt>Ledger</dt>
               <dd>
                 {data.ledger_days} days{data.keeps_contents ? ", with contents" : ", without contents"}
@@ -63,14 +63,15 @@ export const Hooks = () => {
               {data.has_previous_secret && (
                 <>
                   <dt>Secret</dt>
-                  <dd>is being rotated: the previous one is still accepted</dd>
+                  <dd>Rotation in progress: the previous secret is still accepted</dd>
                 </>
               )}
             </dl>
           ) : (
             <p class="mut">
-              No consumer is configured. A consumer is your program that receives prompts, tool calls and turns of chats
-              and can block them. The settings <code>hook_url</code> and <code>hook_secret</code> name it.
+              No consumer is configured. A consumer is a program of yours that receives the prompts, tool calls and
+              turns of chats and can block them. The settings <code>hook_url</code> and <code>hook_secret</code> name
+              it.
             </p>
           )}
         </div>
@@ -120,7 +121,7 @@ const Ledger = () => {
       {all.length === 0 ? (
         <Empty icon="list" title="No requests yet" text="Every hook request and its decision is recorded here." />
       ) : (
-        <section class="panel scroll" tabIndex={0} aria-label="Dispatches">
+        <section class="panel scroll" tabIndex={0} aria-label="Hook requests">
           <table class="table">
             <thead>
               <tr>
@@ -157,7 +158,7 @@ const Ledger = () => {
       )}
       {more.value && (
         <div>
-          <Button onPress={readOlder}>Older ones</Button>
+          <Button onPress={readOlder}>Older requests</Button>
         </div>
       )}
     </section>

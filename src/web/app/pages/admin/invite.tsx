@@ -46,8 +46,8 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
       act={async ({ people: text = "" }) => {
         const { people, unreadable } = readPeople(text);
         const [wrong] = unreadable;
-        if (wrong !== undefined) throw new Error(`There is no e-mail address in "${wrong}".`);
-        if (people.length === 0) throw new Error("Enter at least one e-mail address.");
+        if (wrong !== undefined) throw new Error(`There is no email address in "${wrong}".`);
+        if (people.length === 0) throw new Error("Enter at least one email address.");
         if (people.length > MAX_INVITED_AT_ONCE) {
           throw new Error(
             `Invite at most ${MAX_INVITED_AT_ONCE} people at once. There are ${people.length} addresses.`,
@@ -65,7 +65,7 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
       {(problems) => (
         <>
           <Area
-            label="E-mail addresses"
+            label="Email addresses"
             name="people"
             rows={4}
             required
@@ -75,7 +75,7 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
             hint="One or many: separated by commas or lines, or pasted from a spreadsheet with names."
             error={problems.people}
           />
-          <FileInto label="Open a CSV file" name="people" />
+          <FileInto label="Upload a CSV file" name="people" />
           {places.length > 1 && (
             <Select
               label="Organization"
@@ -135,7 +135,7 @@ export const InviteResult = ({ result, onClose }: { result: Invited; onClose: ()
             <ButtonLink href="/templates">Add a template</ButtonLink>
           </p>
         )}
-        {by_email && invitations.length > 0 && <p>Each gets a link by e-mail. It works once, for 7 days.</p>}
+        {by_email && invitations.length > 0 && <p>Each gets a link by email. It works once, for 7 days.</p>}
         {links.length > 0 && (
           <>
             <p>Send each person their link. It works once, for 7 days, and is not shown again.</p>

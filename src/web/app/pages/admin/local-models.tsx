@@ -65,7 +65,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
         <p>
           {server.name}
           {version} answers at <span class="mono">{server.base_url}</span>,{" "}
-          {server.models.length === 1 ? "with one model" : `with ${server.models.length} models`}. No data leaves this
+          {server.models.length === 1 ? "with 1 model" : `with ${server.models.length} models`}. No data leaves this
           machine.
         </p>
         <fieldset class="cards">

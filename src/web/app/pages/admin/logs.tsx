@@ -63,7 +63,7 @@ export const Logs = () => {
         feed={feed}
         sources={areas.value}
         file="slipway.log"
-        empty="No entries at this level yet."
+        empty="No log entries at this level yet."
       />
     </section>
   );

@@ -8,7 +8,7 @@ import { into } from "../../parts/handlers.ts";
 import { type Header, Headers } from "./mcp-headers.tsx";
 
 const AUTHS = [
-  { value: "none", label: "Nothing" },
+  { value: "none", label: "None" },
   { value: "api_key", label: "API key in a header" },
   { value: "custom_headers", label: "Custom headers" },
   { value: "oauth2", label: "Each user signs in (OAuth 2)" },
@@ -70,10 +70,10 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
         });
     setTimeout(() => onSaved(saved));
   };
-  const kept = server?.has_secret ? "A value is stored and never shown. Leave empty to keep it." : "Kept encrypted.";
+  const kept = server?.has_secret ? "The stored value is never shown. Leave empty to keep it." : "Stored encrypted.";
   return (
     <FormDialog
-      title={server ? `Change ${server.display_name}` : "Add MCP server"}
+      title={server ? `Edit ${server.display_name}` : "Add MCP server"}
       thing={server?.display_name}
       submit={server ? "Save and try" : "Add and try"}
       onClose={onClose}
@@ -91,7 +91,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
               error={problems.slug}
             />
           )}
-          <Field label="Shown as" name="display_name" maxLength={256} defaultValue={server?.display_name} />
+          <Field label="Display name" name="display_name" maxLength={256} defaultValue={server?.display_name} />
           <Field
             label="Address"
             name="url"
@@ -128,7 +128,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
           {auth.value === "oauth2" && (
             <>
               <Field
-                label="Client id"
+                label="Client ID"
                 name="client_id"
                 required
                 defaultValue={server?.oauth2?.client_id}
@@ -136,7 +136,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
               />
               <Field label="Client secret" name="oauth2_client_secret" type="password" autocomplete="off" hint={kept} />
               <Field
-                label="Sign-in address"
+                label="Authorization URL"
                 name="auth_url"
                 type="url"
                 required
@@ -144,7 +144,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 error={problems["oauth2.auth_url"]}
               />
               <Field
-                label="Token address"
+                label="Token URL"
                 name="token_url"
                 type="url"
                 required

@@ -58,7 +58,9 @@ export const Headers = ({ headers, isKept }: HeadersProps) => {
         </div>
       ))}
       <p class="small mut">
-        {isKept ? "Values are stored and never shown. Headers added here replace all of them." : "Kept encrypted."}
+        {isKept
+          ? "Stored values are never shown. Headers that you add here replace all stored headers."
+          : "Stored encrypted."}
       </p>
       <div>
         <Button small icon="plus" onPress={add}>

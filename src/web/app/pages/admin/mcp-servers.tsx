@@ -16,9 +16,9 @@ import { McpForm } from "./mcp-form.tsx";
 import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
 
 const AVAILABLE: Readonly<Record<McpServerConfig["availability"], string>> = {
-  force_on: "in every chat",
-  default_on: "on in new chats",
-  default_off: "off until somebody chooses it",
+  force_on: "always on",
+  default_on: "on by default",
+  default_off: "off by default",
 };
 
 type Tried = { readonly server: McpServerConfig; readonly result: TriedMcpServer };
@@ -134,7 +134,7 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
           label={`More for ${server.display_name}`}
           small
           items={() => [
-            { icon: "pen", label: "Change…", act: edit },
+            { icon: "pen", label: "Edit…", act: edit },
             { icon: server.enabled ? "stop" : "play", label: server.enabled ? "Disable" : "Enable", act: toggle },
             "line",
             { icon: "trash", label: "Remove…", isDanger: true, act: remove },
@@ -150,20 +150,19 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
 
 const TriedDialog = ({ server, result, onClose }: Tried & { onClose: () => void }) => (
   <Dialog
-    title={result.works ? `${server.display_name} answers` : `${server.display_name} is not responding`}
+    title={result.works ? `${server.display_name} responded` : `${server.display_name} is not responding`}
     onClose={onClose}
     footer={<Button onPress={onClose}>Close</Button>}
   >
     {result.works ? (
       <>
         <p class="mut">
-          {result.tools.length === 1 ? "One tool" : `${result.tools.length} tools`} after{" "}
-          {formatDuration(result.took_ms)}.
+          {result.tools.length === 1 ? "1 tool" : `${result.tools.length} tools`} in {formatDuration(result.took_ms)}.
         </p>
         <ul class="stack" aria-label="Tools">
           {result.tools.map(({ name, description, offered }) => (
             <li key={name}>
-              <span class="mono">{name}</span> {!offered && <span class="badge">not offered</span>}
+              <span class="mono">{name}</span> {!offered && <span class="badge">disabled</span>}
               <br />
               <span class="small mut">{description}</span>
             </li>

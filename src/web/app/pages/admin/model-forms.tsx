@@ -116,7 +116,7 @@ export const EditProvider = ({
     <FormDialog
       title={`Edit ${provider.display_name}`}
       thing={provider.display_name}
-      submit="Try and save"
+      submit="Test and save"
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
         const place = { base_url, ...(api_key === "" ? {} : { api_key }) };
@@ -150,7 +150,7 @@ export const EditProvider = ({
             name="api_key"
             type="password"
             autocomplete="off"
-            hint="Leave empty to keep the key. If you change the URL, enter it again."
+            hint="Leave empty to keep the key. If you change the address, enter the key again."
             error={problems.api_key}
           />
         </>
@@ -169,7 +169,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
     <FormDialog
       title={`Add a model from ${provider.display_name}`}
       thing={provider.display_name}
-      submit="Add and try model"
+      submit="Test and add model"
       onClose={onClose}
       act={async ({ model = "", display_name = "", context_limit = "" }) => {
         const made = await call("POST /chats/model-configs", {
@@ -195,8 +195,8 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             list="models-of-provider"
             hint={
               offered.length > 0
-                ? `The provider's name for it: pick one of its ${offered.length}.`
-                : "The provider's name for it."
+                ? `The provider's name for the model. It offers ${offered.length}.`
+                : "The provider's name for the model."
             }
             error={problems.model}
           />

@@ -15,10 +15,10 @@ export const KINDS: readonly Kind[] = [
   { value: "google", label: "Google", needsKey: true, example: "gemini-2.5-pro" },
   {
     value: "openai-compat",
-    label: "Any server with an OpenAI-compatible API",
+    label: "OpenAI-compatible server",
     needsKey: false,
     address: "http://127.0.0.1:11434/v1",
     example: "qwen3-coder:30b",
   },
-  { value: "demo", label: "Demonstration, without a model", needsKey: false, example: "demo" },
+  { value: "demo", label: "Built-in demo, not a real model", needsKey: false, example: "demo" },
 ];

@@ -16,7 +16,7 @@ export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "disp
   try {
     const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
     if (result.works)
-      say(`${display_name} answers: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`);
+      say(`${display_name} responded: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`);
     else failed(new Error(`${display_name} is not responding. ${result.problem ?? ""}`));
   } catch (error) {
     failed(error);
@@ -42,7 +42,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
               <th class="desk">Use</th>
               <th class="desk r">Context</th>
               <th class="desk r">In / out, per million</th>
-              <th class="r">On</th>
+              <th class="r">Enabled</th>
               <td />
             </tr>
           </thead>
@@ -127,7 +127,7 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
       <td class="desk">{model.is_default && <span class="badge accent">Default</span>}</td>
       <td class="desk r num">{thousands(model.context_limit)}</td>
       <td class="desk r num">
-        {model.price ? `${perMillion(model.price.input)} / ${perMillion(model.price.output)}` : "not known"}
+        {model.price ? `${perMillion(model.price.input)} / ${perMillion(model.price.output)}` : "unknown"}
       </td>
       <td class="r">
         <span class="tap">

@@ -26,7 +26,7 @@ export const OrganizationFields = ({ problems, name, display_name, description }
       error={problems.name}
     />
     <Field
-      label="Shown as"
+      label="Display name"
       name="display_name"
       maxLength={64}
       defaultValue={display_name}

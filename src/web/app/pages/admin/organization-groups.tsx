@@ -63,8 +63,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
         ))}
       </ul>
       <p class="small mut">
-        Share templates, workspaces and chats with a group. Once a group has an allowance, workspaces in this
-        organization start only within the combined allowance of their owner's groups.
+        Share templates, workspaces and chats with a group. If any group has an allowance, workspaces in this
+        organization start only while their owner's groups have credits left.
       </p>
       {shown?.form === "add" && (
         <FormDialog
@@ -81,7 +81,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
       )}
       {shown?.form === "change" && group && (
         <FormDialog
-          title={`Change ${nameOfGroup(group)}`}
+          title={`Edit ${nameOfGroup(group)}`}
           thing={nameOfGroup(group)}
           submit="Save group"
           onClose={close}
@@ -114,20 +114,20 @@ const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, st
       error={problems.name}
     />
     <Field
-      label="Shown as"
+      label="Display name"
       name="display_name"
       defaultValue={group?.display_name ?? ""}
       hint="Defaults to the name."
       error={problems.display_name}
     />
     <Field
-      label="Allowance, credits a day"
+      label="Allowance (credits per day)"
       name="quota_allowance"
       type="number"
       min={0}
       step={1}
       defaultValue={String(group?.quota_allowance ?? 0)}
-      hint="Daily workspace cost that each member adds to the budget."
+      hint="What each member's workspaces may cost per day."
       error={problems.quota_allowance}
     />
   </>
@@ -160,12 +160,12 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
     <li class="item">
       <span class="med clip">{name}</span>
       <span class="line">
-        {group.quota_allowance > 0 && <span class="badge">{group.quota_allowance} credits a day</span>}
+        {group.quota_allowance > 0 && <span class="badge">{group.quota_allowance} credits per day</span>}
         <Menu
           label={`More for ${name}`}
           small
           items={(): MenuItem[] => {
-            const changes: MenuItem = { icon: "pen", label: "Change…", act: change };
+            const changes: MenuItem = { icon: "pen", label: "Edit…", act: change };
             if (isEveryone(group)) return [changes];
             return [
               { icon: "user", label: "Members…", act: members },
@@ -193,7 +193,7 @@ const Members = ({ group, again, onClose }: MembersProps) => {
     <FormDialog
       title={`Members of ${nameOfGroup(group)}`}
       thing={nameOfGroup(group)}
-      submit="Add to the group"
+      submit="Add to group"
       onClose={onClose}
       act={({ user = "" }) => change({ add_users: [user.trim()] })}
     >
@@ -209,7 +209,7 @@ const Members = ({ group, again, onClose }: MembersProps) => {
                   <IconButton
                     icon="x"
                     small
-                    label={`Take ${one.username} out`}
+                    label={`Remove ${one.username}`}
                     onPress={() => change({ remove_users: [one.id] })}
                   />
                 </li>

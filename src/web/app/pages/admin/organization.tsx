@@ -149,7 +149,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           onClose={close}
           act={async ({ user = "" }) => {
             await call("POST /organizations/:organization/members/:user", { path: { ...path, user: user.trim() } });
-            say(`${user.trim()} is a member`);
+            say(`${user.trim()} added`);
           }}
         >
           {() => <NameField label="Username" name="user" hint="Must already have an account on this server." />}

@@ -43,12 +43,7 @@ export const People = () => {
     <section class="stack" aria-label="Users">
       <div class="line">
         <search class="search">
-          <input
-            aria-label="Find people"
-            placeholder="Name or e-mail"
-            value={search.value}
-            onInput={textInto(search)}
-          />
+          <input aria-label="Find people" placeholder="Name or email" value={search.value} onInput={textInto(search)} />
         </search>
         <span class="push line">
           <Button look="primary" icon="plus" onPress={sets(isInviting, true)}>
@@ -62,7 +57,7 @@ export const People = () => {
       </div>
       <Pending listed={invited} onInvited={into(result)} />
       {found.length === 0 ? (
-        <Empty icon="user" title="Nobody fits" text="No username, name or email address matches." />
+        <Empty icon="user" title="No matching people" text="No username, name or email address matches." />
       ) : (
         <ul class="panel list">
           {found.map((one) => (
@@ -121,10 +116,10 @@ const Person = ({ user, again, edit }: PersonProps) => {
         {[user.username, user.email].filter(Boolean).join(", ")}
         {user.last_seen_at ? (
           <>
-            , seen <Time at={user.last_seen_at} />
+            , last seen <Time at={user.last_seen_at} />
           </>
         ) : (
-          ", has never signed in"
+          ", never signed in"
         )}
       </span>
     </li>
@@ -151,13 +146,13 @@ const makeItems = (user: User, again: () => Promise<void>, edit: PersonProps["ed
 
 const setStatus = async (user: User, status: "activate" | "suspend", again: () => Promise<void>): Promise<void> => {
   await call("PUT /users/:user/status/:status", { path: { user: user.id, status } });
-  say(status === "suspend" ? `${user.username} is suspended` : `${user.username} is active again`);
+  say(status === "suspend" ? `${user.username} suspended` : `${user.username} activated`);
   await again();
 };
 
 const resetFactors = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/factors", { path: { user: user.id } });
-  say(`${user.username} can sign in with only a password`);
+  say(`${user.username} can now sign in with only a password`);
 };
 
 const removeLinks = async (user: User): Promise<void> => {

@@ -44,7 +44,7 @@ export const SignIn = () => {
 const whoComesIn = ({ sign_up, link_accounts, email_domains }: OidcProvider): string =>
   [
     sign_up ? "Creates an account on first sign-in" : "Requires an account or an invitation",
-    link_accounts ? "verified addresses get the account that has no link yet" : "",
+    link_accounts ? "A verified address signs in to the existing account that isn't linked yet" : "",
     email_domains.length > 0 ? `addresses of ${email_domains.join(", ")}` : "",
   ]
     .filter(Boolean)
@@ -63,7 +63,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
         {isSiteOwner.value && (
           <span class="push">
             <Button small icon="play" onPress={startTrial}>
-              Try this provider
+              Test sign-in
             </Button>
           </span>
         )}
@@ -171,7 +171,7 @@ const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
       </dd>
     </dl>
     <details>
-      <summary>What {name} says</summary>
+      <summary>Claims from {name}</summary>
       <pre class="cmd mono" tabIndex={0}>
         {JSON.stringify(trial.claims, null, 2)}
       </pre>

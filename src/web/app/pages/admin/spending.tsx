@@ -17,9 +17,9 @@ const MICROS = 1_000_000;
 const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
 const dollars = (micros: number): string => MONEY.format(micros / MICROS);
 const PERIODS = [
-  { value: "day", label: "A day" },
-  { value: "week", label: "A week" },
-  { value: "month", label: "A month" },
+  { value: "day", label: "Day" },
+  { value: "week", label: "Week" },
+  { value: "month", label: "Month" },
 ];
 
 const read = async () => {
@@ -67,7 +67,8 @@ export const Spending = () => {
         </div>
         {own.length === 0 ? (
           <p class="mut">
-            A person's own limit counts first, then the lowest of their organizations, then the one above.
+            A person's own limit takes precedence, then the lowest limit of their organizations, then the limit for each
+            person.
           </p>
         ) : (
           <ul class="panel list">
@@ -130,7 +131,7 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
           onInput={textInto(amount)}
         />
         <Select
-          label="In"
+          label="Period"
           value={period.value}
           choices={PERIODS}
           hint="In UTC; weeks start on Monday. Applies to all limits."
@@ -165,7 +166,7 @@ const Spent = ({ data: { costs } }: { data: Read }) => (
         <table class="table">
           <thead>
             <tr>
-              <th>Who</th>
+              <th>Person</th>
               <th class="r">Chats</th>
               <th class="r">Tokens in / out</th>
               <th class="r">Spent</th>
@@ -207,7 +208,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
       {(problems) => (
         <>
           <Select
-            label="Of"
+            label="Applies to"
             value={whose.value}
             choices={[
               { value: "user", label: "One person" },

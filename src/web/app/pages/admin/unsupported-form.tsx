@@ -42,14 +42,14 @@ export const UnsupportedForm = ({ model, onClose }: Props) => {
         const chosen = FEATURES.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
         const body = { model_config: { ...model.model_config, unsupported: chosen } };
         await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
-        say(`Requests to ${model.display_name} are changed`);
+        say(`Requests to ${model.display_name} saved`);
       }}
     >
       {() => (
         <>
           <p class="small mut">
-            Slipway leaves the selected parts out of every request to this model. It selects a part when the model's
-            server refuses it. Clear a part to try it again.
+            Slipway leaves the selected parts out of every request to this model. A part is selected automatically when
+            the model's server rejects it. Clear it to send it again.
           </p>
           {FEATURES.map(({ name, label, note }) => (
             <label key={name} class="line">

@@ -33,7 +33,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
       {(problems) => (
         <>
           <Select
-            label="Who"
+            label="Type"
             value={kind.value}
             choices={[
               { value: "none", label: "Service account" },
@@ -42,7 +42,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             onPick={into(kind)}
           />
           <NameField label="Username" name="username" maxLength={32} error={problems.username} />
-          {isPerson && <Field label="E-mail" name="email" type="email" required error={problems.email} />}
+          {isPerson && <Field label="Email" name="email" type="email" required error={problems.email} />}
           <Field label="Name" name="name" maxLength={128} hint="Optional." error={problems.name} />
           {isPerson && (
             <NewPassword

@@ -117,7 +117,7 @@ export const Workers = () => {
       </section>
       {adding.value && (
         <FormDialog
-          title="Create a key for workers"
+          title="Create worker key"
           submit="Create key"
           onClose={() => {
             adding.value = false;
@@ -133,13 +133,7 @@ export const Workers = () => {
         >
           {(problems) => (
             <>
-              <NameField
-                label="Name"
-                name="name"
-                maxLength={64}
-                placeholder="builders-of-gothenburg"
-                error={problems.name}
-              />
+              <NameField label="Name" name="name" maxLength={64} placeholder="gpu-builders" error={problems.name} />
               <Field
                 label="Tags"
                 name="tags"
@@ -167,7 +161,7 @@ export const Workers = () => {
 const JOBS: Readonly<Record<string, string>> = {
   workspace_build: "builds",
   template_version_import: "imports",
-  template_version_dry_run: "tries out",
+  template_version_dry_run: "dry run of",
 };
 
 const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: string | undefined }) => {
@@ -202,10 +196,10 @@ const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: strin
             )}
           </>
         ) : status === "idle" ? (
-          `idle, ${daemon.slots === 1 ? "one job" : `${daemon.slots} jobs`} at a time`
+          `idle, ${daemon.slots === 1 ? "1 job" : `${daemon.slots} jobs`} at a time`
         ) : (
           <>
-            offline, seen <Time at={daemon.last_seen_at} />
+            offline, last seen <Time at={daemon.last_seen_at} />
           </>
         )}
         {keyName && `, key ${keyName}`}

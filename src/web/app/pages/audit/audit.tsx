@@ -95,8 +95,8 @@ export default function AuditPage() {
           <Menu
             label="Export"
             items={() => [
-              { icon: "file", label: "As a table (CSV)", href: toExportUrl(q, "csv"), newTab: true },
-              { icon: "file", label: "As JSON lines", href: toExportUrl(q, "ndjson"), newTab: true },
+              { icon: "file", label: "CSV", href: toExportUrl(q, "csv"), newTab: true },
+              { icon: "file", label: "JSON lines", href: toExportUrl(q, "ndjson"), newTab: true },
             ]}
           >
             <Icon name="file" />

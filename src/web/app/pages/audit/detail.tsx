@@ -87,7 +87,7 @@ const Changes = ({ entry }: { entry: AuditLog }) => {
               <td>{name}</td>
               {change.secret ? (
                 <td class="dim" colSpan={2}>
-                  changed, not shown
+                  changed (hidden)
                 </td>
               ) : (
                 <>

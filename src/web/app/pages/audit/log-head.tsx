@@ -35,7 +35,7 @@ export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
   const typed = useSignal(words.join(" "));
   const changing = useSignal(false);
   const kept = retention.state.value.data;
-  const keptFor = kept && (kept.days === 0 ? "kept for ever" : `kept ${kept.days} days`);
+  const keptFor = kept && (kept.days === 0 ? "kept forever" : `kept ${kept.days} days`);
   return (
     <div class="filter line wrap">
       <Search

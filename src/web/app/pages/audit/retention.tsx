@@ -8,7 +8,7 @@ import { DaysField } from "./days-field.tsx";
 export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
   <FormDialog
     title="Retention"
-    submit="Save days"
+    submit="Save retention"
     onClose={onClose}
     act={async ({ days = "", sign_in_days = "" }) => {
       const sign_in = sign_in_days.trim() === "" ? null : Number(sign_in_days);

@@ -48,9 +48,9 @@ const DONE: Readonly<Record<AuditAction, string>> = {
   login: "signed in",
   logout: "signed out",
   register: "registered",
-  request_password_reset: "asked for a new password of",
+  request_password_reset: "requested a password reset for",
   connect: "connected to",
-  disconnect: "left",
+  disconnect: "disconnected from",
   open: "opened",
   close: "closed",
 };
@@ -60,7 +60,7 @@ export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 
 
 export const formatVerb = (entry: AuditLog): string => {
   const done = DONE[entry.action] ?? entry.action;
-  return isRefused(entry) ? `could not: ${done}` : done;
+  return isRefused(entry) ? `failed: ${done}` : done;
 };
 
 export const formatKind = ({ resource_type }: AuditLog): string =>

@@ -33,7 +33,7 @@ export const askToFork = (id: string, route: (path: string) => unknown, message_
         ? "The copy has all messages so far and works in the same workspace. This chat is unchanged."
         : "The copy has the messages up to this one and works in the same workspace. This chat is unchanged.",
     yes: "Fork chat",
-    no: "Keep one chat",
+    no: "Cancel",
     act: async () => route(await fork(id, message_id)),
   });
 
@@ -41,7 +41,7 @@ export const askToFork = (id: string, route: (path: string) => unknown, message_
 export const fork = async (id: string, message_id?: number): Promise<string> => {
   const body = message_id === undefined ? {} : { message_id };
   const made = await call("POST /chats/:chat/fork", { path: { chat: id }, body });
-  say("Forked: this is the copy");
+  say("Chat forked. This is the copy.");
   return `/chats/${made.id}`;
 };
 
@@ -72,7 +72,7 @@ export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: (
     yes: "Delete chat",
     no: "Keep it",
     isDanger: true,
-    gone: () => (deletedChats.value.has(id) ? `${title} was deleted in the meantime` : undefined),
+    gone: () => (deletedChats.value.has(id) ? `${title} was already deleted` : undefined),
     act: async () => {
       await call("DELETE /chats/:chat", { path: { chat: id } });
       deleted();

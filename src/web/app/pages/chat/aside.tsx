@@ -84,7 +84,7 @@ const Ports = ({ agent }: { agent: string }) => {
         <span class="mut">{own?.length === 0 ? "The workspace has no listening ports." : "Listening ports"}</span>
         <span class="push">
           <Button small onPress={again}>
-            Look again
+            Refresh
           </Button>
         </span>
       </div>

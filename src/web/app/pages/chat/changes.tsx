@@ -124,7 +124,7 @@ const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; li
           Send to chat
         </Button>
         <Button small look="ghost" onPress={close}>
-          Drop it
+          Discard comment
         </Button>
       </p>
     </div>

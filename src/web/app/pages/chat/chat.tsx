@@ -156,7 +156,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const commands: Command[] = [
     {
       name: "compact",
-      about: "Summarize the history",
+      about: "Summarize history",
       act: (rest) => call("POST /chats/:chat/compact", { path, body: rest === "" ? {} : { instructions: rest } }),
     },
     { name: "clear", about: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },

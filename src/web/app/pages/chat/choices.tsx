@@ -98,7 +98,7 @@ export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => 
 export const AgentName = ({ name }: { readonly name: string }) => {
   const agent = useAgents(true).find((one) => one.name === name);
   return (
-    <span class="small mut clip" title="This chat is led with a coding agent">
+    <span class="small mut clip" title="This chat uses a coding agent">
       {agent?.display_name ?? name}
     </span>
   );

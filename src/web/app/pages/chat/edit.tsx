@@ -55,7 +55,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
         />
       </div>
       <div class="tools">
-        <span class="small mut">Later messages are removed from the chat.</span>
+        <span class="small mut">Removes all later messages from the chat.</span>
         <span class="push line">
           <Button small look="ghost" onPress={close}>
             Cancel

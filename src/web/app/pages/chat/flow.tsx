@@ -65,7 +65,7 @@ export const Flow = ({
       {isAway.value && (
         <div class="to-end">
           <Button small icon="down" onPress={() => scroller.current?.scrollTo({ top: 0 })}>
-            Newest
+            Jump to latest
           </Button>
         </div>
       )}

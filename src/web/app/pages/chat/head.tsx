@@ -44,7 +44,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
       { icon: "pen", label: "Rename", act: openRename },
       { icon: "branch", label: "Fork", act: forkIt },
       { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
-      { label: "Compact now", icon: "spark", act: () => compact(chat.id) },
+      { label: "Summarize history", icon: "spark", act: () => compact(chat.id) },
       { label: "Clear context", icon: "restart", act: () => clear(chat.id) },
       "line",
       known.archived

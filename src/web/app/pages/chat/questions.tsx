@@ -39,7 +39,7 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) =
                 onChange={() => pick(at, label)}
               />
               <span>
-                <span class="med">{label === OTHER ? "Something else" : label}</span>
+                <span class="med">{label === OTHER ? "Other answer" : label}</span>
                 {description && <span class="small mut"> {description}</span>}
               </span>
             </label>

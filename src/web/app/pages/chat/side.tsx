@@ -76,8 +76,8 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
             words.value = "";
           }}
         />
-        <Menu label="Which chats" icon="sliders" items={ways} />
-        {onClose && <IconButton icon="x" label="Close the list" class="narrow" onPress={onClose} />}
+        <Menu label="Group chats" icon="sliders" items={ways} />
+        {onClose && <IconButton icon="x" label="Close list" class="narrow" onPress={onClose} />}
       </div>
       {searches.value && (
         <div class="pad-x">

@@ -73,7 +73,7 @@ const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
         </span>
         <span>{retry.error}</span>
         <span class="push dim small num">
-          {seconds > 0 ? `Attempt ${retry.attempt} in ${seconds} s` : `Attempt ${retry.attempt} is running`}
+          {seconds > 0 ? `Retrying in ${seconds} s (attempt ${retry.attempt})` : `Retrying (attempt ${retry.attempt})`}
         </span>
       </div>
     </div>

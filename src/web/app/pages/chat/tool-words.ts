@@ -55,7 +55,7 @@ const TOOLS: Readonly<Record<string, (args: Args) => readonly [icon: IconName, v
 const PLAIN: Readonly<Record<string, (args: Args) => readonly [icon: IconName, words: string]>> = {
   spawn_agent: (args) => ["branch", `Start agent: ${text(args.title) || text(args.prompt).slice(0, 80)}`],
   wait_agent: () => ["branch", "Wait for an agent"],
-  message_agent: () => ["branch", "Write to an agent"],
+  message_agent: () => ["branch", "Message an agent"],
   interrupt_agent: () => ["branch", "Interrupt an agent"],
   list_agents: () => ["branch", "List agents"],
   list_templates: () => ["layers", "List templates"],
@@ -90,7 +90,7 @@ export type ToolOutcome = {
 export const toOutcome = (name: string, part: ShownPart | undefined): ToolOutcome => {
   const result = (typeof part?.result === "object" && part.result !== null ? part.result : {}) as Args;
   const files = Array.isArray(result.files) ? (result.files as { diff?: unknown }[]) : [];
-  const error = text(result.error) || (part?.is_error ? text(part.result) || "It failed." : "");
+  const error = text(result.error) || (part?.is_error ? text(part.result) || "Failed." : "");
   const shown = text(result.output) || text(result.content) || text(result.report);
   const isOther = !TOOLS[name] && !PLAIN[name] && part !== undefined;
   return {

@@ -81,7 +81,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
           <span class="turn">{summary}</span>
         )}
       </header>
-      {isOpen && thing.includes("\n") && <Output label={`${verb} in full`} text={thing} />}
+      {isOpen && thing.includes("\n") && <Output label={`${verb}: full output`} text={thing} />}
       {isOpen && files.map(({ path, lines }) => <Diff key={path} label={`Edit of ${path}`} lines={lines} />)}
       {isOpen && text !== "" && <Output label={isRunning ? "Live output" : "Output"} text={text} isLive={isRunning} />}
       {isOpen && error !== "" && <p class="t-bad pad">{error}</p>}
@@ -116,7 +116,7 @@ const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart |
     <details class="fold">
       <summary>
         <Icon name="chev" small />
-        {result ? "Compacted" : isBusy ? "Compacting…" : "Not compacted"}
+        {result ? "Summarized" : isBusy ? "Summarizing…" : "Not summarized"}
         {source === "automatic" && typeof usage_percent === "number" && ` at ${usage_percent} % of the context`}
       </summary>
       <div class="prose">

@@ -101,7 +101,7 @@ export default function ChatsPage() {
                 ? "The model works in a clone of the repository: it reads and edits files there and runs commands."
                 : chosen
                   ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
-                  : "Without a workspace the model answers questions. With one it reads and edits files and runs commands."}
+                  : "Without a workspace, the model answers questions. With one, it also reads and edits files and runs commands."}
             </p>
             <FirstModel />
             {waits.value && (

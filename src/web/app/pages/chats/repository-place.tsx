@@ -34,7 +34,7 @@ export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
       {(problems) => (
         <RepositoryFields
           value={value}
-          hint="The chat gets a workspace with a clone of it: yours, if you have one, or a new one."
+          hint="The chat uses your workspace with a clone of it, or creates one."
           problems={problems}
         />
       )}
@@ -78,10 +78,10 @@ const ready = (id: string, name: string): Promise<void> =>
   onWorkspace(id, (one) => {
     if (!one) throw new Error(`The workspace ${name} was deleted.`);
     if (one.status === "failed" || one.status === "canceled")
-      throw new Error(one.error || `The workspace ${name} did not start. See its log.`);
+      throw new Error(one.error || `The workspace ${name} didn't start. Check its log, then send your message again.`);
     const [agent] = one.agents;
     if (one.status !== "running" || !agent) return false;
     if (agent.lifecycle_state === "start_error")
-      throw new Error(`A start script of the workspace ${name} failed. See its log.`);
+      throw new Error(`A startup script of the workspace ${name} failed. Check its log, then send your message again.`);
     return agent.status === "connected" && !BEFORE_READY.has(agent.lifecycle_state);
   });

@@ -7,7 +7,7 @@ import { DaysField } from "../audit/days-field.tsx";
 export const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClose: () => void }) => (
   <FormDialog
     title="Retention"
-    submit="Save days"
+    submit="Save retention"
     onClose={onClose}
     act={async ({ days = "" }) => {
       await call("PUT /connectionlog/retention", { body: { days: Number(days) } });

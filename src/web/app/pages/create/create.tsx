@@ -74,7 +74,7 @@ const FromTemplate = () => {
           <p class="banner box attn" role="status">
             <Icon name="warn" />
             <span>
-              The template in the link, {filled.template}, doesn't exist or isn't shared with you. Choose another.
+              The template {filled.template} from the link doesn't exist or isn't shared with you. Choose another one.
             </span>
           </p>
         )}

@@ -235,7 +235,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, children }:
                 {parameters.value.some((one) => takesRepository(one) && !values.value[one.name]) && (
                   <RepositoryFields
                     value={repository}
-                    hint="Cloned into the workspace, also from a link to a branch or a pull request. Leave empty to start without one."
+                    hint="Cloned into the workspace. You can also paste a link to a branch or a pull request. Optional."
                     problems={repositoryProblems.value}
                   />
                 )}
@@ -311,7 +311,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
             <dd>{template.provisioner}</dd>
             {usual !== null && (
               <>
-                <dt>Time</dt>
+                <dt>Usual start time</dt>
                 <dd>about {formatDuration(usual)}</dd>
               </>
             )}

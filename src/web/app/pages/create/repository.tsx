@@ -123,7 +123,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
             <div class="stack loose">
               {problem.value && <Warning text={problem.value} />}
               {!found.provisioner && (
-                <Warning text="This server can't open repositories: no Docker Engine answers, and local workspaces are off." />
+                <Warning text="This server can't open repositories: Docker isn't reachable, and local workspaces are turned off. Ask an administrator to set docker_host." />
               )}
               <NameField
                 label="Name"
@@ -141,13 +141,13 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
                   label="Configuration"
                   value={found.plan.configuration ?? ""}
                   choices={found.plan.choices.map((path) => ({ value: path, label: path }))}
-                  hint="The repository has several."
+                  hint="This repository has several configurations."
                   onPick={(configuration) => route(repositoryLink({ ...asked, configuration }))}
                 />
               )}
               <Switch
-                label="Whole history"
-                note="Clone every commit, not only the newest one."
+                label="Full history"
+                note="Clone all commits instead of only the latest."
                 checked={full_history.value}
                 onSwitch={(on) => {
                   full_history.value = on;
@@ -189,7 +189,7 @@ const Missing = ({ found }: { found: RepositoryFound }) =>
     <p class="banner box attn" role="status">
       <Icon name="key" />
       <span>
-        The repository asks for secrets that you do not keep: {found.missing_secrets.join(", ")}. Add them under{" "}
+        The repository needs secrets that you don't have: {found.missing_secrets.join(", ")}. Add them under{" "}
         <a href="/account/secrets">Secrets</a>, or later.
       </span>
     </p>
@@ -219,7 +219,7 @@ const SOURCES: Readonly<Record<RepositoryPlan["source"], string>> = {
   dockerfile: "Dockerfile",
   gitpod: ".gitpod.yml",
   devfile: "devfile.yaml",
-  language: "The language of its files",
+  language: "Detected language",
 };
 
 const REF_WORDS: Readonly<Record<RepositoryPlan["ref_kind"], string>> = {
@@ -257,7 +257,7 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
                 <dd class="mono">{plan.path}</dd>
               </>
             )}
-            <dt>Set up by</dt>
+            <dt>Source</dt>
             <dd>{plan.configuration ?? SOURCES[plan.source]}</dd>
             <dt>Runs as</dt>
             <dd>{provisioner === "docker" ? "a container" : "a process on the server's machine"}</dd>
@@ -281,7 +281,7 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
             )}
             {(wanted.cpus !== undefined || wanted.memory !== undefined) && (
               <>
-                <dt>Asks for</dt>
+                <dt>Requirements</dt>
                 <dd>{[wanted.cpus && `${wanted.cpus} CPUs`, wanted.memory].filter(Boolean).join(", ")}</dd>
               </>
             )}

@@ -40,7 +40,7 @@ const toLink = (href: string): string | undefined => {
 
 const read = async (file: string): Promise<string> => {
   const response = await fetch(`/assets/${file}`);
-  if (!response.ok) throw new Error("Can't load the page. Slipway may have been updated: reload.");
+  if (!response.ok) throw new Error("Can't load the page. Slipway may have been updated. Reload this page.");
   return response.text();
 };
 

@@ -113,7 +113,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
         </>
       )}
       <Form act={withPassword} tried={tried}>
-        <Field label="E-mail" name="email" type="email" autocomplete="email" value={invitation.email} readOnly />
+        <Field label="Email" name="email" type="email" autocomplete="email" value={invitation.email} readOnly />
         <Field
           label="Name"
           name="name"

@@ -96,7 +96,7 @@ export default function LoginPage() {
         </p>
       )}
       <Form act={signIn} tried={tried}>
-        <Field label="E-mail" name="email" type="email" autocomplete="username" required autoFocus />
+        <Field label="Email" name="email" type="email" autocomplete="username" required autoFocus />
         <Field label="Password" name="password" type="password" autocomplete="current-password" required />
         <DoorProblem text={problem.value} />
         <Button look="primary" type="submit">

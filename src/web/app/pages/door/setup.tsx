@@ -55,7 +55,7 @@ export default function SetupPage() {
     <Door title="Create the first user">
       <p class="mut">This account is the owner of the server: it has full access and can create other users.</p>
       <Form act={create} tried={tried}>
-        <Field label="E-mail" name="email" type="email" autocomplete="email" required autoFocus />
+        <Field label="Email" name="email" type="email" autocomplete="email" required autoFocus />
         <UsernameField />
         <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="Optional." />
         <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />

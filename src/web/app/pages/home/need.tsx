@@ -112,7 +112,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
         <Button icon="restart" onPress={() => (row.transition === "stop" ? actions.stop(row) : actions.start(row))}>
           Retry
         </Button>
-        <ButtonLink href={`${href}/logs`}>Read log</ButtonLink>
+        <ButtonLink href={`${href}/logs`}>View log</ButtonLink>
       </Shell>
     );
   }
@@ -120,7 +120,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
     const ill = row.agents.filter(({ healthy }) => !healthy).map(({ name }) => name);
     return (
       <Shell {...common} icon="warn" tone="t-bad" what="is not healthy" text={`Agent ${ill.join(", ")}: see its log.`}>
-        <ButtonLink href={`${href}/logs`}>Read log</ButtonLink>
+        <ButtonLink href={`${href}/logs`}>View log</ButtonLink>
         <Button look="ghost" icon="restart" onPress={() => actions.restart(row)}>
           Restart
         </Button>
@@ -129,7 +129,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
   }
   if (kind === "deleting") {
     return (
-      <Shell {...common} icon="clock" tone="t-attn" what="is deleted soon" text="Not used recently.">
+      <Shell {...common} icon="clock" tone="t-attn" what="will be deleted soon" text="Not used recently.">
         <Button onPress={() => actions.wake(row)}>Keep it</Button>
       </Shell>
     );

@@ -21,7 +21,7 @@ const DIMENSIONS: readonly { readonly value: UsageDimension; readonly label: str
   { value: "model", label: "Model", none: "Deleted model" },
   { value: "provider", label: "Provider", none: "Deleted provider" },
   { value: "day", label: "Day", none: "" },
-  { value: "kind", label: "Used for", none: "" },
+  { value: "kind", label: "Purpose", none: "" },
 ];
 const KINDS: Readonly<Record<string, string>> = {
   chat_turn: "Chats",
@@ -116,7 +116,7 @@ const Breakdown = (props: UsageProps) => {
               }))}
             />
             {by.value === "group" && rows.length > 1 && (
-              <p class="dim small">Calls of people who are in several groups are counted in each of them.</p>
+              <p class="dim small">If a person is in several groups, their calls count in each group.</p>
             )}
           </>
         )}

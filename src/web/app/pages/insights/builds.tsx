@@ -56,7 +56,7 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
   );
   const ends = useMemo(
     () => [
-      { label: "Worked", values: now.intervals.map(worked) },
+      { label: "Succeeded", values: now.intervals.map(worked) },
       { label: "Failed", values: now.intervals.map(({ failed }) => failed) },
     ],
     [data],
@@ -67,21 +67,21 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
         stats={[
           { label: "Builds", value: count(now.builds), note: change(now.builds, before.builds) },
           {
-            label: "Worked",
+            label: "Succeeded",
             value: share(worked(now), now.builds),
             note: now.failed > 0 ? `${count(now.failed)} failed` : "",
           },
           { label: "Median", value: time(now.p50_ms), note: change(now.p50_ms ?? 0, before.p50_ms ?? 0) },
-          { label: "Slow end (p95)", value: time(now.p95_ms), note: change(now.p95_ms ?? 0, before.p95_ms ?? 0) },
+          { label: "95th percentile", value: time(now.p95_ms), note: change(now.p95_ms ?? 0, before.p95_ms ?? 0) },
         ]}
       />
       <div class="split even">
         <Plot title="Build time" days={days} longDays={longDays} lines={times} measure={TIME} />
-        <Plot title="Builds a day" days={days} longDays={longDays} lines={ends} measure={COUNT} />
+        <Plot title="Builds per day" days={days} longDays={longDays} lines={ends} measure={COUNT} />
         {template === undefined && (
           <Table
             title="Templates"
-            head={["Template", "Builds", "Worked", "Median", "p95"]}
+            head={["Template", "Builds", "Succeeded", "Median", "p95"]}
             empty="No workspaces were started in this period."
             rows={now.templates.map((one) => ({
               key: one.template_id,

@@ -120,7 +120,7 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
       <div class="split even">
         <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokens} measure={SHORT_COUNT} />
         <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} measure={MONEY} />
-        <Plot title="Chats a day" days={days} longDays={longDays} lines={people} measure={COUNT} />
+        <Plot title="Chats per day" days={days} longDays={longDays} lines={people} measure={COUNT} />
         <Table
           title="Models"
           head={["Model", "Calls", "Tokens", "Cost"]}

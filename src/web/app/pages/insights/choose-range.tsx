@@ -66,7 +66,7 @@ const Form = ({ range, go, close }: FormProps) => {
               go({ from: from.value, to: to.value, zone: zone.value });
             }}
           >
-            Show days
+            Apply
           </Button>
         </>
       }
@@ -77,12 +77,12 @@ const Form = ({ range, go, close }: FormProps) => {
           label="Last day"
           type="date"
           value={to.value}
-          error={from.value > to.value ? "The end date is before the start date." : undefined}
+          error={from.value > to.value ? "The last day is before the first day." : undefined}
           onInput={textInto(to)}
         />
         {HERE !== "UTC" && (
           <Options
-            label="Days start at midnight in"
+            label="Time zone"
             value={zone.value}
             choices={[
               { value: "", label: HERE },

@@ -48,8 +48,8 @@ export const Latency = (props: PartProps) => (
           <Stats
             stats={[
               { label: "People measured", value: count(measured.length), note: `of ${count(rows.length)}` },
-              { label: "Median of medians", value: ms(middle(measured.map(({ p50 }) => p50))) },
-              { label: "Farthest", value: ms(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
+              { label: "Typical median", value: ms(middle(measured.map(({ p50 }) => p50))) },
+              { label: "Highest median", value: ms(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
             ]}
           />
           <Table

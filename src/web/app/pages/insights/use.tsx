@@ -106,7 +106,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
         <Plot title="Users per day" days={days} longDays={longDays} lines={lines} measure={COUNT} />
         <Table
           title="Apps"
-          head={["App", "Time", "Share", "Begun"]}
+          head={["App", "Time", "Share", "Sessions"]}
           empty="No apps, terminals or ports were opened in this period."
           rows={apps.map((app) => ({
             key: `${app.type} ${app.slug}`,

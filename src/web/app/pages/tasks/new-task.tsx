@@ -59,16 +59,12 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             placeholder="Fix the login page: it is slow on phones."
             error={problems.input}
           />
-          <RepositoryFields
-            value={repository}
-            hint="Cloned into the task's workspace. Leave empty to start without one."
-            problems={problems}
-          />
+          <RepositoryFields value={repository} hint="Cloned into the task's workspace. Optional." problems={problems} />
           <Select
             label="Template"
             value={template?.id ?? ""}
             choices={[
-              ...(wanted ? [{ value: "", label: "What the repository asks for" }] : []),
+              ...(wanted ? [{ value: "", label: "Detect from repository" }] : []),
               ...templates.map((one) => ({ value: one.id, label: one.display_name || one.name })),
             ]}
             onPick={(id) => {
@@ -96,7 +92,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             maxLength={32}
             spellcheck={false}
             autocapitalize="none"
-            hint="Name of the workspace. Defaults to the first words of the task."
+            hint="The workspace's name. Defaults to the first words of the task."
             error={problems.name}
           />
         </>

@@ -1,4 +1,4 @@
-// What differs between the files of two versions. Both stand in the address.
+// Differences between the files of two versions. Both stand in the address.
 import { useLocation } from "preact-iso/router";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { useResource } from "../../data/resource.ts";
@@ -42,7 +42,7 @@ export const Compare = ({ versions, from, to, base }: CompareProps) => {
   return (
     <section class="stack" aria-labelledby="compare">
       <div class="head">
-        <h2 id="compare">What differs</h2>
+        <h2 id="compare">Differences</h2>
         <span class="push">
           <ButtonLink href={base}>All versions</ButtonLink>
         </span>

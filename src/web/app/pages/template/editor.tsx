@@ -135,7 +135,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
                 open(files.has(chosen.value) ? chosen.value : ([...files.keys()][0] ?? ""));
               }}
             >
-              Drop changes
+              Discard changes
             </Button>
           )}
           <Button look="primary" keys="Ctrl S" disabled={changedCount === 0} onPress={save}>
@@ -148,7 +148,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
           <p class="line">
             <span class="dim small">Files</span>
             <span class="push line">
-              <IconButton icon="plus" small label="Add a file" onPress={() => (dialog.value = "add")} />
+              <IconButton icon="plus" small label="Add file" onPress={() => (dialog.value = "add")} />
               <IconButton
                 icon="pen"
                 small
@@ -185,7 +185,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
         {file === undefined ? (
           <Empty icon="file" title="No file" text="Add a file. A template needs a template.yaml or Terraform files." />
         ) : file.text === undefined ? (
-          <Empty icon="file" title="This is not a text file" text="It is kept in the template unchanged." />
+          <Empty icon="file" title="This is not a text file" text="The template keeps it unchanged." />
         ) : (
           <Code
             key={`${chosen.value} ${filled.value}`}
@@ -198,7 +198,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
       </div>
       {(dialog.value === "add" || dialog.value === "rename") && (
         <NameFile
-          title={dialog.value === "add" ? "Add a file" : `Rename ${chosen.value}`}
+          title={dialog.value === "add" ? "Add file" : `Rename ${chosen.value}`}
           first={dialog.value === "add" ? "" : chosen.value}
           taken={all.value}
           close={() => (dialog.value = "")}
@@ -372,13 +372,13 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
         {other.value && (
           <p class="banner box attn" role="alert">
             <span>
-              Meanwhile {other.value} is now the active version. Your changes are based on {active.name} and don't
-              include it.
+              {other.value} became the active version while you were editing. Your changes are based on {active.name}{" "}
+              and don't include it.
             </span>
           </p>
         )}
         <Area
-          label="What changes"
+          label="Message"
           value={message.value}
           hint="Workspaces use the previous version until you promote this one."
           onInput={textInto(message)}

@@ -14,8 +14,8 @@ type OtherProps = {
 export const OtherActive = ({ template, held, active, children }: OtherProps) => (
   <div class="banner box attn" role="status">
     <span>
-      Meanwhile {active.created_by.username}'s {active.name} is now the active version. Your changes are based on{" "}
-      {held.name}.
+      {active.created_by.username}'s {active.name} became the active version while you were editing. Your changes are
+      based on {held.name}.
     </span>
     <span class="push line">
       <a

@@ -16,7 +16,7 @@ const DAY = 24 * HOUR;
 
 /** Lengths of time: the member, its words, and the unit it is typed in. */
 const LENGTHS = [
-  { name: "default_ttl_ms", label: "Duration (hours)", unit: HOUR, hint: "After each start. 0 means no limit." },
+  { name: "default_ttl_ms", label: "Autostop after (hours)", unit: HOUR, hint: "Counted from each start. 0: never." },
   { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
   { name: "failure_ttl_ms", label: "Stop after failure (hours)", unit: HOUR, hint: "0: never." },
   { name: "time_til_dormant_ms", label: "Dormant after inactivity (days)", unit: DAY, hint: "0: never." },
@@ -34,13 +34,13 @@ const SHARING = {
   owner: "Owner only",
   organization: "The organization",
   authenticated: "Signed-in users",
-  public: "Everybody",
+  public: "Anyone",
 };
 
 const WAKING = {
   off: "Off",
   people: "People who can start it",
-  public: "Also visitors who can open an app",
+  public: "Anyone who can open an app",
 };
 
 /** The days that are ticked below this name. */
@@ -131,7 +131,7 @@ const SnapshotsField = ({ template, error }: { template: Template; error: string
     defaultValue={String(template.snapshots_on_stop)}
     hint={
       template.snapshots_unsupported ||
-      "A workspace that stops gets a snapshot of its files, and the newest are kept. 0: none is created."
+      "Each stop creates a snapshot of the workspace's files. Only the newest are kept. 0: off."
     }
     error={error}
   />
@@ -153,7 +153,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
     );
     base.current = now;
     if (others.length === 0) return;
-    const words = others.map((name) => `${name.replaceAll("_", " ")} is ${said(now[name])} now`);
+    const words = others.map((name) => `${name.replaceAll("_", " ")} is now ${said(now[name])}`);
     throw new Error(`Someone else saved this template in the meantime: ${words.join(", ")}. Save again to replace it.`);
   };
   const save = async (form: HTMLFormElement): Promise<void> => {
@@ -229,7 +229,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         name="autostop"
         label="Required stop days"
         chosen={template.autostop_requirement.days_of_week}
-        hint="At the start of each of these days (midnight UTC), running workspaces are stopped regardless of their own schedule. None: never."
+        hint="Running workspaces stop at the start of these days (midnight UTC, or their owner's quiet hours), whatever their own schedule. None: never."
       />
       <Field
         label="Every (weeks)"
@@ -295,7 +295,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         </label>
       ))}
       <Area
-        label="Deprecated because"
+        label="Deprecation message"
         name="deprecation_message"
         defaultValue={template.deprecation_message}
         hint="Blocks new workspaces and shows this message. Leave empty to keep the template in use."

@@ -54,7 +54,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
       onClose={() => onClose(false)}
       footer={
         <>
-          <Button onPress={() => onClose(false)}>{imported.value ? "Not yet" : "Close"}</Button>
+          <Button onPress={() => onClose(false)}>{imported.value ? "Later" : "Close"}</Button>
           <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={activate}>
             Promote
           </Button>

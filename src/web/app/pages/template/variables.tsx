@@ -133,7 +133,7 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
   }
   const other = sensitive
     ? "Secret: never shown. Leave empty to keep the current value."
-    : !required && default_value && `Else ${default_value}.`;
+    : !required && default_value && `Default: ${default_value}.`;
   return (
     <Field
       label={name}

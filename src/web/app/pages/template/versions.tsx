@@ -101,10 +101,10 @@ const Version = ({ template, version, mayChange, again, compared, withActive }: 
     if (version.archived) await call("POST /templateversions/:templateversion/unarchive", { path });
     else await call("POST /templateversions/:templateversion/archive", { path });
     await again();
-    say(version.archived ? `${version.name} is back` : `${version.name} is archived`);
+    say(version.archived ? `${version.name} unarchived` : `${version.name} archived`);
   };
   const items = (): MenuItem[] => [
-    ...(compared ? [{ icon: "file" as const, label: "What it changed", href: compared }] : []),
+    ...(compared ? [{ icon: "file" as const, label: "Compare with previous version", href: compared }] : []),
     ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with active version", href: withActive }]),
     ...(isActive ? [] : changes()),
   ];

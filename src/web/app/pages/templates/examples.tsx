@@ -104,7 +104,7 @@ type UseProps = {
 
 const Use = ({ name, short, template, onPress }: UseProps) =>
   template ? (
-    <ButtonLink small href={workspaceOf(template)} label={`Create workspace of ${name}`}>
+    <ButtonLink small href={workspaceOf(template)} label={`Create workspace from ${name}`}>
       Create workspace
     </ButtonLink>
   ) : (

@@ -74,7 +74,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
           <Drop archive={archive.value} tried={tried} take={(blob) => (archive.value = blob)} />
           {template ? (
             <div class="field">
-              <label for="import-message">What changes</label>
+              <label for="import-message">Message</label>
               <input class="input" id="import-message" name="message" maxLength={500} />
             </div>
           ) : (

@@ -57,14 +57,14 @@ export default function TemplatesPage() {
     <Frame title="Templates" actions={data && data.length > 0 ? add : undefined}>
       <div class="page">
         {error ? (
-          <Failed what="The templates cannot be read" error={error} again={again} />
+          <Failed what="Can't load the templates" error={error} again={again} />
         ) : !data ? (
           <Skeleton lines={6} />
         ) : data.length === 0 ? (
           <Empty
             icon="layers"
             title="No templates yet"
-            text="A template says what a workspace is made of. It is a folder with a template.yaml."
+            text="A template describes what a workspace contains: its machine, tools and apps. Start from a starter, or import a folder with a template.yaml."
           >
             {add}
           </Empty>

@@ -44,10 +44,10 @@ export const Find = ({ session, onClose }: FindProps) => {
         }}
       />
       <span class="small mut" role="status">
-        {isMissing.value ? "Not found" : ""}
+        {isMissing.value ? "No results" : ""}
       </span>
-      <IconButton icon="up" small label="Further up" onPress={() => look("before")} />
-      <IconButton icon="down" small label="Further down" onPress={() => look("next")} />
+      <IconButton icon="up" small label="Previous match" onPress={() => look("before")} />
+      <IconButton icon="down" small label="Next match" onPress={() => look("next")} />
       <IconButton icon="x" small label="Close search" onPress={onClose} />
     </div>
   );

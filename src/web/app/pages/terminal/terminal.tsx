@@ -81,7 +81,7 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
           <footer class="foot desk">
             <span>Reopens automatically, terminal {pane.slice(0, 4)}</span>
             <span class="num">{all.size.value}</span>
-            <span class="push">Drop files to upload them to its folder. Alt Shift Up or Down leaves it.</span>
+            <span class="push">Drop files to upload them to its folder. Press Alt+Shift+Up or Down to leave it.</span>
           </footer>
         </div>
       </div>
@@ -147,7 +147,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
           pressed={all.searches.value}
           onPress={() => all.search(!all.searches.value)}
         />
-        <Menu label="Splits, files and letters" items={menu} />
+        <Menu label="More terminal actions" items={menu} />
         <input
           ref={picker}
           type="file"

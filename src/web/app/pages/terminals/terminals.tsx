@@ -48,7 +48,7 @@ export default function TerminalsPage() {
             </ul>
           </section>
         ) : workspacesLoaded.value ? (
-          <Empty icon="terminal" title="Nothing runs" text="Start a workspace to open a terminal.">
+          <Empty icon="terminal" title="No running workspaces" text="Start a workspace to open a terminal.">
             <ButtonLink look="primary" href="/workspaces">
               Workspaces
             </ButtonLink>

@@ -68,8 +68,8 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
     <section class="stack" aria-labelledby="trash">
       <p class="small mut" id="trash">
         {trash.workspaces.length === 1 ? "1 workspace" : `${trash.workspaces.length} workspaces`},{" "}
-        {formatSize(trash.bytes)}. A restored workspace has its files, snapshots, parameters and chats; whom it was
-        shared with is not restored.
+        {formatSize(trash.bytes)}. A restored workspace has its files, snapshots, parameters and chats; its shares are
+        not restored.
       </p>
       <ul class="panel list">
         {trash.workspaces.map((one) => (

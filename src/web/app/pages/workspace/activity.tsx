@@ -13,13 +13,13 @@ type Entry = WorkspaceActivity["entries"][number];
 const WORDS: Record<Entry["reason"], readonly [icon: IconName, words: string]> = {
   start: ["play", "Started"],
   activity: ["clock", "Extended by activity"],
-  extend: ["clock", "Kept longer"],
+  extend: ["clock", "Extended"],
   template: ["layers", "Template changed"],
   ttl_off: ["clock", "Autostop turned off"],
   autostop: ["stop", "Stopped by schedule"],
-  owner_suspended: ["user", "Owner was suspended"],
+  owner_suspended: ["user", "Owner suspended"],
   autostart: ["play", "Started by schedule"],
-  autostart_skipped: ["warn", "Start was skipped"],
+  autostart_skipped: ["warn", "Autostart skipped"],
   failure: ["warn", "Failed"],
   dormancy: ["moon", "Became dormant"],
   wake: ["sun", "Woken"],
@@ -30,7 +30,7 @@ const NEXT: Record<string, string> = {
   stop: "Stops",
   start: "Starts",
   make_dormant: "Becomes dormant",
-  delete: "Is deleted",
+  delete: "Will be deleted",
 };
 
 const SHOWN = 8;

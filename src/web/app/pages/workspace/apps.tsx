@@ -77,12 +77,16 @@ const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
     <span class="line">
       <span class="med">{agent.name}</span>
       <span class={agent.status === "connected" || agent.status === "connecting" ? "dim small" : "t-bad small"}>
-        {agent.status === "timeout" ? "does not connect" : agent.status === "disconnected" ? "is lost" : agent.status}
+        {agent.status === "timeout"
+          ? "does not connect"
+          : agent.status === "disconnected"
+            ? "is disconnected"
+            : agent.status}
       </span>
     </span>
     {agent.status !== "connected" && agent.troubleshooting_url && (
       <a class="small" href={agent.troubleshooting_url} target="_blank" rel="noreferrer">
-        What to do
+        Troubleshooting
       </a>
     )}
   </li>

@@ -39,11 +39,11 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
           <thead>
             <tr>
               <th class="r">Build</th>
-              <th>What</th>
+              <th>Action</th>
               <th>Version</th>
-              <th>By</th>
-              <th class="r">Took</th>
-              <th class="r">When</th>
+              <th>Started by</th>
+              <th class="r">Duration</th>
+              <th class="r">Started</th>
             </tr>
           </thead>
           <tbody>

@@ -101,7 +101,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
             Upload
           </Button>
           <Button small onPress={again}>
-            Look again
+            Refresh
           </Button>
         </span>
       </header>
@@ -123,7 +123,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
           </li>
         ))}
       </ul>
-      {truncated && <p class="pad mut">More files exist. Use a terminal to see all of them.</p>}
+      {truncated && <p class="pad mut">This folder has more files. Open a terminal to see all of them.</p>}
       {isOver.value && <p class="drop-here">Drop to upload into this folder</p>}
     </section>
   );

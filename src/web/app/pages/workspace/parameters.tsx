@@ -127,19 +127,19 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
           />
         ))}
       </div>
-      <aside class="panel" aria-label="What changes">
+      <aside class="panel" aria-label="Changes">
         <header>
-          <h2>What changes</h2>
+          <h2>Changes</h2>
         </header>
         <div class="body stack">
           {others.value.length > 0 && (
             <Meanwhile
-              words={others.value.map(({ name, to }) => `${name} is ${to || "empty"}`).join(", ")}
+              words={others.value.map(({ name, to }) => `${name} is now ${to || "empty"}`).join(", ")}
               take={take}
             />
           )}
           {row.outdated && <p class="small">Updates the workspace to the active version of its template.</p>}
-          {changes.length === 0 && !row.outdated && <p class="dim small">Nothing yet.</p>}
+          {changes.length === 0 && !row.outdated && <p class="dim small">No changes yet.</p>}
           {changes.length > 0 && (
             <div class="scroll" role="region" aria-label="Changed parameters" tabIndex={0}>
               <table class="table fields">

@@ -95,7 +95,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       {own.map(item)}
       <li class="item">
         <span class="dim small">{own.length === 0 ? "No listening ports." : ""}</span>
-        <IconButton icon="restart" small label={`Look for ports of ${agent.name} again`} onPress={again} />
+        <IconButton icon="restart" small label={`Refresh ports of ${agent.name}`} onPress={again} />
       </li>
       {others.length > 0 && (
         <li>
@@ -127,7 +127,7 @@ const PortItem = ({ port, name, level, href, setLevel }: PortItemProps) => (
       <span class="dim clip small">{name}</span>
     </a>
     <Menu
-      label={`Who may open port ${port}`}
+      label={`Access to port ${port}`}
       small
       items={() =>
         (Object.keys(LEVELS) as ShareLevel[]).map((one) => ({
@@ -189,16 +189,16 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
         />
       )}
       <Options
-        label="Speaks"
+        label="Protocol"
         value={protocol.value}
         choices={[
-          { value: "http", label: "http" },
-          { value: "https", label: "https" },
+          { value: "http", label: "HTTP" },
+          { value: "https", label: "HTTPS" },
         ]}
         onPick={(value) => (protocol.value = value as "http" | "https")}
       />
       <Options
-        label="Open to"
+        label="Access"
         value={level.value}
         choices={(["organization", "authenticated", "public"] as const).map((value) => ({
           value,

@@ -54,7 +54,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
         <Switch label="Autostop" note="Activity extends the deadline." checked={on.value} onSwitch={into(on)} />
         {on.value && (
           <Field
-            label="Hours after a start"
+            label="Hours after each start"
             type="number"
             min={0.5}
             max={720}
@@ -67,9 +67,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
         {other && (
           <Meanwhile
             words={
-              other.value === undefined
-                ? "it does not stop by itself"
-                : `it stops ${other.value / HOUR_MS} h after a start`
+              other.value === undefined ? "autostop is off" : `autostop is ${other.value / HOUR_MS} h after each start`
             }
             take={meanwhile.take}
           />
@@ -95,8 +93,8 @@ const written = (schedule = ""): string => {
 
 const formatSchedule = (schedule: string): string => {
   const known = readCron(schedule);
-  if (!known) return schedule === "" ? "it does not start by itself" : `it starts by the schedule ${schedule}`;
-  return `it starts at ${known.time} on ${known.days.map((day) => DAYS[day]).join(", ")} (${known.zone})`;
+  if (!known) return schedule === "" ? "autostart is off" : `autostart follows the schedule ${schedule}`;
+  return `autostart is at ${known.time} on ${known.days.map((day) => DAYS[day]).join(", ")} (${known.zone})`;
 };
 
 const Start = ({ workspace }: { workspace: Workspace }) => {
@@ -131,7 +129,12 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
         <h2 id="start">Starting</h2>
       </header>
       <div class="body stack loose">
-        <Switch label="Autostart" note="Have it ready when you start work." checked={on.value} onSwitch={into(on)} />
+        <Switch
+          label="Autostart"
+          note="The workspace is ready when you start work."
+          checked={on.value}
+          onSwitch={into(on)}
+        />
         {on.value && (
           <>
             <Field label="Time" type="time" value={time.value} onInput={textInto(time)} />

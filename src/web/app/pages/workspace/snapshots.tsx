@@ -59,7 +59,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
       act: async () => {
         await call("POST /workspaces/:workspace/snapshots/:snapshot/restore", { path: { ...path, snapshot: one.id } });
         await again();
-        say("The files are being restored");
+        say("Restoring files");
       },
     });
   const remove = (one: Snapshot): void =>
@@ -80,7 +80,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
         <Empty
           icon="box"
           title="No snapshots yet"
-          text={`A snapshot is a copy of all files of the workspace, to which you can return. ${data.method ? METHODS[data.method] : ""}`}
+          text={`A snapshot is a copy of all files of the workspace that you can restore later. ${data.method ? METHODS[data.method] : ""}`}
         >
           {create}
         </Empty>

@@ -71,7 +71,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
         <Empty
           icon="box"
           title={error.status === 410 ? "This workspace was deleted" : "Workspace not found"}
-          text={error.status === 410 ? undefined : "It does not exist, or it is not shared with you."}
+          text={error.status === 410 ? undefined : "It doesn't exist, or it isn't shared with you."}
         >
           <ButtonLink look="primary" href="/workspaces">
             All workspaces

@@ -23,7 +23,7 @@ export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
       left < 12 * 3_600_000 ? `Stops in ${formatDuration(Math.max(0, left))}` : `Stops ${shortTime(at + left, at)}`;
     return <span class={left < SOON_MS ? "t-attn" : undefined}>{words}</span>;
   }
-  if (row.status === "running") return <>Never stops</>;
+  if (row.status === "running") return <>Autostop off</>;
   if (row.next_start_at) return <>Starts {shortTime(Date.parse(row.next_start_at), at)}</>;
   return null;
 };

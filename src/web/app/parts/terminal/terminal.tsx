@@ -67,7 +67,7 @@ const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HT
 };
 
 /** Anyone who sees the terminal must see how to get out of it. */
-const LEAVING = "Alt Shift Up or Down leaves the terminal.";
+const LEAVING = "Press Alt+Shift+Up or Down to leave the terminal.";
 
 const WORDS: Partial<Record<Shown, string>> = {
   connecting: "Connecting",
