@@ -111,8 +111,8 @@ export class ModelSettings {
     });
   }
 
-  /** 400 as of `addProvider`, 404, 409. A key does not go along to another place: 400 unless it is given again (rule MO-5). */
-  async changeProvider(id: string, { api_key, ...patch }: ProviderPatch): Promise<ModelProviderRow> {
+  /** 400 as of `addProvider`, 404, 409; `heir` takes the place of a default among models that are disabled. A key does not go along to another place: 400 unless it is given again (rule MO-5). */
+  async changeProvider(id: string, { api_key, ...patch }: ProviderPatch, heir?: string): Promise<ModelProviderRow> {
     const before = await this.#provider(id);
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
     return this.#next(async () => {
@@ -127,7 +127,18 @@ export class ModelSettings {
       const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
       const changed = { ...patch, ...sealed, updated_at: this.#deps.clock.now() };
       const entry = auditProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([updateModelProvider(id, changed, { expect: 1 }), entry], PROVIDER_TAKEN);
+      const { models } = await this.list();
+      const left = models.filter((one) => one.provider_id !== id);
+      const promoted =
+        patch.enabled === false
+          ? promoteHeir(
+              models.filter((one) => !left.includes(one)),
+              left,
+              heir,
+            )
+          : [];
+      const statements = [updateModelProvider(id, changed, { expect: 1 }), ...promoted, entry];
+      await this.#write(statements, PROVIDER_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -143,8 +154,8 @@ export class ModelSettings {
     return this.#deps.models.draft(provider, model);
   }
 
-  /** Its models go with it, its key is forgotten. 404. */
-  removeProvider(id: string): Promise<void> {
+  /** Its models go with it, its key is forgotten; `heir` takes the place of a default among them. 404. */
+  removeProvider(id: string, heir?: string): Promise<void> {
     return this.#next(async () => {
       const row = await this.#provider(id);
       const { models } = await this.list();
@@ -153,7 +164,7 @@ export class ModelSettings {
       const now = this.#deps.clock.now();
       await this.#write([
         ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
-        ...promoteHeir(gone, left),
+        ...promoteHeir(gone, left, heir),
         updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
         auditProvider(row, "delete", { before: row }, now),
         ...gone.map((one) => auditModel(one, "delete", { before: one }, now)),
@@ -176,8 +187,8 @@ export class ModelSettings {
     });
   }
 
-  /** There is always one default: it is taken away only by naming another (400). 404, 409, 412. */
-  changeModel(id: string, patch: ModelPatch): Promise<ModelConfigRow> {
+  /** The default is changed by naming another (400), or by disabling it: then `heir` becomes it. 404, 409, 412. */
+  changeModel(id: string, patch: ModelPatch, heir?: string): Promise<ModelConfigRow> {
     return this.#next(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
@@ -188,11 +199,14 @@ export class ModelSettings {
         });
       }
       if (patch.enabled === true) await this.#provider(row.provider_id, unusable, true);
-      const changed = { ...patch, updated_at: this.#deps.clock.now() };
+      const left = models.filter((one) => one.id !== id);
+      const promoted = patch.enabled === false ? promoteHeir([row], left, heir) : [];
+      const leaves = promoted.length > 0 ? { is_default: false } : {};
+      const changed = { ...patch, ...leaves, updated_at: this.#deps.clock.now() };
       const becomes = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
       const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, entry], MODEL_TAKEN);
+      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, ...promoted, entry], MODEL_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -213,8 +227,8 @@ export class ModelSettings {
     });
   }
 
-  /** When it was the default, the oldest one that is left and enabled becomes it. 404. */
-  removeModel(id: string): Promise<void> {
+  /** When it was the default, `heir` becomes it; without one there is no default. 404. */
+  removeModel(id: string, heir?: string): Promise<void> {
     return this.#next(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
@@ -222,7 +236,7 @@ export class ModelSettings {
       const left = models.filter((one) => one.id !== id);
       const gone = { deleted: true, is_default: false, updated_at: this.#deps.clock.now() };
       const entry = auditModel(row, "delete", { before: row }, gone.updated_at);
-      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...promoteHeir([row], left), entry]);
+      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...promoteHeir([row], left, heir), entry]);
     });
   }
 
@@ -339,11 +353,14 @@ const auditModel = (
 ): Statement =>
   audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
-/** Who becomes the default when these go. */
-const promoteHeir = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]): Statement[] => {
-  if (!gone.some((one) => one.is_default)) return [];
-  const heir = left.find((one) => one.enabled) ?? left[0];
-  return heir ? [updateModelConfig(heir.id, { is_default: true })] : [];
-};
+/** Makes the model that has just answered the default when these go, unless it is gone or disabled by now. */
+const promoteHeir = (
+  gone: readonly ModelConfigRow[],
+  left: readonly ModelConfigRow[],
+  heir: string | undefined,
+): Statement[] =>
+  gone.some((one) => one.is_default) && left.some((one) => one.id === heir && one.enabled)
+    ? [clearDefaultModel({}), updateModelConfig(heir ?? "", { is_default: true })]
+    : [];
 
 export type { ModelConfigRow, ModelProviderRow };

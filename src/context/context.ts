@@ -262,7 +262,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers, jobs, provisioners, blobs } = this;
-    this.health = new Health({ ...base, tailnet, workers, environment, prebuilds: () => this.prebuilds });
+    const later = { prebuilds: () => this.prebuilds, modelSettings: () => this.modelSettings };
+    this.health = new Health({ ...base, tailnet, workers, environment, ...later });
     const equip = (request: ProvisionRequest) => equipped(this, request);
     const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });
     this.workspaces = workspaces.workspaces;

@@ -1,10 +1,13 @@
 // Which model becomes the default: only one that answers (rule MO-65).
 
-import type { NewModel } from "#actors/models/model-settings.ts";
+import type { ModelConfigRow, NewModel } from "#actors/models/model-settings.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { DomainContext } from "../context.ts";
 import { sayHello, tryModel } from "./try-model.ts";
+
+const MAX_HEIRS = 5;
+const HEIR_TIMEOUT_MS = 15_000;
 
 type Deps = Pick<DomainContext, "clock" | "models" | "modelSettings">;
 type Asker = { readonly user_id: string; readonly signal: AbortSignal };
@@ -47,4 +50,38 @@ export const becomesDefault = async (
   const { works, problem } = await sayHello(deps, draft, info, user_id, signal);
   if (!works && asked) throw silent(problem);
   return works;
+};
+
+/**
+ * Returns which model becomes the default when those that match `leaves` are deleted or disabled: the oldest enabled one that answers.
+ * Undefined when the default stays, and when none answers: then there is no default until one does.
+ */
+export const findHeir = async (
+  deps: Deps,
+  leaves: (model: ModelConfigRow) => boolean,
+  { user_id, signal }: Asker,
+): Promise<string | undefined> => {
+  const { providers, models } = await deps.modelSettings.list();
+  if (!models.some((one) => one.is_default && leaves(one))) return;
+  const isUsable = (one: ModelConfigRow): boolean =>
+    one.enabled && !leaves(one) && deps.models.resolve(one.id) !== undefined;
+  const candidates = models.filter(isUsable).slice(0, MAX_HEIRS);
+  const done = new AbortController();
+  const timer = deps.clock.after(HEIR_TIMEOUT_MS, () => done.abort());
+  const stop = AbortSignal.any([signal, done.signal]);
+  const isDemo = (one: ModelConfigRow): boolean =>
+    providers.some(({ id, provider }) => id === one.provider_id && provider === "demo");
+  const answers = candidates.map(async (one): Promise<boolean> => {
+    if (isDemo(one)) return true;
+    return await tryModel(deps, one.id, user_id, stop).then(
+      ({ works }) => works,
+      () => false,
+    );
+  });
+  try {
+    for (const [at, answer] of answers.entries()) if (await answer) return candidates[at]?.id;
+  } finally {
+    timer.cancel();
+    done.abort();
+  }
 };

@@ -1,5 +1,6 @@
 // How the deployment fares, looked at by the running server: the checks of `slipway doctor`, and whether it reaches itself. Looked at once
 // a minute at most, whoever asks; which warnings do not count is a setting (rules DP-5, DP-6).
+import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -11,6 +12,7 @@ import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts"
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
+import { checkDefaultModel } from "./models.ts";
 import { presetsKeptReady } from "./prebuilds.ts";
 import { makeReport, type Seen } from "./report.ts";
 
@@ -28,6 +30,7 @@ export type HealthDeps = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly accessUrl: () => URL;
   readonly prebuilds: () => Pick<PrebuildKeeper, "problems">;
+  readonly modelSettings: () => Pick<ModelSettings, "list">;
 };
 
 export class Health {
@@ -66,7 +69,11 @@ export class Health {
     const { clients } = relay;
     return {
       at: rfc3339(clock.now()),
-      findings: [...findings, ...presetsKeptReady(prebuilds().problems())],
+      findings: [
+        ...findings,
+        ...presetsKeptReady(prebuilds().problems()),
+        ...checkDefaultModel(await this.#deps.modelSettings().list()),
+      ],
       access,
       socket,
       database: await this.#read(),

@@ -29,8 +29,7 @@ export const followed = async (
   const notices: Statement[] = [];
   if (email !== user.email) {
     const other = await ctx.store.get(findUserByEmail({ email }));
-    if (other && other.id !== user.id)
-      notices.push(kept(ctx, provider, user, { what: "email address", value: email }));
+    if (other && other.id !== user.id) notices.push(kept(ctx, provider, user, { what: "email address", value: email }));
     else patch.email = email;
   }
   const wanted = toUsername(username.split("@")[0] ?? "");

@@ -4,7 +4,7 @@ import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-sett
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
-import { becomesDefault, checkNewDefault } from "#domain/chats/default-model.ts";
+import { becomesDefault, checkNewDefault, findHeir } from "#domain/chats/default-model.ts";
 import { checkNumbers, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { allowedEfforts, CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { findPrice } from "#src/llm/prices.ts";
@@ -121,13 +121,15 @@ export const modelConfigs = (ctx: ApiContext) =>
         checkNumbers(body);
         const { model, display_name, ...rest } = body;
         const id = params.model_config.toLowerCase();
-        if (rest.is_default === true)
-          await checkNewDefault(ctx, id, { user_id: caller.user_id, signal: request.signal });
-        const changed = await ctx.modelSettings.changeModel(id, {
+        const asker = { user_id: caller.user_id, signal: request.signal };
+        if (rest.is_default === true) await checkNewDefault(ctx, id, asker);
+        const patch = {
           ...rest,
           ...(model === undefined ? {} : { model: parseName("model", model) }),
           ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
-        });
+        };
+        const heir = rest.enabled === false ? await findHeir(ctx, (one) => one.id === id, asker) : undefined;
+        const changed = await ctx.modelSettings.changeModel(id, patch, heir);
         const { providers } = await ctx.modelSettings.list();
         const provider = providers.find(({ id }) => id === changed.provider_id);
         return presentModel(changed, provider ?? { provider: "demo" });
@@ -142,7 +144,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           operationId: "updateModelConfig",
           summary: "Change a model",
           description:
-            "Chats that use it continue with the changed model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412).",
+            "Chats that use it continue with the changed model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412). If you disable the default, the oldest enabled model that responds becomes the default.",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
           scope: "chat_config:update",
@@ -151,9 +153,11 @@ export const modelConfigs = (ctx: ApiContext) =>
     )
     .delete(
       "/model-configs/:model_config",
-      async ({ caller, params, set }) => {
+      async ({ caller, params, request, set }) => {
         checkModelAdmin(caller);
-        await ctx.modelSettings.removeModel(params.model_config.toLowerCase());
+        const id = params.model_config.toLowerCase();
+        const asker = { user_id: caller.user_id, signal: request.signal };
+        await ctx.modelSettings.removeModel(id, await findHeir(ctx, (one) => one.id === id, asker));
         set.status = 204;
       },
       {
@@ -164,7 +168,8 @@ export const modelConfigs = (ctx: ApiContext) =>
           tags,
           operationId: "deleteModelConfig",
           summary: "Delete a model",
-          description: "Chats that use it continue with the default.",
+          description:
+            "Chats that use it continue with the default. If you delete the default, the oldest enabled model that responds to a test message becomes the default; if none responds, there is no default.",
           audit: target.deletes(setting.modelConfig),
           scope: "chat_config:update",
         }),

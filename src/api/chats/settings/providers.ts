@@ -3,6 +3,7 @@ import { t } from "elysia";
 import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
+import { findHeir } from "#domain/chats/default-model.ts";
 import { parseBaseUrl, parseKey, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
@@ -75,17 +76,20 @@ export const modelProviders = (ctx: ApiContext) =>
     )
     .patch(
       "/providers/:provider",
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, request }) => {
         checkModelAdmin(caller);
         const id = params.provider.toLowerCase();
         const { display_name, base_url, api_key, enabled } = body;
         const kind = (await ctx.modelSettings.list()).providers.find((one) => one.id === id)?.provider ?? "demo";
-        const changed = await ctx.modelSettings.changeProvider(id, {
+        const patch = {
           ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
           ...(base_url === undefined ? {} : { base_url: parseBaseUrl(base_url, needsBaseUrl(kind)) }),
           ...(api_key === undefined ? {} : { api_key: parseKey(api_key) }),
           ...(enabled === undefined ? {} : { enabled }),
-        });
+        };
+        const asker = { user_id: caller.user_id, signal: request.signal };
+        const heir = enabled === false ? await findHeir(ctx, (one) => one.provider_id === id, asker) : undefined;
+        const changed = await ctx.modelSettings.changeProvider(id, patch, heir);
         return presentProvider(changed);
       },
       {
@@ -106,9 +110,11 @@ export const modelProviders = (ctx: ApiContext) =>
     )
     .delete(
       "/providers/:provider",
-      async ({ caller, params, set }) => {
+      async ({ caller, params, request, set }) => {
         checkModelAdmin(caller);
-        await ctx.modelSettings.removeProvider(params.provider.toLowerCase());
+        const id = params.provider.toLowerCase();
+        const asker = { user_id: caller.user_id, signal: request.signal };
+        await ctx.modelSettings.removeProvider(id, await findHeir(ctx, (one) => one.provider_id === id, asker));
         set.status = 204;
       },
       {
@@ -119,7 +125,7 @@ export const modelProviders = (ctx: ApiContext) =>
           tags,
           operationId: "deleteModelProvider",
           summary: "Delete a model provider",
-          description: "Also deletes its models.",
+          description: "Also deletes its models. If the default is among them, see Delete a model.",
           audit: target.deletes(setting.modelProvider),
           scope: "chat_config:update",
         }),

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { TriedModel } from "#schema/chats/model-config.ts";
 import type { ModelProvider, TriedProvider } from "#schema/chats/model-provider.ts";
+import type { HealthReport } from "#schema/deployment/health.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
 test("[MO-60] a model that answers is told with its words, its time and its tokens, and what it cost is the asker's", async () => {
@@ -72,7 +73,7 @@ test("[MO-65] a provider is tried before it is saved: its list of models returns
   ]);
 });
 
-test("[MO-65] a model that does not answer never becomes the default, be it the first one, one that is added as the default, or by a change", async () => {
+test("[MO-65] a model that does not answer never becomes the default, be it the first one, one that is added as the default, by a change, or in place of one that is deleted or disabled", async () => {
   await using world = await openModelWorld();
   const { owner, upstream } = world;
   upstream.isPolite = false;
@@ -119,4 +120,28 @@ test("[MO-65] a model that does not answer never becomes the default, be it the 
   await answers();
   await taken;
   expect(await defaults()).toEqual(["other"]);
+
+  // A model that takes the place of a default is asked, too: the oldest that answers gets it, not the oldest.
+  const answerEach = async (count: number, living: string) => {
+    for (let at = 0; at < count; at++) {
+      const call = await upstream.next();
+      const { model } = call.body as { readonly model: string };
+      if (model !== living) call.answer(401, { error: { message: "no" } });
+      else call.say({ text: "Hello." }, { finish: "stop", usage: { input: 1, output: 1 } }).end();
+    }
+  };
+  const removed = owner.delete(path);
+  await answerEach(2, "alive");
+  await removed;
+  expect(await defaults()).toEqual(["alive"]);
+  const switched = owner.patch<Model>(`${MODELS}/${(await second).id}`, { enabled: false });
+  await answerEach(1, "nothing");
+  // None answers: what is disabled stays the default for when it is enabled again.
+  expect([(await switched).is_default, await defaults()]).toEqual([true, ["alive"]]);
+  const last = owner.delete(`${MODELS}/${(await second).id}`);
+  await answerEach(1, "nothing");
+  await last;
+  expect(await defaults()).toEqual([]);
+  const { findings } = await owner.get<HealthReport>("/api/v2/debug/health?force=true");
+  expect(findings.find(({ name }) => name === "models")?.detail).toContain("There is no default model");
 });

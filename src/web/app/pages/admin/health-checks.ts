@@ -51,6 +51,7 @@ const DOCS: Readonly<Record<string, string>> = {
   docker: "templates",
   terraform: "templates-terraform",
   hooks: "hooks",
+  models: "chats",
 };
 
 export const getDocsPage = (name: string): string => DOCS[name] ?? "operating";

@@ -5,6 +5,7 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
@@ -34,6 +35,17 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
       <header>
         <h2 id="models">Models</h2>
       </header>
+      {!models.some((one) => one.is_default && one.enabled) && (
+        <div class="body">
+          <p class="banner box attn">
+            <Icon name="warn" />
+            <span>
+              No default model. New chats use the first enabled model, which may not respond. Choose Make default in the
+              menu of a model that responds.
+            </span>
+          </p>
+        </div>
+      )}
       <section class="body scroll" tabIndex={0} aria-label="Model list">
         <table class="table">
           <thead>
@@ -104,7 +116,9 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
   const remove = (): void =>
     ask({
       title: `Remove ${model.display_name}`,
-      text: "Chats that use it switch to another model with their next message.",
+      text: model.is_default
+        ? "Chats that use it switch to another model with their next message. The oldest enabled model that responds becomes the default."
+        : "Chats that use it switch to another model with their next message.",
       yes: "Remove model",
       no: "Keep it",
       isDanger: true,
