@@ -30,7 +30,7 @@ main() {
   expected=$(awk -v name="$name" '$2 == name {print $1}' "$scratch/SHA256SUMS")
   [ -n "$expected" ] || fail "the release has no $name"
   fetch "$name"
-  [ "$(sha256 "$scratch/$name")" = "$expected" ] || fail "$name is damaged or was not fetched whole; nothing was installed"
+  [ "$(sha256 "$scratch/$name")" = "$expected" ] || fail "$name is damaged or was not downloaded completely; nothing was installed"
 
   mkdir -p "$folder"
   # On the same disk, so that the last step is one rename.

@@ -48,13 +48,13 @@ export const orAsked = async (
 export const mustBeMeant = async (input: VerbInput, name: string, what: string): Promise<void> => {
   await using asker = new Asker(getStreams(input), input.printError);
   const typed = await asker.line(`${what} Type its name: `);
-  if (typed !== name) throw new VerbFailure("the name doesn't match; nothing was deleted");
+  if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
 };
 
 /** Throws UsageError when what would be done was not confirmed by `--yes` and nobody can be asked. `what` as in "nothing was deleted". */
 export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
   if (yes || canAsk(input)) return;
-  const sentence = `nothing was ${what}: there is no terminal to confirm on; pass --yes to confirm`;
+  const sentence = `nothing was ${what}: without a terminal, pass --yes to confirm`;
   throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };
 

@@ -54,7 +54,7 @@ export const programHelp = (verbs: readonly Verb[], all = false): string => {
     ...areas.flatMap(section),
     all
       ? "`slipway COMMAND --help` explains a command."
-      : "`slipway COMMAND --help` explains a command. `slipway help --all` also lists what programs call.",
+      : "`slipway COMMAND --help` explains a command. `slipway help --all` also lists internal commands.",
   ].join("\n");
 };
 

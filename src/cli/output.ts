@@ -39,7 +39,7 @@ export class Output {
     this.#waiting += length;
     return new Promise((resolve, reject) => {
       this.#sink.write(data, (error) => {
-        if (error) this.#failure ??= isGone(error) ? new OutputGone("the reader of the output has gone") : error;
+        if (error) this.#failure ??= isGone(error) ? new OutputGone("the output was closed") : error;
         this.#taken(length);
         if (error) reject(this.#failure);
         else resolve();

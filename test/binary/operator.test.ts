@@ -122,7 +122,7 @@ const fromNothing = async (): Promise<void> => {
   );
   await sh("slipway workspaces stop dev");
   await sh("slipway backup today.tar --data-dir data");
-  expect(await sh("slipway restore today.tar --check")).toContain("is whole");
+  expect(await sh("slipway restore today.tar --check")).toContain("is intact");
   expect(await first.stop()).toBe(0);
 
   await sh("slipway restore today.tar --data-dir elsewhere");

@@ -92,7 +92,7 @@ testHere(
     for (const text of [
       "Created the owner ada",
       "grace is suspended",
-      "is whole",
+      "is intact",
       "Restored the backup",
       "up to date",
     ]) {

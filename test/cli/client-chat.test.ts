@@ -118,7 +118,7 @@ test("[CV-12] pieces and whole messages are said once, escape sequences of other
   printer.show(message(2, "tool", [result]));
   printer.show(message(2, "tool", [result]));
   expect(out).toBe("lostLook here\n");
-  expect(notes).toBe("\n[begins again]\n\n▸ execute ls\nfile\n◂ done\n");
+  expect(notes).toBe("\n[starting over]\n\n▸ execute ls\nfile\n◂ done\n");
 });
 
 test("[CV-9][CV-10] keys and marks are told from what only looks like them, however they are cut", () => {

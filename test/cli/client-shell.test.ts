@@ -44,7 +44,7 @@ test("[CV-34] who was connected is listed and searched for, and how long that is
   ]);
   expect(listed).toMatch(/^WHO +HOW +WORKSPACE .*\nadmin +reconnecting_pty\b.* admin\/dev +.*\n$/);
   expect(await world.must(["connections", "list", "type:vscode"])).toBe("No connections.\n");
-  expect(await world.must(["connections", "retention"])).toBe("Who was connected is kept for 90 days.\n");
+  expect(await world.must(["connections", "retention"])).toBe("Connections are kept for 90 days.\n");
   expect(await world.must(["connections", "retention", "30", "--json"])).toBe('{"days":30}\n');
   const wrong = await Promise.all(
     [

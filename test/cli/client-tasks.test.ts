@@ -30,13 +30,13 @@ test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, re
   );
   const task = JSON.parse(await must("tasks status mend --json")) as Task;
   expect(task).toMatchObject({ initial_prompt: "Mend the page.\nIt is slow.", name: "mend" });
-  expect(await must(`tasks status ${task.id}`)).toMatch(/^Task {7}mend .*\nTitle {6}Mend the page\.\n/);
+  expect(await must(`tasks status ${task.id}`)).toMatch(/^Task {10}mend .*\nTitle {9}Mend the page\.\n/);
   expect(await must("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\nmend /);
   expect(await must("tasks logs mend")).toBe("No messages yet.\n");
   expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("prompt yet") });
   expect((await run("tasks pause mend")).code).toBe(0);
   expect(await must("tasks list status:paused")).toContain("mend");
-  expect(await must("tasks pause mend")).toBe("mend is paused already.\n");
+  expect(await must("tasks pause mend")).toBe("mend is already paused.\n");
   expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("resume it") });
   // The template is a plan alone, and no agent ever connects; the build is what counts.
   expect((await run("tasks resume mend --no-wait")).code).toBe(0);
@@ -77,7 +77,7 @@ test("[CV-31] groups are made, filled, edited and deleted, and given the use of 
     /^USERNAME +NAME +EMAIL +STATUS\ngina .*\ngus /,
   );
   expect(await must("groups members MAKERS --remove gus")).not.toContain("gus");
-  expect(await must("groups edit makers --quota 7")).toContain("Quota         7 credits a day");
+  expect(await must("groups edit makers --quota 7")).toContain("Quota         7 credits per day");
   expect(await must("groups list")).toMatch(/\nmakers +Makers +1 +7\n/);
   expect(await run("groups edit makers")).toMatchObject({ code: 2 });
   expect(await run("groups edit makers --quota lots")).toMatchObject({ code: 2 });
@@ -106,7 +106,7 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
   expect(await must("budgets set everyone --remove")).toBe("Removed the monthly budget of everyone.\n");
   expect(await run("budgets set everyone --remove")).toMatchObject({
     code: 1,
-    err: expect.stringContaining("no such"),
+    err: expect.stringContaining("doesn't exist"),
   });
   for (const wrong of ["", "nobody", "everyone", "everyone ada", "user", "user ada --amount -1", "user ada --amount x"])
     expect([wrong, (await run(`budgets set ${wrong}`)).code]).toEqual([wrong, 2]);
@@ -115,9 +115,9 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
 });
 
 test("[CV-32] quiet hours are chosen by their time, and keeping workspaces ready is paused and goes on", async () => {
-  expect(await must("schedule quiet")).toStartWith("Required stops come at 00:00 (UTC), the default");
+  expect(await must("schedule quiet")).toStartWith("Required stops happen at 00:00 (UTC), the default");
   expect(await must("schedule quiet 10pm Europe/Paris")).toStartWith(
-    "Required stops come at 22:00 (Europe/Paris); next",
+    "Required stops happen at 22:00 (Europe/Paris); next",
   );
   expect(await run("schedule quiet 22:00 Mon-Fri")).toMatchObject({
     code: 1,

@@ -24,7 +24,7 @@ test("[CV-25] a template begins with a folder of the server's own, is pushed, an
   mkdirSync(join(world.home, "mine", "files"));
   writeFileSync(join(world.home, "mine", "files", "run.sh"), "#!/bin/sh\n", { mode: 0o755 });
   await must("templates push mine --version first");
-  expect(await must("templates pull mine copy")).toContain("as version first has them");
+  expect(await must("templates pull mine copy")).toContain("from version first");
   expect(readFileSync(join(world.home, "copy", "template.yaml"), "utf8")).toBe(manifest);
   expect(readFileSync(join(world.home, "copy", "files", "run.sh"), "utf8")).toBe("#!/bin/sh\n");
   const [full, unknown, example] = await Promise.all([
@@ -61,7 +61,7 @@ test("[CV-25] versions are listed, promoted, archived and offered again; the act
   const left = JSON.parse(await must("templates versions versioned --json")) as TemplateVersion[];
   expect(left.map(({ id }) => id)).toEqual([active_version_id]);
   expect(await must("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
-  expect(await must("templates unarchive versioned v1")).toBe("v1 of versioned is offered again.\n");
+  expect(await must("templates unarchive versioned v1")).toBe("v1 of versioned is unarchived.\n");
   expect((await must("templates versions versioned")).split("\n")).toHaveLength(4);
 }, 120_000);
 

@@ -35,7 +35,7 @@ describe("users", () => {
       /^USERNAME +EMAIL .*\ngrace +grace@example.com +active +auditor +/,
     );
     expect(JSON.parse(await must("users show grace@example.com --output json"))).toMatchObject({ username: "grace" });
-    expect(await must("users show grace")).toContain("Signs in by    password\nRoles          auditor\n");
+    expect(await must("users show grace")).toContain("Sign-in        password\nRoles          auditor\n");
     expect(await must("users suspend grace")).toBe("grace is suspended.\n");
     expect(await statusWith(session)).toBe(401);
     expect((JSON.parse(await must("users list status:suspended --json")) as User[]).map((one) => one.username)).toEqual(
@@ -46,7 +46,7 @@ describe("users", () => {
       code: 2,
       out: "",
       err:
-        "slipway users delete: nothing was deleted: there is no terminal to confirm on; pass --yes to confirm\n" +
+        "slipway users delete: nothing was deleted: without a terminal, pass --yes to confirm\n" +
         "`slipway users delete --help` explains more.\n",
     });
     await using terminal = world.onTerminal("slipway users delete grace");
@@ -143,7 +143,7 @@ describe("tokens", () => {
     const [listed] = JSON.parse(await must("tokens list --json")) as ApiKey[];
     expect(listed).toMatchObject({ token_name: "ci", scopes: ["workspace:read"], lifetime_seconds: 86_400 });
     expect(await must("tokens list")).toMatch(/\n\w{10} +ci +workspace:read +127\.0\.0\.0\/8 +/);
-    expect(await must("tokens show ci")).toContain("Scopes     workspace:read\nFrom       127.0.0.0/8\n");
+    expect(await must("tokens show ci")).toContain("Scopes     workspace:read\nNetworks   127.0.0.0/8\n");
     expect(await must("tokens change ci --scope user:read --scope workspace:read")).toContain("user:read");
     expect(await statusWith(token, "/api/v2/users")).toBe(200);
     await must("tokens change ci --address 203.0.113.0/24");
@@ -200,8 +200,8 @@ describe("applications", () => {
     const made = await must(
       "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",
     );
-    expect(made).toContain("Sends to       https://boards.example.com/back\nMay ask for    user:read\n");
-    expect(await must("oauth2 apps list")).toMatch(/\nBoard +[0-9a-f-]{36} +made here +https:\/\/boards\.example/);
+    expect(made).toContain("Redirects to   https://boards.example.com/back\nScopes         user:read\n");
+    expect(await must("oauth2 apps list")).toMatch(/\nBoard +[0-9a-f-]{36} +created here +https:\/\/boards\.example/);
     const edited = await must(
       "oauth2 apps edit board --name Maps --icon /emojis/1f310.png --redirect-uri http://127.0.0.1/back --scope all --json",
     );

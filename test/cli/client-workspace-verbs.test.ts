@@ -34,7 +34,7 @@ describe("a workspace", () => {
   }, 120_000);
 
   test("[CV-23] it gets another name, and stands first as a favorite", async () => {
-    expect(await must("workspaces rename two second")).toBe("two is second now.\n");
+    expect(await must("workspaces rename two second")).toBe("Renamed two to second.\n");
     expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
     expect(await must("workspaces favorite second")).toBe("second is a favorite.\n");
     expect((await workspace("second")).favorite).toBe(true);
@@ -47,7 +47,7 @@ describe("a workspace", () => {
     expect(await must("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
       "Starts      CRON_TZ=Europe/Berlin 30 9 * * 1-5\nNext start  in ",
     );
-    expect(await must("schedule stop one 8h")).toContain("Stops       8 hours after its start\n");
+    expect(await must("schedule stop one 8h")).toContain("Stops       8 hours after each start\n");
     await must("workspaces restart one");
     const soon = Date.now() + 3 * 3_600_000;
     expect(await must("schedule extend one 3h")).toContain("Next stop   in 3 hours");
@@ -55,7 +55,7 @@ describe("a workspace", () => {
     expect(Math.abs(Date.parse(deadline ?? "") - soon)).toBeLessThan(120_000);
     expect(JSON.parse(await must("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
     await must("schedule start one off");
-    expect(await must("schedule stop one off")).toMatch(/Starts +not by itself\n[\s\S]*Stops +not by itself\n/);
+    expect(await must("schedule stop one off")).toMatch(/Starts +off\n[\s\S]*Stops +off\n/);
     const wrong = await Promise.all(
       ["schedule start one 25:00", "schedule start one 9:30 Fry", "schedule stop one 8", "schedule extend one"].map(
         run,

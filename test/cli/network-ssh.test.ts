@@ -142,7 +142,7 @@ test("[CN-1] a session ends in words, at once, when its token is taken away", as
   await terminal.until("begun");
   const begun = performance.now();
   await world.must(["tokens", "remove", "short-lived"]);
-  await terminal.until("the server has ended your access");
+  await terminal.until("the server revoked your access");
   await terminal.until("left-1");
   expect(performance.now() - begun).toBeLessThan(15_000);
 }, 60_000);
@@ -185,7 +185,7 @@ describe("slipway port-forward", () => {
     const reader = child.stderr.getReader();
     let said = "";
     const count = args.length / 2;
-    while ((said.match(/leads to port/g) ?? []).length < count) {
+    while ((said.match(/forwards to port/g) ?? []).length < count) {
       const { value, done } = await reader.read();
       if (done) throw new Error(`it ended: ${said}`);
       said += new TextDecoder().decode(value);

@@ -112,7 +112,7 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   const lines = linesOf(child.stderr);
   write("info,trace=debug");
   child.kill("SIGHUP");
-  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({
+  expect(await lines.until((line) => line.includes("were reloaded"))).toMatchObject({
     level: "info",
     log_level: "info,trace=debug",
   });
@@ -121,7 +121,7 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   expect(request).toMatchObject({ level: "debug", area: "trace", message: "request", status: 200 });
   write("info", "chat_slots: 7\naccess_url: https://x.example.com\n");
   child.kill("SIGHUP");
-  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({
+  expect(await lines.until((line) => line.includes("were reloaded"))).toMatchObject({
     with_the_next_start: ["access_url", "chat_slots"],
   });
   write("loud");

@@ -138,7 +138,7 @@ testNeeding([needs.curl, needs.openssl], "[RL-7] refuses half a download, and an
   const whole = readFileSync(join(release.out, name));
   instead.set(name, whole.subarray(0, whole.length / 2));
   try {
-    expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("was not fetched whole") });
+    expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("was not downloaded completely") });
   } finally {
     instead.clear();
   }

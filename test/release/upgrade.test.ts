@@ -47,7 +47,7 @@ describe("what is refused", () => {
     expect(world.asked.slice(asked)).toEqual(["release.json", "release.json.minisig"]);
     await world.release({ program: PROGRAMS.same, version: VERSION });
     expect(await world.upgrade(["--check"])).toEqual({ code: 0, text: `Slipway ${VERSION} is the newest release.\n` });
-    expect(await world.upgrade()).toEqual({ code: 0, text: `Slipway ${VERSION} is installed already.\n` });
+    expect(await world.upgrade()).toEqual({ code: 0, text: `Slipway ${VERSION} is already installed.\n` });
     expect(world.there()).toEqual(["slipway"]);
   });
 
@@ -56,7 +56,7 @@ describe("what is refused", () => {
     await refused("older than");
     await refused("the new program does not run on this machine", ["--allow-downgrade"]);
     await world.release({ program: PROGRAMS.good, version: "9.9.8" });
-    await refused("the new program says it is 9.9.9");
+    await refused("the new program reports version 9.9.9");
   });
 
   test("[UP-2] a key that is not trusted, a changed list, a missing signature, another file in its place", async () => {
@@ -107,11 +107,11 @@ describe("what is refused", () => {
     const sending = (bytes: Uint8Array) =>
       world.answer((name) => (name === FILE ? new Response(new Uint8Array(bytes)) : undefined));
     sending(whole.subarray(0, whole.length / 2));
-    await refused("was not fetched whole");
+    await refused("was not downloaded completely");
     sending(Buffer.concat([whole, whole]));
     await refused("longer than the release says");
     sending(whole.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
-    await refused("is not the file of the release");
+    await refused("does not match the release's checksum");
     world.answer(() => undefined);
     await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
@@ -182,7 +182,7 @@ test("[UP-4] a version that changes the data and does not come up: program and d
   await using one = await started();
   await one.release({ program: PROGRAMS.bad });
   const failed = await one.upgrade();
-  expect(failed.text).toContain(`Slipway ${NEXT_VERSION} does not come up: its service has failed`);
+  expect(failed.text).toContain(`Slipway ${NEXT_VERSION} did not start: its service failed`);
   expect(failed).toEqual({ code: 1, text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`) });
   expect(failed.text).toContain("kept as");
   expect(await one.signIn()).toContain(VERSION);
@@ -209,7 +209,7 @@ test("[UP-5] killed at each step forward: the program is whole, the server has i
     if (point === "upgrade_replaced") renameSync(`${one.program}.before`, one.program);
   }
   await until(async () => (await one.signIn().catch(() => "")).includes(NEXT_VERSION), { what: "the new server" });
-  expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is installed already.\n` });
+  expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is already installed.\n` });
 }, 180_000);
 
 test("[UP-5] killed at each step back: --back finishes it", async () => {

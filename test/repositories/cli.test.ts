@@ -40,7 +40,7 @@ testNeeding(
 /** Arguments that cannot be, and the words for it. */
 const WRONG: readonly (readonly [string, string])[] = [
   ["--repo nothing", "expected a link such as https://github.com/acme/app"],
-  ["app --branch main", "is only for workspaces from a repository: name one with --repo"],
+  ["app --branch main", "requires --repo"],
   ["--repo https://github.com/acme/app --pull-request x", "expected a number"],
 ];
 

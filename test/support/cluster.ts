@@ -38,7 +38,7 @@ export type TestCluster = AsyncDisposable & {
   active(): Promise<NodeProcess>;
 };
 
-const READY = / is listening on | stands by on port /;
+const READY = / is listening on | is on standby on port /;
 
 type ClusterPlaces = {
   /** Another database than one of its own on the server of `.ci/postgres`. */

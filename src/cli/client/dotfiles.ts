@@ -32,8 +32,9 @@ export const run: RunVerb = async (input) => {
     const { HOME } = input.env;
     if (!HOME) throw new VerbFailure("no home directory: set HOME");
     const repository = await orAsked(input, word, "Repository");
-    if (repository.startsWith("-")) throw new VerbFailure(`${plain(repository)} is not a repository`);
-    if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a branch`);
+    if (repository.startsWith("-"))
+      throw new VerbFailure(`${plain(repository)} is not the URL or path of a repository`);
+    if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a valid branch name`);
     if (!has.yes)
       await mustAgree(
         input,

@@ -29,7 +29,7 @@ export const makeClient = (input: VerbInput, flags: Flags): Client => {
   const { url, token } = loadClientConfig(input, given, readSession(input));
   if (token === undefined) {
     throw new VerbFailure(
-      `you are not signed in to ${url.origin}: \`slipway login ${url.origin}\`, or set SLIPWAY_TOKEN`,
+      `you are not signed in to ${url.origin}. Run \`slipway login ${url.origin}\`, or set SLIPWAY_TOKEN.`,
     );
   }
   return new Client(url, token, input.headers);
@@ -102,7 +102,7 @@ const formatError = (error: unknown, where: string): string | undefined => {
 
 const wordsOfAnswer = ({ status, body, message }: ApiError): string => {
   const fields = (body.validations ?? []).map(({ field, detail }) => `\n  ${plain(field)}: ${plain(detail)}`);
-  const more = status === 401 ? " `slipway login` signs you in." : "";
+  const more = status === 401 ? " Run `slipway login` to sign in." : "";
   return `${plain(message)}${fields.join("")}${more}`;
 };
 

@@ -13,8 +13,7 @@ export const toRepository = (value: Values, has: { readonly "full-history": bool
   if (url === undefined) {
     const stray =
       REPOSITORY_VALUES.find((name) => value[name] !== undefined) ?? (has["full-history"] ? "full-history" : undefined);
-    if (stray !== undefined)
-      throw usageError(`--${stray}`, "is only for workspaces from a repository: name one with --repo");
+    if (stray !== undefined) throw usageError(`--${stray}`, "requires --repo");
     return undefined;
   }
   if (!parseRepositoryAddress(url)) throw usageError("--repo", "expected a link such as https://github.com/acme/app");

@@ -75,7 +75,7 @@ const parseUnit = (given: string | undefined): Prefix | undefined => {
 };
 
 const noFile = (path: string): never => {
-  throw new Error(`${path} is not read`);
+  throw new Error(`${path} has an unexpected format`);
 };
 
 /** `1.2 of 4 cores (30 %)`. */

@@ -43,7 +43,7 @@ const list: Work = async (accounts, { words, options, json }, { print }) => {
 
 const create: Work = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
-  if (options.user === undefined) throw usageError("--user", "expected whose token it is");
+  if (options.user === undefined) throw usageError("--user", "expected the user who gets the token");
   const made = await accounts.createToken(options.user, { name: options.name, lifetime: options.lifetime });
   const facts = { ...made, expires_at: rfc3339(made.expires_at) };
   print(json ? JSON.stringify(facts) : made.token);

@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
     return found.url === "" ? EXIT.ok : EXIT.failed;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words = error instanceof ApiError ? error.message : `the server does not answer (${failureWords(error)})`;
+    const words = error instanceof ApiError ? error.message : `the server is not responding (${failureWords(error)})`;
     input.printError(`slipway external-auth: ${words}\n`);
     return EXIT.failed;
   }

@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
     return await child.exited;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words = error instanceof ApiError ? error.message : `the server does not answer (${failureWords(error)})`;
+    const words = error instanceof ApiError ? error.message : `the server is not responding (${failureWords(error)})`;
     input.printError(`slipway gitssh: ${words}\n`);
     return EXIT.failed;
   } finally {

@@ -16,15 +16,15 @@ export const run: RunVerb = async (input) => {
   const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
   const { given: check, rest } = takeSwitch(withoutJson, "--check");
   const { path, rest: argv } = takePath(rest);
-  if (path === undefined) throw usageError("restore", "expected the backup: a folder slipway-… or a .tar file");
+  if (path === undefined) throw usageError("restore", "expected a backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
   return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
-    using far = new Far(input, check ? `looking at ${path}` : `restoring ${path}`);
+    using far = new Far(input, check ? `checking ${path}` : `restoring ${path}`);
     const flow = new Flow(input.clock, 0, input.signal, far.report);
     const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
     far[Symbol.dispose]();
     if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
-    else if (check) input.print(`${path} is whole: ${summary(manifest)}.`);
+    else if (check) input.print(`${path} is intact: ${summary(manifest)}.`);
     else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);
   });
 };

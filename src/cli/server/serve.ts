@@ -100,7 +100,7 @@ function reload(input: VerbInput, began: StartedWith): void {
     startLogging(config, input);
     const waiting = changedSince(began, startedWith(config, input.clock));
     const { log_level, log_format } = config;
-    log("server").info("the settings were read again", {
+    log("server").info("the settings were reloaded", {
       log_level: logLevels.print(log_level),
       log_format,
       ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
@@ -183,7 +183,7 @@ const standBy = async (
   const readsAnswered = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
   const standsBy = (as: StandingBy): Beside => {
     const { port, node } = as;
-    input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
+    input.print(`Slipway ${VERSION} is on standby on port ${port}: another node of the cluster is active`);
     const figures =
       spareFigures &&
       config.metrics_address &&

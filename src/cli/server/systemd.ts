@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
   });
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const { user = "slipway", program = "/usr/local/bin/slipway" } = options;
-  if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a user of the system");
+  if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a system user");
   if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
   // The files are the service's to read; here they need not be there yet.
   const argv = [...rest, ...credentials.map(({ key, path }) => `${toFlag(toFileKey(key))}=${path}`)];
@@ -70,9 +70,9 @@ const credentialLines = (credentials: readonly Credential[]): string[] => {
     `LoadCredential=${key}:${path.replaceAll("%", "%%")}`,
     `Environment=${toVariableName(toFileKey(key))}=%d/${key}`,
   ]);
-  if (credentials.length > 0) return ["# Secrets, one file each, readable by root alone.", ...lines];
+  if (credentials.length > 0) return ["# Secrets, one file each, readable only by root.", ...lines];
   return [
-    "# Secrets, one file each, readable by root alone: take away the # of these, or name files when this is printed.",
+    "# Secrets, one file each, readable only by root: uncomment these lines, or pass the files when you print this unit.",
     ...lines.map((line) => `#${line}`),
   ];
 };

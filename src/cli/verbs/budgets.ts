@@ -8,7 +8,7 @@ export const BUDGETS = group({
   help: "List and set budgets of model calls.",
   details: () =>
     [
-      "SCOPE is everyone, user, group, organization, template or chat; all but everyone need the NAME or id of what is limited.",
+      "SCOPE is everyone, user, group, organization, template or chat; all except everyone need a NAME or an ID.",
       "--amount  US dollars or tokens",
       "--unit    usd (default) or tokens",
       "--per     day, week or month (default)",
@@ -19,7 +19,7 @@ export const BUDGETS = group({
     {
       name: "list",
       usage: "",
-      help: "Budgets that you manage and that limit you, with what is used.",
+      help: "Lists budgets that you manage or that limit you, with current usage.",
       load: () => import("../client/budgets/list.ts"),
     },
     {

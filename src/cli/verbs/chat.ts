@@ -19,7 +19,7 @@ export const CHAT = group({
       CONNECTION(),
     ].join("\n"),
   words: [
-    { name: "list", usage: "", help: "Your chats.", load: () => import("../client/chat/list.ts") },
+    { name: "list", usage: "", help: "Lists your chats.", load: () => import("../client/chat/list.ts") },
     {
       name: "new",
       usage:

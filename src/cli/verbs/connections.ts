@@ -17,7 +17,7 @@ export const CONNECTIONS = group({
     {
       name: "retention",
       usage: "[DAYS]",
-      help: "Shows or sets how many days entries are kept; 0 keeps them forever.",
+      help: "Shows or sets for how many days entries are kept; 0 keeps them forever.",
       load: () => import("../client/connections/retention.ts"),
     },
   ],

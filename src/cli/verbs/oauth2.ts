@@ -12,7 +12,7 @@ export const OAUTH2 = group({
   details: () =>
     [
       "APP is a name or a client ID. URL is https, http on a loopback address, or a custom scheme.",
-      "--redirect-uri  one more address that people may be sent back to",
+      "--redirect-uri  another URL that users may be sent back to",
       "--icon          image URL, or none",
       "--scope         maximum scopes it can request; all: any",
       CONNECTION(),

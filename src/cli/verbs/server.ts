@@ -134,7 +134,7 @@ export const OPERATING: readonly Verb[] = [
     details: () =>
       [
         "BACKUP   a folder slipway-<time> or a .tar file written by `slipway backup`",
-        "--check  only look whether it is whole and could be restored",
+        "--check only check that it is intact and could be restored",
         "The data directory (--data-dir) must be empty or missing. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/restore.ts"),
@@ -207,20 +207,20 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "upgrade",
     area: "server",
-    help: "Replace this program by a newer release, and restart its service.",
+    help: "Upgrade this program to a newer release and restart its service.",
     usage:
       "[--check | --back | --file FILE] [--allow-downgrade] [--no-backup] [--unit NAME] [--program PATH] [settings]",
     details: () =>
       [
-        "--check            only say whether there is a newer release; exit code 1 when there is",
-        "--file FILE        a program that was downloaded, slipway-<system>.gz, with its .minisig in the same folder",
-        "--back             put the program of before back, and the data when the newer one has changed it",
-        "--allow-downgrade  install an older version, too",
-        "--no-backup        do not back up the data before",
+        "--check            only report whether there is a newer release; exit code 1 if there is",
+        "--file FILE        a downloaded program, slipway-<system>.gz, with its .minisig in the same folder",
+        "--back             restore the previous program, and its data if the newer one changed it",
+        "--allow-downgrade allow an older version",
+        "--no-backup        do not back up the data first",
         "--unit NAME        the service that runs the program (default: slipway.service)",
         "--program PATH     the program to replace (default: this one)",
-        "Looks at the address in release_url and checks the signature. When the newer version does not come up, the program and the",
-        "data of before are put back. Takes the settings of `serve`; without any, those that the running service was started with.",
+        "Downloads from release_url and verifies the signature. If the newer version does not start, the previous program and data are",
+        "restored. Takes the settings of `serve`; without any, those that the running service was started with.",
       ].join("\n"),
     load: () => import("../server/upgrade/upgrade.ts"),
   },

@@ -29,7 +29,7 @@ export const USERS = group({
     {
       name: "invitations",
       usage: "",
-      help: "Pending invitations.",
+      help: "Lists pending invitations.",
       load: async () => ({ run: (await import("../client/users/invitations.ts")).list }),
     },
     {

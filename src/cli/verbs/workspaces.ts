@@ -43,7 +43,7 @@ export const WORKSPACES = group({
       name: "update",
       names,
       usage: "WORKSPACE [--parameter NAME=VALUE]... [--no-wait]",
-      help: "Moves a workspace to its template's active version, and restarts it if it runs.",
+      help: "Updates a workspace to its template's active version, and restarts it if it is running.",
       load: () => import("../client/workspaces/update.ts"),
     },
     {
@@ -170,7 +170,7 @@ export const SHARE = group({
   area: "workspaces",
   name: "share",
   help: "Share a workspace, or one of its ports, with others.",
-  details: () => `USER is a user name, an email address or an id.\n${CONNECTION()}`,
+  details: () => `USER is a username, an email address or an ID.\n${CONNECTION()}`,
   words: [
     {
       name: "status",
@@ -183,7 +183,7 @@ export const SHARE = group({
       name: "add",
       names,
       usage: "WORKSPACE [--user USER]... [--group GROUP]... [--everyone] [--role use|admin]",
-      help: "Shares a workspace with users, groups or everyone in its organization; the role admin can also start, stop and change it.",
+      help: "Shares a workspace with users, groups or everyone in its organization; with the role admin they can also start, stop and change it.",
       load: async () => ({ run: (await changeShare()).add }),
     },
     {
@@ -213,13 +213,13 @@ export const SHARE = group({
 export const TRASH = group({
   area: "workspaces",
   name: "trash",
-  help: "See which deleted workspaces can be restored.",
+  help: "List deleted workspaces that can be restored.",
   details: CONNECTION,
   words: [
     {
       name: "list",
       usage: "",
-      help: "Lists deleted workspaces, those deleted last first. `slipway workspaces restore` brings one back.",
+      help: "Lists deleted workspaces, newest first. `slipway workspaces restore` restores one.",
       load: () => import("../client/workspaces/trash.ts"),
     },
   ],
@@ -228,28 +228,28 @@ export const TRASH = group({
 export const SNAPSHOTS = group({
   area: "workspaces",
   name: "snapshots",
-  help: "Copy a workspace's files as they are now, and get them back.",
-  details: () => `SNAPSHOT is a name, an id, or how an id begins.\n${CONNECTION()}`,
+  help: "Create and restore snapshots of a workspace's files.",
+  details: () => `SNAPSHOT is a name, an ID, or a unique prefix of an ID.\n${CONNECTION()}`,
   words: [
     {
       name: "create",
       names,
       usage: "WORKSPACE [--name TEXT] [--no-wait]",
-      help: "Copies its files. What runs in it is paused for the copy.",
+      help: "Creates a snapshot. Running programs are paused while files are copied.",
       load: () => import("../client/snapshots/create.ts"),
     },
     {
       name: "list",
       names,
       usage: "WORKSPACE",
-      help: "Lists its snapshots, the newest first.",
+      help: "Lists a workspace's snapshots, newest first.",
       load: () => import("../client/snapshots/list.ts"),
     },
     {
       name: "restore",
       names,
       usage: "WORKSPACE SNAPSHOT [--yes] [--no-wait]",
-      help: "Replaces its files with those of the snapshot. A running workspace is restarted for it.",
+      help: "Replaces the workspace's files with the snapshot's. A running workspace is restarted.",
       load: () => import("../client/snapshots/restore.ts"),
     },
     {

@@ -71,7 +71,7 @@ export const run: RunVerb = async (input) => {
       (one) =>
         one.scope === scope && one.scope_id === (of.scope_id ?? "") && one.period === period && one.unit === unit,
     );
-    if (!found) throw new VerbFailure("There is no such budget. `slipway budgets list` shows them.");
+    if (!found) throw new VerbFailure("This budget doesn't exist. `slipway budgets list` lists budgets.");
     await client.delete(`/api/v2/ai/budgets/${found.id}`);
     input.print(has.json ? JSON.stringify(found) : `Removed ${budgetTitle(found).replace(/^The/, "the")}.`);
     return EXIT.ok;

@@ -19,7 +19,7 @@ export const chatNamed = async (client: Client, name: string): Promise<Chat> => 
   const recent = await client.get(`/api/v2/chats?limit=${RECENT}`);
   const all = recent.flatMap((chat) => [chat, ...(chat.children as Chat[])]);
   const [found, more] = all.filter(({ id }) => id.startsWith(name.toLowerCase()));
-  if (!found) throw new VerbFailure(`there is no chat ${name}; \`slipway chat list\` shows yours`);
+  if (!found) throw new VerbFailure(`there is no chat ${name}. \`slipway chat list\` lists yours.`);
   if (more) throw new VerbFailure(`several chats match ${name}`);
   return found;
 };
@@ -42,7 +42,7 @@ export const modelNamed = async (client: Client, name: string): Promise<string> 
   if (found && !more) return found.id;
   const names = models.map(({ model, id }) => `${plain(model)} (${id})`).join(", ");
   throw new VerbFailure(
-    found ? `several models are called ${name}: ${names}` : `there is no model ${name}; there are ${names}`,
+    found ? `several models are named ${name}: ${names}` : `there is no model ${name}; there are ${names}`,
   );
 };
 

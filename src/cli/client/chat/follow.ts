@@ -71,7 +71,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
       if (FINAL_CODES.includes(code)) throw new VerbFailure(`the server ended the stream: ${plain(reason) || code}`);
     }
     lost ??= input.clock.monotonic();
-    if (input.clock.monotonic() - lost > PATIENCE_MS) throw new VerbFailure("the server has been away for too long");
+    if (input.clock.monotonic() - lost > PATIENCE_MS) throw new VerbFailure("the server did not respond for too long");
     await pause(input.clock, AGAIN_MS);
   }
 };
@@ -118,11 +118,10 @@ class Place {
 }
 
 const toExitCode = ({ status, last_error }: Chat): number => {
-  if (status === "requires_action")
-    throw new VerbFailure("the chat waits for results of tools that another client has");
+  if (status === "requires_action") throw new VerbFailure("the chat is waiting for tool results from another client");
   if (status !== "error") return EXIT.ok;
   throw new VerbFailure(
-    [last_error?.message ?? "the turn has failed", last_error?.detail]
+    [last_error?.message ?? "the turn failed", last_error?.detail]
       .filter(Boolean)
       .map((one) => plain(one ?? ""))
       .join(" "),

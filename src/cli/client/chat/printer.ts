@@ -68,7 +68,7 @@ export class ChatPrinter {
   #part({ history_version, generation_attempt, role, part }: PartEvent): void {
     const step = `${history_version}.${generation_attempt}`;
     if (step !== this.#step && this.#said !== "") {
-      this.#remark("[begins again]");
+      this.#remark("[starting over]");
       this.#said = "";
     }
     this.#step = step;
@@ -114,7 +114,7 @@ export class ChatPrinter {
   }
 
   #retry({ error, delay_ms }: Extract<ChatEvent, { type: "retry" }>["retry"]): void {
-    this.#remark(`[${plain(error)} Tries again in ${Math.ceil(delay_ms / 1000)} s.]`);
+    this.#remark(`[${plain(error)} Retrying in ${Math.ceil(delay_ms / 1000)} s.]`);
   }
 
   #say(text: string): void {

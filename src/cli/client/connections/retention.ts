@@ -14,8 +14,8 @@ export const run: RunVerb = async (input) => {
     throw usageError(days, "expected a number of days; 0 keeps entries forever");
   return withServer("connections retention", input, value, async ({ client }) => {
     const kept = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
-    const words = kept.days === 0 ? "for ever" : `for ${kept.days} day${kept.days === 1 ? "" : "s"}`;
-    input.print(has.json ? JSON.stringify(kept) : `Who was connected is kept ${words}.`);
+    const words = kept.days === 0 ? "forever" : `for ${kept.days} day${kept.days === 1 ? "" : "s"}`;
+    input.print(has.json ? JSON.stringify(kept) : `Connections are kept ${words}.`);
     return EXIT.ok;
   });
 };

@@ -40,7 +40,8 @@ type Given = Readonly<Partial<Record<(typeof MEMBERS)[number], string>>>;
 /** The members of a request that the options stand for. Throws UsageError for a quota that is no number. */
 export const toGroupFields = (given: Given) => {
   const { quota } = given;
-  if (quota !== undefined && !/^\d{1,9}$/.test(quota)) throw usageError("--quota", "expected credits a day, 0 or more");
+  if (quota !== undefined && !/^\d{1,9}$/.test(quota))
+    throw usageError("--quota", "expected credits per day, 0 or more");
   return {
     ...(given["display-name"] === undefined ? {} : { display_name: given["display-name"] }),
     ...(given["avatar-url"] === undefined ? {} : { avatar_url: given["avatar-url"] }),
@@ -52,10 +53,10 @@ export const toGroupFields = (given: Given) => {
 export const described = (group: Group): string => {
   const rows: [string, string][] = [
     ["Group", `${group.name} (${group.id})`],
-    ["Shown as", group.display_name || "-"],
+    ["Display name", group.display_name || "-"],
     ["Organization", group.organization_name],
     ["Members", String(group.total_member_count)],
-    ["Quota", `${group.quota_allowance} credits a day for each`],
+    ["Quota", `${group.quota_allowance} credits per day for each member`],
   ];
   return rows.map(([head, text]) => `${head.padEnd(12)}  ${plain(text)}`).join("\n");
 };

@@ -17,7 +17,7 @@ export const run: RunVerb = async (input) => {
       String(one.total_member_count),
       String(one.quota_allowance),
     ]);
-    input.print(has.json ? JSON.stringify(groups) : asTable(["GROUP", "SHOWN AS", "MEMBERS", "QUOTA"], rows));
+    input.print(has.json ? JSON.stringify(groups) : asTable(["GROUP", "DISPLAY NAME", "MEMBERS", "QUOTA"], rows));
     return EXIT.ok;
   });
 };

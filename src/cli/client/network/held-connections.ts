@@ -75,7 +75,7 @@ export class HeldConnections {
     const isQuiet = now - (this.#disturbed_at ?? Number.NEGATIVE_INFINITY) >= QUIET_MS;
     this.#disturbed_at = now;
     if (!this.#isStarting && !isQuiet) throw new Error("The workspace is stopped.");
-    if (this.#held.size >= MAX_HELD) throw new Error("Too many connections wait.");
+    if (this.#held.size >= MAX_HELD) throw new Error("Too many connections are waiting.");
     this.#isStarting = true;
     this.#wanted.resolve();
     return new Promise<Dial>((resolve, reject) => {
@@ -94,7 +94,7 @@ export class HeldConnections {
         },
       };
       const timer: Timer = this.#clock.after(MAX_HELD_MS, () =>
-        held.reject(new Error("The workspace takes too long.")),
+        held.reject(new Error("The workspace took too long to start.")),
       );
       this.#held.add(held);
     });

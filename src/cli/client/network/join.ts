@@ -76,7 +76,7 @@ const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<
   for (let wait = AGAIN_MS; !signal.aborted; wait = Math.min(MAX_AGAIN_MS, wait * 2)) {
     const closed = await once(client, path, peer, clock).catch(() => undefined);
     if (signal.aborted) return;
-    if (closed?.code === NO_ACCESS) throw new VerbFailure(`the server has ended your access: ${closed.reason}`);
+    if (closed?.code === NO_ACCESS) throw new VerbFailure(`the server revoked your access: ${closed.reason}`);
     if (closed) wait = AGAIN_MS;
     // A refusal is told apart from a server that is away.
     else await throwIfRefused(client, path);

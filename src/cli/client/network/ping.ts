@@ -30,8 +30,8 @@ export const run: RunVerb = async (input) => {
         else
           input.print(
             took === undefined
-              ? `${workspace.name} does not answer`
-              : `${workspace.name} answers after ${took.toFixed(1)} ms`,
+              ? `${workspace.name} is not responding`
+              : `${workspace.name} responded in ${took.toFixed(1)} ms`,
           );
       }
       return answered > 0 ? EXIT.ok : EXIT.failed;

@@ -37,7 +37,7 @@ export const run: RunVerb = async (input) => {
     const lines: string[] = [];
     let workspace_id = "";
     const say = (kind: string, { bind, local, remote }: { bind: string; local: number; remote: number }): void =>
-      void lines.push(`${kind} ${bind}:${local} leads to port ${remote} of ${name}\n`);
+      void lines.push(`${kind} ${bind}:${local} forwards to port ${remote} of ${name}\n`);
     for (const pair of tcp) {
       const forward = stack.use(await TcpForward.open(pair, () => held.dial(pair.remote)));
       say("tcp", { ...pair, local: forward.port });

@@ -92,7 +92,7 @@ const measure = async (
   const asked = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
   await connection.write(new TextEncoder().encode(`${JSON.stringify(asked)}\n`));
   const answer = await connection.read();
-  if (!answer) throw new VerbFailure("the workspace does not test");
+  if (!answer) throw new VerbFailure("the workspace's agent doesn't support speed tests");
   const begun = clock.monotonic();
   meter.add(Math.max(0, answer.byteLength - "{}\n".length), begun);
   if (direction === "down") for await (const chunk of connection) meter.add(chunk.byteLength, clock.monotonic());

@@ -30,7 +30,8 @@ export const sshSession = async (
 ): Promise<number> => {
   const env = variables(options.env);
   const agent = options.forwardsAgent ? input.env.SSH_AUTH_SOCK : undefined;
-  if (options.forwardsAgent && !agent) throw new VerbFailure("there is no agent to forward: SSH_AUTH_SOCK is not set");
+  if (options.forwardsAgent && !agent)
+    throw new VerbFailure("there is no SSH agent to forward: SSH_AUTH_SOCK is not set");
   const streams = getStreams(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
   const { default: SshClient } = await sshLibrary();
@@ -67,7 +68,7 @@ const variables = (given: readonly string[]): Record<string, string> =>
 const connected = (client: Client, config: ConnectConfig): Promise<void> =>
   new Promise((resolve, reject) => {
     client.once("ready", resolve);
-    client.on("error", (error) => reject(new VerbFailure(`the connection broke: ${error.message}`)));
+    client.on("error", (error) => reject(new VerbFailure(`the connection was lost: ${error.message}`)));
     client.once("close", () => reject(new VerbFailure("the connection was closed")));
     client.connect(config);
   });

@@ -34,6 +34,6 @@ export const withAgent = async (
 };
 
 const formatError = ({ failure, message }: WireError, name: string): string => {
-  if (failure === "timeout") return `${name} does not answer over the network (is its agent an older one?)`;
-  return failure === "refused" ? `${name} refuses: ${message}` : message;
+  if (failure === "timeout") return `${name} is not responding over the network (its agent may be too old)`;
+  return failure === "refused" ? `${name} rejected the connection: ${message}` : message;
 };

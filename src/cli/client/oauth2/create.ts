@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["auth-method", ...VALUES], lists: LISTS });
   const word = oneWord(input, words, "the application's name");
   if (value["callback-url"] === undefined && !canAsk(input)) {
-    throw usageError("--callback-url", "expected the address that people are sent back to");
+    throw usageError("--callback-url", "expected the URL that users are sent back to");
   }
   const method = parseMethod(value["auth-method"]);
   return withServer("oauth2 apps create", input, value, async ({ client }) => {

@@ -18,14 +18,14 @@ const appNamed = async (apps: readonly OAuth2App[], name: string): Promise<OAuth
   if (found) return found;
   const [one, ...more] = apps.filter((app) => app.name.toLowerCase() === wanted);
   // Programs that registered themselves choose their names, also those of others.
-  if (more.length > 0) throw new VerbFailure(`several applications are named ${name}; name one by its client id`);
+  if (more.length > 0) throw new VerbFailure(`several applications are named ${name}; use its client ID`);
   if (!one) throw await unknownName("application", name, () => apps.map((app) => app.name), "slipway oauth2 apps list");
   return one;
 };
 
 /** The application that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
 export const appAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<OAuth2App>) => {
-  const word = oneWord(input, words, "the application, by its name or client id");
+  const word = oneWord(input, words, "the application, by its name or client ID");
   return async (client) => {
     const apps = await client.get(APPS_PATH);
     return appNamed(apps, await orAsked(input, word, "Application", async () => apps.map(({ name }) => name)));
@@ -52,12 +52,12 @@ export const toAppFields = ({ value: { icon }, list }: Given) => ({
 export const described = (app: OAuth2App): string => {
   const rows: [string, string][] = [
     ["Application", app.name],
-    ["Client id", app.id],
-    ["Sends to", app.redirect_uris.join(" ")],
-    ["May ask for", app.scopes.join(", ") || "anything"],
-    ["Proves itself", app.token_endpoint_auth_method],
-    ["Asks at", app.endpoints.authorization],
-    ["Tokens from", app.endpoints.token],
+    ["Client ID", app.id],
+    ["Redirects to", app.redirect_uris.join(" ")],
+    ["Scopes", app.scopes.join(", ") || "anything"],
+    ["Auth method", app.token_endpoint_auth_method],
+    ["Authorize URL", app.endpoints.authorization],
+    ["Token URL", app.endpoints.token],
   ];
   return rows.map(([head, text]) => `${head.padEnd(13)}  ${plain(text)}`).join("\n");
 };

@@ -15,13 +15,13 @@ export const run: RunVerb = async (input) => {
     const rows = apps.map((app) => [
       plain(app.name),
       app.id,
-      app.self_registered ? "registered itself" : "made here",
+      app.self_registered ? "self-registered" : "created here",
       plain(app.redirect_uris.join(" ")),
       relative(app.updated_at, now),
     ]);
     if (has.json) input.print(JSON.stringify(apps));
     else if (rows.length === 0) input.print("No applications. Create one with `slipway oauth2 apps create NAME`.");
-    else input.print(asTable(["APPLICATION", "CLIENT ID", "ORIGIN", "SENDS TO", "USED"], rows));
+    else input.print(asTable(["APPLICATION", "CLIENT ID", "ORIGIN", "REDIRECTS TO", "USED"], rows));
     return EXIT.ok;
   });
 };

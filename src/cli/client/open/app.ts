@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
     const wanted = await orAsked(input, app, "App", async () => slugs);
     const found = all.find((one) => one.app.slug === wanted);
     if (!found) {
-      const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has none";
+      const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has no apps";
       throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
     }
     const { host } = await client.get("/api/v2/applications/host");

@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
     const chosen = hours.user_set ? "" : ", the default";
     const next = relative(hours.next, input.clock.now());
-    const said = `Required stops come at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
+    const said = `Required stops happen at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
     input.print(has.json ? JSON.stringify(hours) : said);
     return EXIT.ok;
   });

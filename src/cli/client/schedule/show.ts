@@ -32,9 +32,9 @@ export const described = (
 ): string => {
   const rows: [string, string][] = [
     ["Workspace", name],
-    ["Starts", autostart_schedule ?? "not by itself"],
+    ["Starts", autostart_schedule ?? "off"],
     ["Next start", next_start_at ? relative(next_start_at, now) : "-"],
-    ["Stops", ttl_ms ? `${span(ttl_ms)} after its start` : "not by itself"],
+    ["Stops", ttl_ms ? `${span(ttl_ms)} after each start` : "off"],
     ["Next stop", latest_build.deadline ? relative(latest_build.deadline, now) : "-"],
   ];
   return rows.map(([head, text]) => `${head.padEnd(10)}  ${plain(text)}`).join("\n");

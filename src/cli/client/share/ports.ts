@@ -56,6 +56,6 @@ const shown = (shares: readonly PortShare[]): string =>
   shares.length === 0
     ? "No ports are shared."
     : asTable(
-        ["PORT", "AGENT", "SPEAKS", "OPEN TO"],
+        ["PORT", "AGENT", "SPEAKS", "ACCESS"],
         shares.map((one) => [String(one.port), plain(one.agent_name), one.protocol, one.share_level]),
       );

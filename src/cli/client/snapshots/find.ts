@@ -47,6 +47,6 @@ const oneOf = (snapshots: readonly Snapshot[], wanted: string, workspace: string
   const [first, second] = found;
   const list = `\`slipway snapshots list ${workspace}\` shows them.`;
   if (!first) throw new VerbFailure(`${workspace} has no snapshot ${plain(wanted)}. ${list}`);
-  if (second) throw new VerbFailure(`${plain(wanted)} names several snapshots of ${workspace}; use an id. ${list}`);
+  if (second) throw new VerbFailure(`${plain(wanted)} names several snapshots of ${workspace}; use an ID. ${list}`);
   return first;
 };

@@ -43,12 +43,12 @@ export const described = (task: Task): string => {
     ["Task", `${task.name} (${task.id})`],
     ["Title", task.display_name],
     ["Status", formatState(task)],
-    ["Said", task.current_state?.message || "-"],
+    ["Last message", task.current_state?.message || "-"],
     ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
     ["Chat", toId(task.chat_id) ?? "starts when the workspace is running"],
     ["Template", task.template_name],
   ];
-  return rows.map(([head, text]) => `${head.padEnd(9)}  ${plain(text)}`).join("\n");
+  return rows.map(([head, text]) => `${head.padEnd(12)}  ${plain(text)}`).join("\n");
 };
 
 const toId = (id: Task["chat_id"]): string | undefined => {

@@ -15,7 +15,7 @@ const moved =
       const { client } = remote;
       const task = await named(client);
       if (task.status === is) {
-        input.print(has.json ? JSON.stringify(task) : `${task.name} is ${is} already.`);
+        input.print(has.json ? JSON.stringify(task) : `${task.name} is already ${is}.`);
         return EXIT.ok;
       }
       const { workspace_build } = await client.post(`${taskPath(task)}/${word}`);

@@ -104,7 +104,7 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";
-  if (Object.keys(changes).length === 0) throw usageError("templates edit", "expected what to change");
+  if (Object.keys(changes).length === 0) throw usageError("templates edit", "expected at least one option to change");
   return changes;
 };
 

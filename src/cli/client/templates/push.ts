@@ -68,10 +68,10 @@ const prebuildProblems = async (
 };
 
 const said = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
-  if (!wasKnown) return `The template ${name} is there, version ${version}.`;
+  if (!wasKnown) return `Created the template ${name}, version ${version}.`;
   return isActive
-    ? `${name} is at version ${version} now.`
-    : `${name} has the version ${version}, which is not active.`;
+    ? `${name} now uses version ${version}.`
+    : `Added version ${version} to ${name}. It is not active. \`slipway templates promote ${name} ${version}\` promotes it.`;
 };
 
 /** The folder's own name, as far as it can be one. */

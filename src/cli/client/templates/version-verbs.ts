@@ -46,6 +46,6 @@ export const archive = withVersion({
 });
 export const unarchive = withVersion({
   verb: "unarchive",
-  said: "is offered again",
+  said: "is unarchived",
   act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/unarchive`),
 });

@@ -22,8 +22,8 @@ export const described = (token: ApiKey, now: number): string => {
     ["Token", `${token.token_name} (${token.id})`],
     ["User", token.username],
     ["Scopes", token.scopes.join(", ")],
-    ["From", token.allowed_addresses.join(", ") || "everywhere"],
-    ["Made", relative(token.created_at, now)],
+    ["Networks", token.allowed_addresses.join(", ") || "everywhere"],
+    ["Created", relative(token.created_at, now)],
     ["Last used", relative(token.last_used, now)],
     ["Expires", relative(token.expires_at, now)],
   ];

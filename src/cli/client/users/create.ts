@@ -51,7 +51,7 @@ const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "n
   if (has["service-account"] && type !== "none") throw usageError("--login-type", "a service account does not sign in");
   const hasPassword = type === "password";
   if (!hasPassword && value["password-file"] !== undefined) {
-    throw usageError("--password-file", "only who signs in with a password has one");
+    throw usageError("--password-file", "only for users who sign in with a password");
   }
   return { login_type: type, hasPassword };
 };

@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
     else {
       const ended = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
       input.print(
-        `The password of ${username} is set; ${ended} have ended.${made ? ` New password: ${password}` : ""}`,
+        `The password of ${username} is set; ${ended} were revoked.${made ? ` New password: ${password}` : ""}`,
       );
     }
     return EXIT.ok;

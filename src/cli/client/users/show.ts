@@ -25,10 +25,10 @@ const described = (user: User, organizations: readonly Organization[], now: numb
     ["Name", user.name],
     ["Email", user.email],
     ["Status", user.is_service_account ? `${user.status}, service account` : user.status],
-    ["Signs in by", user.login_type],
+    ["Sign-in", user.login_type],
     ["Roles", formatRoles(user)],
     ["Organizations", organizations.map(({ name }) => name).join(", ")],
-    ["Made", relative(user.created_at, now)],
+    ["Created", relative(user.created_at, now)],
     ["Last seen", user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now)],
   ];
   return rows.flatMap(([head, text]) => (text ? [`${head.padEnd(13)}  ${plain(text)}`] : [])).join("\n");

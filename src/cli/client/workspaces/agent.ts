@@ -84,12 +84,12 @@ export const readyAgent = async (
     if (agent.status === "connected") return agent.id;
     if (agent.status === "timeout") {
       throw new VerbFailure(
-        `the agent ${agent.name} of ${name} has not connected in time ${agent.troubleshooting_url}`.trim(),
+        `the agent ${agent.name} of ${name} did not connect in time ${agent.troubleshooting_url}`.trim(),
       );
     }
     progress.status(`waiting for the agent ${plain(agent.name)} of ${name}`);
   }
-  throw new VerbFailure(`${name} is gone`);
+  throw new VerbFailure(`${name} was deleted`);
 };
 
 const chosen = (workspace: Workspace, agentName: string | undefined) => {

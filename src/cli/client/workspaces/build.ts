@@ -107,7 +107,7 @@ export const finishBuild = async (
   // What cannot be removed must not keep the workspace forever.
   const next =
     build.transition === "delete" && isFailed
-      ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it anyway and leaves behind what it could not remove (for template administrators).`
+      ? `\nTemplate administrators can delete it anyway with \`slipway workspaces delete ${name} --orphan\`. Resources that cannot be removed are left behind.`
       : "";
   throw new VerbFailure(`${DOING[build.transition]} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
 };

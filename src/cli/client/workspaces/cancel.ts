@@ -54,5 +54,5 @@ const said = (name: string, { transition, job }: Build): string => {
 
 const tooLate = ({ name }: Workspace, { transition, job }: Build): string =>
   job.status === "succeeded"
-    ? `it was too late: ${name} ${DONE[transition]}`
+    ? `too late to cancel: ${name} ${DONE[transition]}`
     : `${DOING[transition]} ${name} has failed${job.error ? `: ${plain(job.error)}` : ""}`;

@@ -35,7 +35,7 @@ export const openAgents = async (
   for await (const { type, data } of readMessages<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     if (type !== "data") continue;
     latest = data.latest_build;
-    if (latest.status !== "running") return { build: latest, words: `it is ${latest.status} now` };
+    if (latest.status !== "running") return { build: latest, words: `it is now ${latest.status}` };
     const agents = listAgents(data);
     const open = agents.find((agent) => toReadiness(agent) === "open");
     if (!open) return { build: latest, words: agents.map((agent) => formatFailure(agent, name)).find(Boolean) ?? "" };
@@ -63,7 +63,7 @@ const toReadiness = ({
 const formatFailure = (agent: WorkspaceAgent, workspace: string): string => {
   if (toReadiness(agent) !== "failed") return "";
   const who = `its agent ${plain(agent.name)}`;
-  const logs = `\`slipway logs ${workspace}\` shows what it wrote.`;
+  const logs = `\`slipway logs ${workspace}\` shows its output.`;
   if (agent.status === "timeout") {
     return `${who} did not connect within ${agent.connection_timeout_seconds} s. ${logs} ${agent.troubleshooting_url}`.trim();
   }

@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
     const name = await orAsked(input, word, `New name of ${before.name}`);
     await client.patch(`/api/v2/workspaces/${before.id}`, { name });
     const workspace = await client.get(`/api/v2/workspaces/${before.id}`);
-    input.print(has.json ? JSON.stringify(workspace) : `${before.name} is ${workspace.name} now.`);
+    input.print(has.json ? JSON.stringify(workspace) : `Renamed ${before.name} to ${workspace.name}.`);
     return EXIT.ok;
   });
 };

@@ -50,7 +50,7 @@ export const finishRestart = async (
   // The server begins it in the same moment in which the workspace has stopped.
   const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);
   if (restarted.latest_build.transition !== "start") {
-    throw new VerbFailure(`someone else changed ${workspace.name} in the meantime`);
+    throw new VerbFailure(`someone else changed ${workspace.name} while it was restarting`);
   }
   return finishBuild(input, remote, restarted, restarted.latest_build, has);
 };

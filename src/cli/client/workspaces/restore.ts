@@ -19,7 +19,9 @@ export const run: RunVerb = async (input) => {
       ({ id, name, owner_name }) => [id, name, `${owner_name}/${name}`].includes(wanted) || id.startsWith(wanted),
     );
     if (!found) {
-      throw new VerbFailure(`No workspace ${plain(wanted)} is in the trash. \`slipway trash list\` shows what is.`);
+      throw new VerbFailure(
+        `No workspace ${plain(wanted)} is in the trash. \`slipway trash list\` lists deleted workspaces.`,
+      );
     }
     const body = value.as === undefined ? {} : { name: value.as };
     const build = await client.post(`/api/v2/workspaces/${found.id}/restore`, body);

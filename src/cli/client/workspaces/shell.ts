@@ -24,8 +24,8 @@ export const run: RunVerb = async (input) => {
   const word = oneWord(input, given.words, "the workspace");
   const id = given.value.reconnect ?? uuid();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
-    throw usageError("--reconnect", "expected a terminal's id");
-  if (given.behind?.length === 0) throw usageError("--", "expected a command behind it");
+    throw usageError("--reconnect", "expected a terminal's ID");
+  if (given.behind?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
     const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));

@@ -25,9 +25,9 @@ export const comesUp = async ({ input, config, version, unit, before }: Wanted):
     if (signal.aborted) return "interrupted";
     if ((await askOwnServer(config, "/readyz", signal)) !== undefined) {
       const running = (await askOwnServer(config, "/api/v2/buildinfo", signal))?.version;
-      return running?.endsWith(`slipway.${version}`) ? undefined : `the server says it is ${running}`;
+      return running?.endsWith(`slipway.${version}`) ? undefined : `the server reports version ${running}`;
     }
-    if (await hasGivenUp(unit, before)) return `its service has failed; journalctl -u ${unit} says why`;
+    if (await hasGivenUp(unit, before)) return `its service failed; see "journalctl -u ${unit}"`;
     if (clock.now() - begun > PATIENCE_MS) return `it was not ready after ${PATIENCE_MS / 60_000} minutes`;
     await new Promise<void>((done) => void clock.after(PAUSE_MS, done));
   }

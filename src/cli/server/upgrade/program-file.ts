@@ -46,7 +46,7 @@ export class ProgramFile {
     try {
       accessSync(dirname(this.path), constants.W_OK);
     } catch {
-      throw new UpgradeError(`${dirname(this.path)} cannot be written; run this as root`);
+      throw new UpgradeError(`${dirname(this.path)} is not writable; run this command as root`);
     }
   }
 
@@ -67,7 +67,7 @@ export class ProgramFile {
   /** Keeps other upgrades of this program away until it is disposed, or the process ends. Throws LockedError while one goes on. */
   lock(): Disposable {
     const path = join(dirname(this.path), `.${basename(this.path)}.lock`);
-    const taken = `another "slipway upgrade" of ${this.path} is running; wait until it has finished`;
+    const taken = `another "slipway upgrade" of ${this.path} is running; wait for it to finish`;
     const mine = openSync(path, "a", 0o600);
     const { ino } = fstatSync(mine);
     closeSync(mine);
@@ -96,7 +96,7 @@ export class ProgramFile {
     const said = await readVersion(this.next);
     if (said !== version) {
       throw new UpgradeError(
-        `the new program ${said === undefined ? "does not run on this machine" : `says it is ${said}`}`,
+        `the new program ${said === undefined ? "does not run on this machine" : `reports version ${said}`}`,
       );
     }
   }
@@ -113,7 +113,7 @@ export class ProgramFile {
 
   /** Puts the program of before back; it stays under its own name, too. */
   putBack(): void {
-    if (!existsSync(this.former)) throw new UpgradeError(`there is no ${this.former}`);
+    if (!existsSync(this.former)) throw new UpgradeError(`there is no previous program ${this.former}`);
     copyFileSync(this.former, this.next);
     flush(this.next);
     renameSync(this.next, this.path);

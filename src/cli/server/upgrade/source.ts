@@ -27,7 +27,7 @@ export type Offer = {
 export const trustedKeys = (configured: string | undefined): PublicKey[] => {
   const words = `${RELEASE_KEY} ${configured ?? ""}`.split(/\s+/).filter(Boolean);
   if (words.length === 0) {
-    throw new UpgradeError("this program trusts no key; name the public key of releases in the setting release_key");
+    throw new UpgradeError("this program trusts no release key; set release_key to the public key of releases");
   }
   return words.map(parsePublicKey);
 };
@@ -57,9 +57,9 @@ export const offerOfAddress = async (
   const list = await text(RELEASE_FILE);
   const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();
   const { version, name: listName } = signed(digest, await text(`${RELEASE_FILE}.minisig`), keys, RELEASE_FILE);
-  if (listName !== RELEASE_FILE) throw new UpgradeError(`${at(RELEASE_FILE)} is another file of the release`);
+  if (listName !== RELEASE_FILE) throw new UpgradeError(`${at(RELEASE_FILE)} is a different file of the release`);
   const release = readRelease(list);
-  if (!release) throw new UpgradeError(`${at(RELEASE_FILE)} is not in the form of a release of Slipway`);
+  if (!release) throw new UpgradeError(`${at(RELEASE_FILE)} is not a valid Slipway release list`);
   const name = releasedName(system);
   const file = release.files.find((one) => one.name === name);
   if (release.version !== version || !file) {
@@ -87,11 +87,11 @@ export const offerOfAddress = async (
 const signed = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
   try {
     const said = readSignedAs(verifyDigest(digest, signature, keys));
-    if (!said) throw new SignatureError("its signature names no version and file of Slipway in its trusted comment");
+    if (!said) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
     return said;
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;
-    throw new UpgradeError(`${name} is refused: ${error.message}`);
+    throw new UpgradeError(`${name} was rejected: ${error.message}`);
   }
 };
 
@@ -127,7 +127,7 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
     transform(chunk: Uint8Array, _encoding, done) {
       size += chunk.length;
       sha256.update(chunk);
-      done(size > wanted.size ? new UpgradeError(`${url} is longer than the release says`) : undefined, chunk);
+      done(size > wanted.size ? new UpgradeError(`${url} is larger than the release states`) : undefined, chunk);
     },
   });
   try {
@@ -135,10 +135,11 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
     await pipeline(body ?? new ReadableStream(), counted, createWriteStream(to, { mode: 0o600 }), { signal });
   } catch (error) {
     if (signal.aborted || error instanceof UpgradeError) throw error;
-    throw new UpgradeError(`${url} was not fetched whole: ${failureWords(error)}`);
+    throw new UpgradeError(`${url} was not downloaded completely: ${failureWords(error)}`);
   }
-  if (size < wanted.size) throw new UpgradeError(`${url} was not fetched whole: ${size} of ${wanted.size} bytes`);
-  if (sha256.digest("hex") !== wanted.sha256) throw new UpgradeError(`${url} is not the file of the release`);
+  if (size < wanted.size)
+    throw new UpgradeError(`${url} was not downloaded completely: ${size} of ${wanted.size} bytes`);
+  if (sha256.digest("hex") !== wanted.sha256) throw new UpgradeError(`${url} does not match the release's checksum`);
 };
 
 const gunzip = async (from: string, to: string): Promise<void> => {
@@ -146,7 +147,7 @@ const gunzip = async (from: string, to: string): Promise<void> => {
   const limited = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
       size += chunk.length;
-      done(size > MAX_PROGRAM_BYTES ? new UpgradeError("the program is larger than any is") : undefined, chunk);
+      done(size > MAX_PROGRAM_BYTES ? new UpgradeError("the program is too large") : undefined, chunk);
     },
   });
   try {

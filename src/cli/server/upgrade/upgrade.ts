@@ -68,7 +68,7 @@ const readCall = async (input: VerbInput): Promise<Call> => {
   if (has.back && (has.check || options.file !== undefined)) throw usageError("--back", "not with --check or --file");
   const path = options.program ?? ownBinary()?.replace(/\.before$/, "");
   if (path === undefined)
-    throw new UpgradeError("this program runs from source; name the one to replace with --program");
+    throw new UpgradeError("this program runs from source; specify the program to replace with --program");
   const program = new ProgramFile(path);
   const service = await findService(options.unit ?? "slipway.service", program.path);
   // What the service was started with, unless settings are given here.
@@ -97,17 +97,17 @@ const upgrade = async (call: Call): Promise<number> => {
     return order > 0 ? NEWER : EXIT.ok;
   }
   if (order === 0) {
-    input.print(`Slipway ${installed} is installed already.`);
+    input.print(`Slipway ${installed} is already installed.`);
     return EXIT.ok;
   }
   if (order < 0 && !has["allow-downgrade"]) {
     throw new UpgradeError(
-      `${offer.from} is Slipway ${offer.version}, older than ${installed}; --allow-downgrade installs it all the same`,
+      `${offer.from} is Slipway ${offer.version}, older than ${installed}; pass --allow-downgrade to install it anyway`,
     );
   }
   if (call.config.database_url !== undefined && !has["no-backup"]) {
     throw new UpgradeError(
-      "the data is in PostgreSQL, which this command cannot back up or put back; back it up, then add --no-backup",
+      "the data is in PostgreSQL, which this command cannot back up or restore; back it up yourself, then pass --no-backup",
     );
   }
   mustFindData(call);
@@ -124,7 +124,9 @@ const upgrade = async (call: Call): Promise<number> => {
     program.clean();
   }
   failpoint("upgrade_replaced");
-  input.print(`Installed Slipway ${offer.version} as ${program.path}. The former program is ${program.former}.`);
+  input.print(
+    `Installed Slipway ${offer.version} as ${program.path}. The previous program is kept as ${program.former}.`,
+  );
   return await restart(call, offer.version, installed);
 };
 
@@ -132,14 +134,14 @@ const findOffer = async ({ input, program, config, file }: Call): Promise<Offer>
   const keys = trustedKeys(config.release_key);
   if (file !== undefined) return offerOfFile(file, program.system, keys);
   if (config.release_url !== undefined) return offerOfAddress(config.release_url, program.system, keys, input.signal);
-  throw new UpgradeError("set release_url to the address of releases, or name a downloaded program with --file");
+  throw new UpgradeError("set release_url to the address of releases, or pass a downloaded program with --file");
 };
 
 /** A service has data; without it nothing would be backed up, or put back. Throws UpgradeError. */
 const mustFindData = ({ service, config, has }: Call): void => {
   if (service === undefined || hasData(config) || has["no-backup"]) return;
   throw new UpgradeError(
-    `there is no database in ${config.data_dir}: give the settings of the server, or --no-backup when its data is elsewhere`,
+    `there is no database in ${config.data_dir}; pass the server's settings, or --no-backup if its data is elsewhere`,
   );
 };
 
@@ -170,7 +172,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   if (!service?.isRunning) {
     if (service) input.print(`The service is not running. Start it with: systemctl start ${service.unit}`);
     else if (config.database_url === undefined && existsSync(config.data_dir) && isInUse(config.data_dir)) {
-      input.print("A server is still running the former program. Restart it to use the new one.");
+      input.print("A server is still running the previous program. Restart it to use the new one.");
       input.print(`If it does not start, run: ${program.former} upgrade --back`);
     }
     return EXIT.ok;
@@ -190,7 +192,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
     return EXIT.ok;
   }
   if (input.signal.aborted) return EXIT.interrupted;
-  input.printError(`slipway upgrade: Slipway ${version} does not come up: ${failure}. Going back to ${installed}.\n`);
+  input.printError(`slipway upgrade: Slipway ${version} did not start: ${failure}. Rolling back to ${installed}.\n`);
   await goBack(call, installed);
   return EXIT.failed;
 };
@@ -199,7 +201,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
 const back = async (call: Call): Promise<number> => {
   const { input, program, settings, service } = call;
   const former = await readVersion(program.former);
-  if (former === undefined) throw new UpgradeError(`there is no program of before: ${program.former}`);
+  if (former === undefined) throw new UpgradeError(`there is no previous program to go back to: ${program.former}`);
   if (former === VERSION) {
     mustFindData(call);
     using _lock = program.lock();
@@ -225,16 +227,16 @@ const goBack = async ({ input, program, service, config }: Call, version: string
     const went = goBackToCopy(config.data_dir);
     giveToOwner(config.data_dir);
     if (went)
-      input.print(`The database is the copy ${went.copy}; the one of the newer program is kept as ${went.kept}`);
+      input.print(`The database was restored from ${went.copy}. The newer program's database is kept as ${went.kept}.`);
   }
   failpoint("upgrade_data_back");
   program.putBack();
   failpoint("upgrade_program_back");
-  input.print(`Slipway ${version} is ${program.path} again.`);
+  input.print(`Restored Slipway ${version} as ${program.path}.`);
   if (!service) return;
   const before = await countRestarts(service.unit);
   await tellService(service.unit, "start");
   const failure = await comesUp({ input, config, version, unit: service.unit, before });
-  if (failure !== undefined) throw new UpgradeError(`Slipway ${version} does not come up either: ${failure}`);
+  if (failure !== undefined) throw new UpgradeError(`Slipway ${version} did not start either: ${failure}`);
   input.print(`Slipway ${version} is ready.`);
 };
