@@ -1,19 +1,16 @@
 // A connection to a coding agent over the Agent Client Protocol: sessions, prompts, and what the agent asks of its client.
-import {
-  type ClientConnection,
-  type ContentBlock,
-  client,
-  type InitializeResponse,
-  type LoadSessionResponse,
-  type McpServer,
-  ndJsonStream,
-  PROTOCOL_VERSION,
-  type PromptResponse,
-  type RequestPermissionRequest,
-  type RequestPermissionResponse,
-  type SessionModeState,
-  type SessionUpdate,
-  type WriteTextFileRequest,
+import type {
+  ClientConnection,
+  ContentBlock,
+  InitializeResponse,
+  LoadSessionResponse,
+  McpServer,
+  PromptResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionModeState,
+  SessionUpdate,
+  WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -73,6 +70,8 @@ export class AcpConnection {
     { version, auth_method }: { readonly version: string; readonly auth_method: string },
     requests: AgentRequests,
   ): Promise<AcpConnection> {
+    // Loaded by the first agent: it brings a parser of the whole protocol with it.
+    const { client, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
     const app = client({ name: "slipway" })
       .onNotification("session/update", ({ params }) => requests.update(params.sessionId, params.update))
       .onRequest("session/request_permission", ({ params }) => requests.permission(params))

@@ -51,6 +51,27 @@ export function processorMs(pid: number): number {
   return (utime + stime) * 10;
 }
 
+/** Returns the process and all that descend from it. */
+function treeOf(pid: number): number[] {
+  let children: number[] = [];
+  try {
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  } catch {
+    // It ended in the meantime.
+  }
+  return [pid, ...children.flatMap(treeOf)];
+}
+
+/** Processor time of a process and its living descendants, in ms. */
+export function processorMsOfTree(pid: number): number {
+  return treeOf(pid).reduce((sum, one) => sum + processorMs(one), 0);
+}
+
+/** Resident memory of a process and its descendants in MiB; pages they share count for each. */
+export function residentMiBOfTree(pid: number): number {
+  return treeOf(pid).reduce((sum, one) => sum + residentMiB(one), 0);
+}
+
 /** File system that holds a directory, by its mount; memory file systems make commits look free. */
 export function fileSystemOf(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");

@@ -1,10 +1,13 @@
 // The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all of them from one
-// moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
-// as it goes. A call whose last message is "now" is answered immediately.
+// moment on. Arguments: the port. `POST /go {chunks, per_s, late}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
+// as it goes. A call whose last message is "now" is answered immediately; one whose last message has "say CHUNKS PER_S" speaks immediately.
 import { createServer, type Socket } from "node:net";
 import { frame } from "#test/support/models/model-frames.ts";
 
 const waiting: Socket[] = [];
+type Pace = { chunks: number; per_s: number; late?: boolean };
+/** How calls speak that come after a `/go` with `late`: calls for titles may have taken the places of some that were waited for. */
+let late: Pace | undefined;
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
@@ -33,17 +36,18 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
   for (const socket of sockets) socket.write(END);
 };
 
-/** Whether the last message of a call says just this; those before it are the history. */
-const isLast = (body: string, word: string): boolean => {
+/** The last message of a call; those before it are the history. */
+const readLast = (body: string): string => {
   const { messages = [] } = JSON.parse(body) as { messages?: { content: unknown }[] };
-  return JSON.stringify(messages.at(-1)?.content ?? "").includes(`"${word}"`);
+  return JSON.stringify(messages.at(-1)?.content ?? "");
 };
 
 const answer = (socket: Socket, head: string, body: string): void => {
   if (head.startsWith("GET")) return void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   if (head.startsWith("POST /go")) {
-    const { chunks, per_s } = JSON.parse(body) as { chunks: number; per_s: number };
-    void speak(waiting.splice(0), chunks, per_s);
+    const pace = JSON.parse(body) as Pace;
+    late = pace.late ? pace : undefined;
+    void speak(waiting.splice(0), pace.chunks, pace.per_s);
     return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`);
   }
   if (head.startsWith("POST /waiting")) {
@@ -51,7 +55,11 @@ const answer = (socket: Socket, head: string, body: string): void => {
     return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${count.length}\r\n\r\n${count}`);
   }
   socket.write(HEAD);
-  if (isLast(body, "now")) socket.write(END);
+  const last = readLast(body);
+  const [, chunks, per_s] = /\bsay (\d+) (\d+)\b/.exec(last) ?? [];
+  if (last.includes('"now"')) socket.write(END);
+  else if (chunks !== undefined) void speak([socket], Number(chunks), Number(per_s));
+  else if (late) void speak([socket], late.chunks, late.per_s);
   else waiting.push(socket);
 };
 

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import { freePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 
-/** `speak` waits for so many calls and lets each say so many chunks. */
-export type Model = { readonly url: string; speak(streams: number, chunks: number, per_s: number): Promise<void> };
+/** `speak` waits for so many calls and lets each say so many chunks; with `late` also those that come afterwards. */
+export type Model = {
+  readonly url: string;
+  speak(streams: number, chunks: number, per_s: number, late?: boolean): Promise<void>;
+};
 
 export const startModel = async (dir: string): Promise<Model & AsyncDisposable> => {
   const port = await freePort();
@@ -21,9 +24,9 @@ export const startModel = async (dir: string): Promise<Model & AsyncDisposable> 
     fetch(`${server.url}${path}`, { method: "POST", body: JSON.stringify(body ?? {}) });
   return {
     ...server,
-    async speak(streams, chunks, per_s) {
+    async speak(streams, chunks, per_s, late = false) {
       while (Number(await (await post("/waiting")).text()) < streams) await Bun.sleep(20);
-      await post("/go", { chunks, per_s });
+      await post("/go", { chunks, per_s, late });
     },
   };
 };

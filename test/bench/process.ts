@@ -2,6 +2,10 @@
 import { readFileSync } from "node:fs";
 import { pinned } from "./machine.ts";
 
+/** A server that has just begun to listen may lose a request: then the next one asks again. */
+const ANSWER_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
+
 export interface RunningServer extends AsyncDisposable {
   url: string;
   port: number;
@@ -18,18 +22,21 @@ export interface ServerCommand {
   core: number | undefined;
   /** File that takes the server's own output. */
   logFile: string;
+  /** The folder it runs in; default: that of this process. */
+  cwd?: string;
 }
 
-/** Spawns the server and waits for its first 200. Throws with the end of its output when it ends or stays silent for 30 s. */
+/** Spawns the server and waits for its first 200. Throws with the end of its output when it ends or stays silent for a minute. */
 export async function startServer(server: ServerCommand): Promise<RunningServer> {
   const child = Bun.spawn(pinned(server.core, server.command), {
     env: { ...process.env, ...server.env },
+    ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
     stdin: "ignore",
     stdout: Bun.file(server.logFile),
     stderr: Bun.file(`${server.logFile}.err`),
   });
   const url = `http://127.0.0.1:${server.port}`;
-  const giveUp = performance.now() + 30_000;
+  const giveUp = performance.now() + START_TIMEOUT_MS;
   while (!(await answers(url + server.readyPath))) {
     if (child.exitCode === null && performance.now() < giveUp) {
       await Bun.sleep(20);
@@ -50,7 +57,7 @@ export async function startServer(server: ServerCommand): Promise<RunningServer>
 
 async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(url)).status === 200;
+    return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })).status === 200;
   } catch {
     return false;
   }

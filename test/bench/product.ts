@@ -154,7 +154,7 @@ export async function seedAgents(
 }
 
 /** The statements that `GET /workspaces/{id}` runs, taken from the product's own reader so that they stay in step. */
-async function workspaceReads(database: string, workspaceId: string): Promise<GetSample["queries"]> {
+async function workspaceReads(database: string, workspaceId: string, accessUrl: URL): Promise<GetSample["queries"]> {
   using file = new Database(database, { readonly: true });
   const queries: GetSample["queries"] = [];
   const all = async <T>(query: Query<T>): Promise<T[]> => {
@@ -172,7 +172,7 @@ async function workspaceReads(database: string, workspaceId: string): Promise<Ge
   const config = { allow_workspace_renames: false };
   const tailnet = { coordinator: { nodeOf: () => undefined } };
   const encryption = openEncryption(dirname(database));
-  const parts = { store, jobs, clock: systemClock, config, tailnet, encryption } as unknown as ApiContext;
+  const parts = { store, jobs, clock: systemClock, config, tailnet, encryption, accessUrl } as unknown as ApiContext;
   await readWorkspace(parts, workspaceId, { user_id: "", compat: false });
   return queries;
 }
@@ -187,7 +187,7 @@ export async function recordWorkspaceRead(product: Product, workspaceId: string)
   const database = join(product.dataDir, "slipway.db");
   return {
     database,
-    queries: await workspaceReads(database, workspaceId),
+    queries: await workspaceReads(database, workspaceId, new URL(product.url)),
     path,
     status: response.status,
     headers,

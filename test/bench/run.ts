@@ -14,9 +14,11 @@ import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows/rows-agents.ts";
 import { audit, auditCost } from "./rows/rows-audit.ts";
 import { backup } from "./rows/rows-backup.ts";
+import { besideOpencode } from "./rows/rows-beside.ts";
 import { latency, send, tokens } from "./rows/rows-chats.ts";
 import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
 import { cluster } from "./rows/rows-cluster.ts";
+import { curves } from "./rows/rows-curves.ts";
 import { gateway } from "./rows/rows-gateway.ts";
 import { insights } from "./rows/rows-insights.ts";
 import { fanout, idle, ingest, measureIngest, stalled, steady } from "./rows/rows-logs.ts";
@@ -57,11 +59,13 @@ const rows: Row[] = [
   latency,
   send,
   gateway,
+  besideOpencode,
   tools,
   list,
   builds,
   watchers,
   chatsAtScale,
+  curves,
   insights,
   audit,
   auditCost,

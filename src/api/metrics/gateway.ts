@@ -1,6 +1,8 @@
 // What the model gateway counts: its calls by dialect, model and outcome, how long they take, and what it refuses.
+
+import { Buckets } from "#base/buckets.ts";
 import type { Labelled } from "#base/labelled.ts";
-import { Buckets, type Metrics } from "#base/metrics.ts";
+import type { Metrics } from "#base/metrics.ts";
 import type { CallOutcome } from "#db/schema/model-spend.ts";
 import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";
 

@@ -1,6 +1,6 @@
 // The figures for Prometheus as a scraper sees them: read strictly, from a server in a process of its own.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Buckets } from "#base/metrics.ts";
+import { Buckets } from "#base/buckets.ts";
 import { Client } from "#src/client.ts";
 import { command } from "#test/crash/server.ts";
 import { gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";

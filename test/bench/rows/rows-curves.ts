@@ -1,0 +1,172 @@
+// The row of curves: what one operation costs the server with 1, 10, 100, ... of something, and by which exponent the cost grows. A cost that
+// doubles with the count has the exponent 1; one that does not depend on it has 0.
+
+import { join } from "node:path";
+import { seedMany } from "#test/support/seed-many.ts";
+import { processorMs } from "../machine.ts";
+import { type Product, startProduct, startProductWith } from "../product.ts";
+import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+import { seedAudit } from "../seeds/seed-audit.ts";
+import { seedChats } from "../seeds/seed-chats.ts";
+
+type Curve = {
+  readonly name: string;
+  readonly what: string;
+  readonly unit: string;
+  readonly counts: readonly number[];
+  /** The exponent that is right; what may be flat is flat. */
+  readonly most: number;
+  cost(bench: Bench, count: number): Promise<number>;
+};
+
+const READS = 300;
+const LINES = 100;
+
+let made = 0;
+const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++made}`);
+
+const start = (bench: Bench, dataDir: string): Promise<Product> =>
+  startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
+
+/** Milliseconds of the server's processor for one GET, after some that nobody counts. */
+const costOfRead = async (product: Product, path: string): Promise<number> => {
+  const headers = { "Service-Session-Token": product.adminToken };
+  const read = async (): Promise<void> => {
+    const response = await fetch(product.url + path, { headers });
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  };
+  for (const _ of range(READS / 3)) await read();
+  const before = processorMs(product.pid);
+  for (const _ of range(READS)) await read();
+  return (processorMs(product.pid) - before) / READS;
+};
+
+/** Milliseconds of the server's processor for each 1,000 of what the driver has counted. */
+const costOfLoad = async (
+  bench: Bench,
+  { agents, followers, lines }: { readonly agents: number; readonly followers: number; readonly lines: number },
+  counted: "lines_per_s" | "deliveries_per_s",
+): Promise<number> => {
+  await using target = await bench.start("product", { agents });
+  const plan = [...range(agents).map(target.patch), ...range(followers).map((index) => target.follow(index % agents))];
+  const before = processorMs(target.pid);
+  const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, warm: 0, lines });
+  return ((processorMs(target.pid) - before) / (result[counted] * result.seconds)) * 1000;
+};
+
+const CURVES: readonly Curve[] = [
+  {
+    name: "agents",
+    what: "1,000 log lines, by agents that send them",
+    unit: "processor ms",
+    counts: [1, 10, 100, 1_000],
+    most: 0.1,
+    cost: (bench, agents) => costOfLoad(bench, { agents, followers: 0, lines: LINES }, "lines_per_s"),
+  },
+  {
+    name: "followers",
+    what: "1,000 deliveries, by followers of one agent",
+    unit: "processor ms",
+    counts: [1, 10, 100, 1_000],
+    most: 0,
+    cost: (bench, followers) => costOfLoad(bench, { agents: 1, followers, lines: 1 }, "deliveries_per_s"),
+  },
+  {
+    name: "known",
+    what: "a read of one workspace, by workspaces",
+    unit: "processor ms",
+    counts: [1, 10, 100, 1_000, 10_000],
+    most: 0.1,
+    async cost(bench, workspaces) {
+      const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
+      await using _ = product;
+      return await costOfRead(product, `/api/v2/workspaces/${many.workspaces[0]}`);
+    },
+  },
+  {
+    name: "list",
+    what: "the first 25 of a list, by workspaces",
+    unit: "processor ms",
+    counts: [100, 1_000, 10_000],
+    most: 0.1,
+    async cost(bench, workspaces) {
+      const [product] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
+      await using _ = product;
+      return await costOfRead(product, "/api/v2/workspaces?limit=25");
+    },
+  },
+  {
+    name: "chats",
+    what: "the first page of chats, by chats",
+    unit: "processor ms",
+    counts: [100, 1_000, 10_000],
+    most: 0.1,
+    async cost(bench, chats) {
+      const dataDir = freshDir(bench);
+      await (await start(bench, dataDir))[Symbol.asyncDispose]();
+      await seedChats(dataDir, chats, chats * 10);
+      await using product = await start(bench, dataDir);
+      return await costOfRead(product, "/api/v2/chats");
+    },
+  },
+  {
+    name: "rows",
+    what: "the first page of the audit log, by entries",
+    unit: "processor ms",
+    counts: [1_000, 10_000, 100_000, 1_000_000],
+    most: 0.1,
+    async cost(bench, entries) {
+      const dataDir = freshDir(bench);
+      await (await start(bench, dataDir))[Symbol.asyncDispose]();
+      seedAudit(join(dataDir, "slipway.db"), Date.now(), entries);
+      await using product = await start(bench, dataDir);
+      return await costOfRead(product, "/api/v2/audit?limit=25");
+    },
+  },
+];
+
+/** Returns the slope of the straight line through the logarithms of both: costs grow like `count ** slope`. Costs below 0.01 count as 0.01. */
+export const fitExponent = (points: readonly (readonly [count: number, cost: number])[]): number => {
+  const logs = points.map(([count, cost]) => [Math.log(count), Math.log(Math.max(cost, 0.01))] as const);
+  const mean = (index: 0 | 1): number => logs.reduce((sum, point) => sum + point[index], 0) / logs.length;
+  const [x, y] = [mean(0), mean(1)];
+  const [above, below] = logs.reduce(([a, b], [u, v]) => [a + (u - x) * (v - y), b + (u - x) ** 2], [0, 0]);
+  return above / below;
+};
+
+const pointName = (curve: Curve, count: number): string => `${curve.name}_${count}`;
+
+export const curves: Row = {
+  name: "curves",
+  title: "Cost of one operation against the count of something, with the exponent by which it grows",
+  sides: ["product"],
+  maxRounds: 1,
+  async measure(bench) {
+    const figures: Figures = {};
+    for (const curve of CURVES) {
+      const points: [number, number][] = [];
+      for (const count of curve.counts) points.push([count, await curve.cost(bench, count)]);
+      for (const [count, cost] of points) figures[pointName(curve, count)] = cost;
+      figures[`${curve.name}_exponent`] = fitExponent(points);
+    }
+    return figures;
+  },
+  figures: Object.fromEntries(
+    CURVES.flatMap((curve) => [
+      ...curve.counts.map((count) => [
+        pointName(curve, count),
+        `${curve.what}: ${count.toLocaleString("en")}, ${curve.unit}`,
+      ]),
+      [`${curve.name}_exponent`, `${curve.what}: exponent`],
+    ]),
+  ),
+  verdicts: CURVES.map((curve) => ({
+    what: `exponent of the cost of ${curve.what}`,
+    target: `<= ${curve.most}`,
+    value: productFigure(`${curve.name}_exponent`),
+    bound: curve.most,
+    better: "lower" as const,
+    unit: "count" as const,
+  })),
+};
