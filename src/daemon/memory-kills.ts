@@ -102,7 +102,7 @@ export const readMemory = (read: (file: string) => string = readProc): MemoryRea
     const all = Number(read(`${folder}/memory.current`) || read(`${folder}/memory.usage_in_bytes`));
     const stat = read(`${folder}/memory.stat`);
     const files = numberAfter("total_inactive_file", stat) ?? numberAfter("inactive_file", stat) ?? 0;
-    // Files that were read stay in memory for as long as nobody needs it.
+    // The kernel keeps files in memory until something else needs the space.
     if (total !== undefined) return { memory: { used: Math.max(0, all - files), total }, isOwn: true, kills: count };
     return { memory: ofMachine(read), isOwn: false, kills: count };
   }

@@ -13,7 +13,7 @@ import type { CreateLogSource, LogSource } from "./agents/log-source.ts";
 import type { ReinitEvent } from "./agents/reinit.ts";
 import type { Budget, PutBudget } from "./ai/budget.ts";
 import type { AvailableAgents as AvailableCodingAgents, CodingAgent, CodingAgents } from "./ai/coding-agents.ts";
-import type { AiUsage, GatewayCalls, GatewaySettings } from "./ai/gateway.ts";
+import type { AiUsage, GatewayCalls, GatewayRecording, GatewaySettings } from "./ai/gateway.ts";
 import type { AuditLog, AuditRetention } from "./audit.ts";
 import type {
   Chat,
@@ -229,6 +229,11 @@ export interface Routes {
     };
     readonly calls: {
       readonly GET: Route<GatewayCalls, undefined, "user_id" | "workspace_id" | "before" | "limit">;
+      readonly "{}": {
+        readonly recording: {
+          readonly GET: Route<GatewayRecording, undefined, never>;
+        };
+      };
     };
     readonly settings: {
       readonly GET: Route<GatewaySettings, undefined, never>;

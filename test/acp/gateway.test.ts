@@ -15,7 +15,7 @@ import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
-/** Chats that meet the end of one budget together; the figures of test/results/agents.md come from 50 with a genuine agent. */
+/** Chats that meet the end of one budget together. */
 const CROWD = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
 const AGENT = Bun.env.SLIPWAY_TEST_CROWD_AGENT ?? "test";
 /** What a call of the model server costs, in millionths of a dollar. */
@@ -62,7 +62,7 @@ test(
       async () => {
         highest = Math.max(highest, await spent());
         const all = await chats();
-        return all.every(({ status }) => status !== "running" && status !== "pending") && all;
+        return all.every(({ status }) => status !== "running") && all;
       },
       { patience: 30_000 * CROWD },
     );

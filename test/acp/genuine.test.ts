@@ -45,7 +45,7 @@ if (world && host) {
     return snapshot?.resources.some(({ skill_name }) => skill_name === "release");
   });
 }
-/** What the model must be told of the chat, in whatever form the agent has for it. */
+/** What the model learns of the chat, in whatever form the agent has for it. */
 const GIVEN = [
   "Answer in the words of pirates.",
   "How the workspace is released.",
@@ -78,8 +78,8 @@ const turnOf = async (name: string): Promise<void> => {
   const messages = await messagesOf(owner, id);
   expect(messages.at(-1)?.content.at(-1)?.text).toContain(SENTENCE);
   expect(messages.flatMap(({ content }) => content).find(({ type }) => type === "tool-result")?.is_error).toBe(false);
-  const told = upstream.bodies.slice(begun).join("\n");
-  expect(GIVEN.filter((text) => !told.includes(text))).toEqual([]);
+  const asked = upstream.bodies.slice(begun).join("\n");
+  expect(GIVEN.filter((text) => !asked.includes(text))).toEqual([]);
   const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
   expect(calls.length).toBeGreaterThanOrEqual(2);
   expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));

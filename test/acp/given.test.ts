@@ -83,7 +83,7 @@ test("[CA-21] a person who has allowed the agent's own question is not asked aga
   expect((await resultsOf(id))[0]).toEqual(["agent_other", { output: "3" }]);
 }, 60_000);
 
-test("[CA-21] nobody else reaches the tools of a running agent, and an agent that takes no MCP servers leaves a warning", async () => {
+test("[CA-21] no other program reaches the tools of a running agent, and an agent that takes no MCP servers leaves a warning", async () => {
   const { id } = await beginAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${homeOf(id)}/mcp-servers.json'`])

@@ -29,7 +29,7 @@ const looking = (looks: readonly { reading: MemoryReading; processes?: readonly 
 };
 const scarce = { used: 90, total: 100 };
 
-test("[DM-26] who was ended for memory is named by what used most and is gone, and counted where nobody has seen it", () => {
+test("[DM-26] a process killed for memory is named after the largest one that ended, or counted when it was not seen", () => {
   const kills = looking([
     { reading: { memory: scarce, isOwn: true, kills: 3 }, processes: [at(10, "vim"), at(50, "npm", "run", "build")] },
     { reading: { memory: scarce, isOwn: true, kills: 4 }, processes: [at(10, "vim")] },

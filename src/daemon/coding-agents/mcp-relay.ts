@@ -130,7 +130,7 @@ const parseKind = (message: string): "request" | "notification" | "invalid" => {
   }
 };
 
-/** A stream of events: its headers arrive at once, and it stays alive while a person decides. */
+/** A stream of events: its headers arrive immediately, and it stays alive while a person decides. */
 const answered = (clock: Clock, requests: McpRequests, message: string): Response => {
   const encoder = new TextEncoder();
   let forget = (): unknown => undefined;

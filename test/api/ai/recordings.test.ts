@@ -90,7 +90,7 @@ test("[GW-15] a recording has what the caller sent and got, is stored sealed, an
   });
 });
 
-test("[GW-15] nobody but owners reads recordings, not even their person, who sees that there is one; they are deleted with the person", async () => {
+test("[GW-15] only owners read recordings, while their person sees that one exists; they are deleted with the person", async () => {
   const mia = { email: "m@example.com", username: "mia", password: "correct-horse-battery" };
   const { id: user_id } = await owner.post<{ id: string }>("/api/v2/users", {
     ...mia,

@@ -99,7 +99,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
         XDG_CACHE_HOME: join(dir, "cache"),
         XDG_STATE_HOME: join(dir, "state"),
         OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...config, autoupdate: false }),
-        // Looks nothing up on the internet, which takes 39 s where there is none.
+        // Without look-ups on the internet, which take 39 s on a machine that has no connection.
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_AUTOUPDATE: "1",
       },

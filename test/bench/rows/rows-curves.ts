@@ -28,7 +28,7 @@ const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++mad
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
   startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
 
-/** Milliseconds of the server's processor for one GET, after some that nobody counts. */
+/** Milliseconds of the server's processor for one GET, after some that are not counted. */
 const costOfRead = async (product: Product, path: string): Promise<number> => {
   const headers = { "Service-Session-Token": product.adminToken };
   const read = async (): Promise<void> => {

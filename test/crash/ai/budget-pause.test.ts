@@ -72,7 +72,9 @@ test(
       amount,
     });
     type Agent = { readonly status: string };
-    await until(async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected");
+    await until(
+      async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected",
+    );
     const led = await beginAgentChat(world, "call\ncall\nsay never", { permissions: null });
     const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
     const comesTo = (id: string, wanted: string) =>
