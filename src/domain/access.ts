@@ -147,6 +147,10 @@ export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
     sharedRole(caller, workspace) === "admin" ||
     looksAfterTemplates(caller, workspace.organization_id));
 
+/** To follow a template's new versions trusts them with what the owner has: only people who may enter the workspace decide that. */
+export const mayFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  mayUpdateWorkspace(caller, workspace) && mayUseWorkspace(caller, workspace);
+
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace);
 

@@ -6,7 +6,7 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { mayUpdateWorkspace } from "#domain/access.ts";
+import { mayFollowTemplate, mayUpdateWorkspace } from "#domain/access.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspaces/workspace.ts";
@@ -28,6 +28,8 @@ export const autoupdates = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         const place = await livingWorkspaceAt(ctx, params.workspace, caller);
         if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+        if (body.automatic_updates === "always" && !mayFollowTemplate(caller, place))
+          throw forbidden("Only people who can use the workspace can turn on automatic updates.");
         await ctx.workspaces.ask(place.id, "edit", { type: "follow", ...body });
         return status(204, undefined);
       },

@@ -71,4 +71,17 @@ describe("a workspace that an organization's administrator", () => {
       expect(await hasUserData(id, token)).toBe(wanted);
     }
   });
+
+  test("[WK-33] looks after cannot be made to follow new versions by one who may not enter it", async () => {
+    const { template_id } = await known();
+    const { id } = await createFor(owner, template_id, "steady");
+    await awaitBuild(owner, id);
+    const follow = (client: Client, automatic_updates: string): Promise<Response> =>
+      client.fetch("PUT", `/api/v2/workspaces/${id}/autoupdates`, { automatic_updates });
+    const refused = await follow(outsider, "always");
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("turn on automatic updates")]);
+    expect((await owner.get<Workspace>(`/api/v2/workspaces/${id}`)).automatic_updates).toBe("never");
+    expect((await follow(outsider, "never")).status).toBe(204);
+    expect((await follow(owner, "always")).status).toBe(204);
+  });
 });
