@@ -31,15 +31,17 @@ type Wanted = (one: Devcontainer | undefined) => boolean;
 
 const isReady: Wanted = (one) => one?.status === "running" && one.agent !== undefined;
 
-/** A workspace of this machine whose template names one devcontainer, in the folder `shop`. */
-const openWorkspace = async (more: object = {}) => {
+/** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` stand alongside its settings. */
+const openWorkspace = async (more: object = {}, files: Readonly<Record<string, string>> = {}) => {
   const models = new ScriptedModels();
   const server = await startTestServer({ clock: systemClock, models });
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const config = join(home, "shop", ".devcontainer", "devcontainer.json");
   mkdirSync(dirname(config), { recursive: true });
-  const settings = { image: IMAGE, updateRemoteUserUID: false, remoteEnv: { GREETING: "hello there" }, ...more };
+  const image = "dockerComposeFile" in more ? {} : { image: IMAGE };
+  const settings = { ...image, updateRemoteUserUID: false, remoteEnv: { GREETING: "hello there" }, ...more };
   writeFileSync(config, JSON.stringify(settings));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dirname(config), name), text);
   const seeded = await seedAgent(server, {
     agent: {
       environment_variables: { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` },
@@ -168,6 +170,43 @@ testNeeding(
     expect(await shell(owner, failed.agent?.id ?? "", "id -un")).toContain("dev");
     const logs = await owner.get<{ output: string }[]>(path("logs"));
     expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
+  },
+  120_000,
+);
+
+const COMPOSE = `
+services:
+  app:
+    image: ${IMAGE}
+    command: sleep 3600
+    environment: { FROM_COMPOSE: "yes" }
+    volumes: ["..:/workspaces/shop"]
+  db:
+    image: ${IMAGE}
+    command: sh -c "while true; do echo rows | nc -l -p 5432; done"
+`;
+
+testNeeding(
+  [compiled, needs.docker, needs.node, needs.compose],
+  "[CO-18] a devcontainer of a compose file gets an agent in its service, which reaches the other services; a delete takes all of them away",
+  async () => {
+    const settings = { dockerComposeFile: "compose.yaml", service: "app", workspaceFolder: "/workspaces/shop" };
+    await using workspace = await openWorkspace(settings, { "compose.yaml": COMPOSE });
+    const { owner, path } = workspace;
+    const first = await workspace.until(isReady);
+    const inside = await connected(() => workspace.agent(first.agent?.id ?? ""));
+    expect(inside.directory).toBe("/workspaces/shop");
+    const line =
+      'id -un; pwd; ls -a; echo "[$FROM_COMPOSE $GREETING]"; timeout 9 bash -c "read l < /dev/tcp/db/5432; echo \\$l"';
+    const said = await shell(owner, inside.id, line);
+    expect(said).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
+    const project = first.container?.labels["com.docker.compose.project"];
+    const filters = encodeURIComponent(JSON.stringify({ label: [`com.docker.compose.project=${project}`] }));
+    const left = async (what: string): Promise<unknown[]> =>
+      (await (await engine(`/${what}?all=true&filters=${filters}`)).json()) as unknown[];
+    expect([await left("containers/json"), await left("networks")].map(({ length }) => length)).toEqual([2, 1]);
+    expect((await owner.fetch("DELETE", path(`containers/devcontainers/${first.id}`))).status).toBe(204);
+    expect([await left("containers/json"), await left("networks")]).toEqual([[], []]);
   },
   120_000,
 );

@@ -4,6 +4,7 @@ import type { MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {
+  agentOf,
   awaitAgent,
   deleteAll,
   IMAGE,
@@ -13,7 +14,16 @@ import {
 } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+/** What a container has printed. */
+const containerLog = async (id: string): Promise<string> =>
+  (
+    await fetch(`http://docker/containers/${id}/logs?stdout=1&stderr=1`, {
+      unix: needs.docker.file.replace("unix://", ""),
+    })
+  ).text();
 
 testNeeding(
   [compiled, needs.docker],
@@ -90,4 +100,32 @@ resources:
     await deleteAll(world, id);
   },
   120_000,
+);
+
+testNeeding(
+  [compiled, needs.docker],
+  "[CF-18] a container that cannot reach the server on loopback says so: in the build's log, in its own, and on the health page",
+  async () => {
+    await using world = await openDockerWorld({ SLIPWAY_ADDRESS: "127.0.0.1:0" });
+    const { admin, engine } = world;
+    const agent = { name: "main", connection_timeout: 2 };
+    const resources = [{ name: "box", docker: { image: IMAGE, stop_grace: 0 }, agents: [agent] }];
+    const template = await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }));
+    const { id } = await createWorkspace(admin, template.id, "cut");
+    const { latest_build } = await awaitWorkspace(admin, id, (one) => agentOf(one)?.status === "timeout");
+    const told =
+      /Containers cannot reach the server, which listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0/;
+    const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
+    expect(logs.map(({ output }) => output).join("\n")).toMatch(told);
+    expect(JSON.stringify(await admin.get<unknown>("/api/v2/debug/health"))).toMatch(told);
+    const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
+    const [box] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
+    const said = await until(async () => {
+      const text = await containerLog(box?.Id ?? "");
+      return text.includes("is not reached") && text;
+    });
+    expect(said).toMatch(/http:\/\/host\.docker\.internal:\d+ is not reached: /);
+    await deleteAll(world, id);
+  },
+  60_000,
 );

@@ -94,9 +94,10 @@ export class Containers {
     await this.#options.agents?.endAll();
     const engine = this.#options.engine();
     if (!remove || !engine) return;
+    const { containers } = await this.#look();
     await Promise.all(
       [...this.#made.values()].map((id) =>
-        engine.remove(id).catch((error: unknown) => {
+        engine.removeWhole(containers.find((one) => one.id === id) ?? { id, labels: {} }).catch((error: unknown) => {
           log("daemon").warn("the container {id} of a devcontainer was not removed: {error}", { id, error });
         }),
       ),
@@ -143,7 +144,7 @@ export class Containers {
       if (container && engine) {
         if (container.running) await engine.stop(container.id);
         this.#enter(id, { doing: "deleting" });
-        await engine.remove(container.id);
+        await engine.removeWhole(container);
       }
       this.#enter(id, { deleted_at: this.#options.clock.now() });
     } catch (error) {

@@ -12,6 +12,8 @@ const TIMEOUT_MS = 20_000;
 const UPLOAD_MS = 10 * 60_000;
 const STOP_SECONDS = 10;
 const MOST = 1_000;
+/** The label by which compose knows what belongs together. */
+const COMPOSE_PROJECT = "com.docker.compose.project";
 
 /** What `fetch` needs. */
 export type EngineAddress = { readonly shown: string; readonly base: string; readonly socket?: string };
@@ -62,6 +64,21 @@ export class ContainerEngine {
   /** Removes it. One that no longer exists already is as good. */
   async remove(id: string): Promise<void> {
     await this.call("DELETE", `/containers/${encodeURIComponent(id)}?force=true`, undefined, [404]);
+  }
+
+  /**
+   * Removes a devcontainer. One that is a service of a compose file takes the other services and their networks with it, as `docker compose down`
+   * does; volumes stay.
+   */
+  async removeWhole({ id, labels }: Pick<Container, "id" | "labels">): Promise<void> {
+    await this.remove(id);
+    const project = labels[COMPOSE_PROJECT];
+    if (!project) return;
+    const own = (await this.list()).filter((one) => one.labels[COMPOSE_PROJECT] === project);
+    for (const one of own) await this.remove(one.id);
+    const filters = encodeURIComponent(JSON.stringify({ label: [`${COMPOSE_PROJECT}=${project}`] }));
+    for (const { Id } of await this.json<{ Id: string }[]>("GET", `/networks?filters=${filters}`))
+      await this.call("DELETE", `/networks/${Id}`, undefined, [404]);
   }
 
   /** The answer as JSON. Throws AppError with the engine's own words. */
