@@ -155,6 +155,7 @@ describe("secrets in what a provider says", () => {
     ["Incorrect API key provided: sk-proj-abcdef123456*****7890.", "Incorrect API key provided: [hidden]"],
     ["Authorization: Bearer abcdefghijkl was refused", "Authorization: Bearer [hidden] was refused"],
     ["key AIzaSyA1234567890abcdefg is wrong", "key [hidden] is wrong"],
+    ['{"message":"\\u006dy\\u002Down\\u002dsecret, \\u0041"}', '{"message":"[hidden], \\u0041"}'],
     ["nothing secret here", "nothing secret here"],
   ])("[MO-12] %p is told as %p", (said, told) => {
     expect(withoutSecrets(said, "my-own-secret")).toBe(told);

@@ -34,6 +34,9 @@ export class CallBodyError extends Error {
 const BYTES_PER_TOKEN = 3;
 /** Tokens of an image, about, however many bytes it has. */
 const IMAGE_TOKENS = 1_600;
+/** Tokens of what the provider fetches from an address, about: a document of a hundred pages, and twenty minutes of video or sound. */
+const DOCUMENT_TOKENS = 100_000;
+const RECORDING_TOKENS = 300_000;
 /** No model takes more. Without a bound one caller could reserve the whole of a budget that others share. */
 const MAX_PROMPT_TOKENS = 2_097_152;
 const MAX_OUTPUT_TOKENS = 131_072;
@@ -124,18 +127,34 @@ const answersOf = (json: Json): number => {
   return typeof given === "number" && given >= 1 ? Math.min(Math.ceil(given), MAX_ANSWERS) : 1;
 };
 
-/** Text counts by its bytes. Images count each: their bytes say nothing of their tokens. */
+/** Text counts by its bytes. Images, and what stands at an address, count each: their bytes say nothing of their tokens. */
 const promptTokens = (json: Json, size: number): number => {
   let images = 0;
   let imageBytes = 0;
+  let fetched = 0;
   for (const part of objectsIn(json)) {
     const data = imageIn(part);
-    if (data === undefined) continue;
+    if (data === undefined) {
+      fetched += fetchedTokens(part);
+      continue;
+    }
     images += 1;
     imageBytes += data.length;
   }
   const text = Math.max(0, size - imageBytes) / BYTES_PER_TOKEN;
-  return Math.min(Math.ceil(text) + images * IMAGE_TOKENS, MAX_PROMPT_TOKENS);
+  return Math.min(Math.ceil(text) + images * IMAGE_TOKENS + fetched, MAX_PROMPT_TOKENS);
+};
+
+/** Returns what a part counts that names an address of something other than an image; 0: it names none. */
+const fetchedTokens = (part: Json): number => {
+  const google = [part.fileData, part.file_data].find(isObject);
+  if (google && textOf(google.fileUri ?? google.file_uri) !== "") {
+    return /^(?:application|text)\//.test(textOf(google.mimeType ?? google.mime_type))
+      ? DOCUMENT_TOKENS
+      : RECORDING_TOKENS;
+  }
+  const isOfAnthropic = part.type === "document" && isObject(part.source) && textOf(part.source.url) !== "";
+  return isOfAnthropic || textOf(part.file_url) !== "" ? DOCUMENT_TOKENS : 0;
 };
 
 /** Returns the data or the address of the image that a part is; undefined: it is none. */

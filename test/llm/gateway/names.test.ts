@@ -204,6 +204,21 @@ describe("bodies", () => {
     expect(prompt_tokens).toBeLessThan(3_400);
   });
 
+  test.each([
+    ["a document for OpenAI", 100_000, { type: "input_file", file_url: "https://example.com/a.pdf" }],
+    [
+      "a document for Anthropic",
+      100_000,
+      { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
+    ],
+    ["a document for Gemini", 100_000, { fileData: { mimeType: "application/pdf", fileUri: "https://example.com/a" } }],
+    ["a video for Gemini", 300_000, { file_data: { file_uri: "https://www.youtube.com/watch?v=1" } }],
+  ])("[GW-6] %s that the provider fetches counts, whatever its address", (_, tokens, part) => {
+    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes({ model: "m", input: [part, part] }));
+    expect(prompt_tokens).toBeGreaterThan(2 * tokens);
+    expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
+  });
+
   const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
   const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof endpoint>;
   const responses = endpoint("/responses");
