@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { AgentStep } from "#actors/chat/acp/step.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import { beginAgentChat, logOf, openAgentWorld, pendingCalls } from "#test/support/acp/agent-world.ts";
 import { until } from "#test/support/until.ts";
 import { Follower, messagesOf } from "#test/tools/world.ts";
@@ -51,3 +53,25 @@ test("[CA-1][CA-2] an agent's words, thoughts and calls are stored and streamed 
     "answered yes",
   ]);
 }, 120_000);
+
+test("[CA-30] secrets that the server knows are hidden in what the agent says, thinks and plans, also where they come in two pieces", () => {
+  const secret = "SUPERSECRETVALUE123";
+  const shown: unknown[] = [];
+  const mask = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });
+  const step = new AgentStep(mask, (part) => shown.push(structuredClone(part)));
+  const take = (update: object): void => step.take(update as never, 0, (id) => id, new Set());
+  const say = (sessionUpdate: string, text: string): void => take({ sessionUpdate, content: { type: "text", text } });
+  say("agent_thought_chunk", `so it is ${secret}`);
+  say("agent_message_chunk", `it is ${secret.slice(0, 7)}`);
+  say("agent_message_chunk", `${secret.slice(7)}, and SUPER`);
+  take({ sessionUpdate: "plan", entries: [{ content: `tell ${secret}`, status: "pending", priority: "high" }] });
+  say("agent_message_chunk", "bye SUPER");
+  const messages = step.messages(0, { error: "over" });
+  expect(JSON.stringify([shown, messages])).not.toContain("SECRET");
+  expect(messages[0]?.content.map(({ text }) => text)).toEqual([
+    "so it is [hidden]",
+    "it is [hidden], and SUPER",
+    "Plan:\n- [ ] tell [hidden]\n",
+    "bye SUPER",
+  ]);
+});

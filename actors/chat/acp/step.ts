@@ -13,7 +13,7 @@ import {
 } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
-import type { SecretMask } from "#src/tools/mask.ts";
+import type { MaskedStream, SecretMask } from "#src/tools/mask.ts";
 import { OUTPUT_LIMIT } from "#src/tools/processes/processes.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
@@ -47,6 +47,8 @@ export class AgentStep {
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
+  /** What the agent says now: the beginning of a secret is held back. */
+  #saying: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
 
   constructor(mask: SecretMask, push: Push) {
@@ -84,7 +86,7 @@ export class AgentStep {
       case "agent_thought_chunk": {
         if (update.content.type !== "text") return;
         const type = update.sessionUpdate === "agent_message_chunk" ? "text" : "reasoning";
-        this.#live(this.#collector.add({ type, delta: update.content.text }, now));
+        this.#say(type, update.content.text, now);
         return;
       }
       case "tool_call":
@@ -95,7 +97,9 @@ export class AgentStep {
       }
       case "plan": {
         const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
-        this.#live(this.#collector.add({ type: "reasoning", delta: `Plan:\n${text}\n`, ends: true }, now));
+        this.#endSaying(now);
+        const delta = `Plan:\n${this.#mask.text(text)}\n`;
+        this.#live(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
         return;
       }
       case "usage_update":
@@ -165,6 +169,7 @@ export class AgentStep {
   /** The step as messages: what was said, then the results. */
   messages(now: number, open: Open): NewMessage[] {
     if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
+    this.#endSaying(now);
     const calls = [...this.#calls.values()];
     const error = open !== "carried" && "error" in open ? open.error : undefined;
     if (error !== undefined) for (const known of calls) this.#show(known, now);
@@ -223,6 +228,7 @@ export class AgentStep {
       this.#push(known.part, "assistant");
       return;
     }
+    this.#endSaying(now);
     const shown = this.#collector.add({ type: "tool_call", id: known.call.id, name: tool_name, args }, now);
     known.part = shown.at(-1);
     this.#live(shown);
@@ -270,6 +276,24 @@ export class AgentStep {
   #toolOf({ own, call }: StepCall) {
     const { tool_name, args } = own ?? toolOf(call);
     return { tool_name, args: this.#mask.result(args) };
+  }
+
+  #say(type: "text" | "reasoning", delta: string, now: number): void {
+    if (this.#saying?.type !== type) {
+      this.#endSaying(now);
+      this.#saying = { type, stream: this.#mask.stream() };
+    }
+    this.#add(type, this.#saying.stream.push(delta), now);
+  }
+
+  #endSaying(now: number): void {
+    const { type, stream } = this.#saying ?? {};
+    this.#saying = undefined;
+    if (type && stream) this.#add(type, stream.end(), now);
+  }
+
+  #add(type: "text" | "reasoning", delta: string, now: number): void {
+    if (delta !== "") this.#live(this.#collector.add({ type, delta }, now));
   }
 
   #live(parts: readonly MessagePart[]): void {
