@@ -37,6 +37,8 @@ test.each([
   "git -c alias.x='!rm a' x",
   "git checkout .",
   "git log --output=a",
+  "git grep --open=./e x",
+  "sort --outp a b",
   "git $VERB",
   "rg --pre ./x y",
   "tree -o a",
