@@ -1,0 +1,85 @@
+// A server without any setting as a process of its own, and a workspace with its daemon: the place where apps are put under load.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { programCommand } from "#test/support/program.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import type { Side } from "./load.ts";
+
+export const openLoadWorld = async () => {
+  const stack = new AsyncDisposableStack();
+  const place = stack.use(await ServerPlace.make());
+  const server = await place.start();
+  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+  const token = uuid();
+  const template = await makeTemplate(
+    admin,
+    JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents: [{ name: "main", token }] }] }),
+    { name: "apps" },
+  );
+  const { id, owner_name } = await createWorkspace(admin, template.id, "dev");
+  await awaitBuild(admin, id);
+  const home = join(place.scratch, "home");
+  mkdirSync(home);
+  const daemon = Bun.spawn([...programCommand(), "agent"], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: home,
+      SHELL: "/bin/bash",
+      TMPDIR: place.scratch,
+      SLIPWAY_AGENT_TOKEN: token,
+      SLIPWAY_AGENT_URL: `http://127.0.0.1:${place.port}`,
+    },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  stack.defer(async () => {
+    daemon.kill("SIGTERM");
+    await daemon.exited;
+  });
+  await until(async () => {
+    const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+    return latest_build.resources[0]?.agents[0]?.status === "connected";
+  });
+  return {
+    server,
+    admin,
+    home,
+    daemon,
+    pids: [server.child.pid, daemon.pid] as const,
+    /** Both ways to an app on a port of this machine. The server's is the app's host, which a default installation has below apps.localhost. */
+    sides: (port: number): { direct: Side; through: Side } => {
+      const host = `${port}--main--dev--${owner_name}.apps.localhost:${place.port}`;
+      return {
+        // Both sides see the same host, as apps write it into their answers.
+        direct: { origin: `http://127.0.0.1:${port}`, headers: { host } },
+        through: {
+          origin: `http://127.0.0.1:${place.port}`,
+          headers: { host, "service-session-token": admin.token ?? "" },
+        },
+      };
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+};
+
+/** Starts a program that says on which port it listens. */
+export const startListening = async (command: string[]) => {
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
+  let text = "";
+  for await (const part of child.stdout) {
+    text += new TextDecoder().decode(part);
+    if (text.includes("\n")) break;
+  }
+  return {
+    port: Number(/listening on (\d+)/.exec(text)?.[1]),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+};

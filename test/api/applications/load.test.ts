@@ -1,0 +1,64 @@
+// Apps under load at their own hosts on a server without any setting: every answer is compared with the app's own.
+import { describe, expect } from "bun:test";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { type Ask, echoBytes, loadApp, MemoryWatch } from "./load.ts";
+import { openLoadWorld, startListening } from "./load-world.ts";
+
+const MiB = 2 ** 20;
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+const world = await forFile(openLoadWorld());
+
+const start = async (language: "go" | "node") => {
+  if (language === "node") return await startListening([needs.node.file, here("echo-node.mjs")]);
+  const program = join(world.home, "echo");
+  const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, here("echo.go")], {
+    env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-p=2" },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  expect(built.exitCode).toBe(0);
+  return await startListening([program]);
+};
+
+const BODY = Buffer.from(Array.from({ length: 70_001 }, (_, i) => (i * 31) % 256));
+const ASKS: Ask[] = [
+  ...[0, 1, 1000, 65_535, 65_536, 300_000].map((length) => ({ path: `/length/${length}` })),
+  ...[0, 1, 100_000].map((length) => ({ path: `/chunked/${length}` })),
+  ...[204, 304, 404, 500].map((status) => ({ path: `/status/${status}` })),
+  ...[0, 1, 4096, 70_001].map((length) => ({
+    path: "/echo?a=1&&b=%20+x&",
+    method: "POST",
+    body: BODY.subarray(0, length),
+    type: "text/x-own",
+  })),
+  { path: "/echo", method: "PUT", body: BODY, type: "application/json" },
+  { path: "/length/10", method: "HEAD" },
+];
+
+describe("at the host of an app", () => {
+  for (const language of ["node", "go"] as const) {
+    testNeeding(
+      [needs[language]],
+      `[AX-6][AX-10][AX-15] an app in ${language} answers 32 connections as it does directly, while 12 MiB go through its WebSocket both ways, in bounded memory`,
+      async () => {
+        await using app = await start(language);
+        const sides = world.sides(app.port);
+        // Code is compiled, and buffers have the size they keep.
+        await loadApp(sides, ASKS, { connections: 8, ms: 200 });
+        using memory = new MemoryWatch(world.pids);
+        const [load] = await Promise.all([
+          loadApp(sides, ASKS, { connections: 32, ms: 700 }),
+          echoBytes(sides.through, "/socket", 12 * MiB, 5_000_000),
+          echoBytes(sides.through, "/socket", MiB, 1000),
+        ]);
+        expect(load.unsteady).toEqual([]);
+        expect(load.different.slice(0, 3)).toEqual([]);
+        expect(load.answers).toBeGreaterThan(ASKS.length);
+        for (const { first, peak } of memory.read()) expect(peak - first).toBeLessThan(256);
+      },
+    );
+  }
+});

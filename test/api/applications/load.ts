@@ -1,0 +1,163 @@
+// Load on an app through the server, with every answer compared with that of the app itself, and bytes through its WebSocket.
+import { readFileSync } from "node:fs";
+
+/** Where an app is asked: at its own port, or at its host on the server. */
+export type Side = { readonly origin: string; readonly headers: Readonly<Record<string, string>> };
+
+export type Ask = { readonly path: string; readonly method?: string; readonly body?: Buffer; readonly type?: string };
+
+type Answer = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
+
+/** What belongs to one connection (how the body is framed, too), and what the server adds so that no shared cache keeps a private answer. */
+const OF_THE_WAY = new Set([
+  ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "vary", "cache-control"],
+]);
+
+const ask = async ({ origin, headers }: Side, { path, method = "GET", body, type }: Ask): Promise<Answer> => {
+  const response = await fetch(`${origin}${path}`, {
+    method,
+    headers: { ...headers, ...(type === undefined ? {} : { "content-type": type }) },
+    redirect: "manual",
+    decompress: false,
+    ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+  } as RequestInit);
+  const shown = [...response.headers].filter(([name]) => !OF_THE_WAY.has(name)).map((pair) => pair.join(": "));
+  return { status: response.status, headers: shown.sort().join("\n"), body: await response.bytes() };
+};
+
+const differ = (one: Answer, other: Answer): string | undefined => {
+  if (one.status !== other.status) return `status ${one.status}, ${other.status}`;
+  if (one.headers !== other.headers) return `headers\n${one.headers}\n--\n${other.headers}`;
+  const isSame = one.body.length === other.body.length && Buffer.compare(one.body, other.body) === 0;
+  return isSame ? undefined : `bodies of ${one.body.length} and ${other.body.length} bytes`;
+};
+
+export type Load = {
+  readonly answers: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** Each answer that was not as the app's own. */
+  readonly different: readonly string[];
+  /** Paths that the app itself answers differently each time, which are left out. */
+  readonly unsteady: readonly string[];
+};
+
+/** Sends these requests again and again over so many connections until the time is over. */
+export const loadApp = async (
+  { direct, through }: { direct: Side; through: Side },
+  asks: readonly Ask[],
+  { connections, ms }: { connections: number; ms: number },
+): Promise<Load> => {
+  const known: { asked: Ask; wanted: Answer }[] = [];
+  const unsteady: string[] = [];
+  for (const asked of asks) {
+    const wanted = await ask(direct, asked);
+    if (differ(wanted, await ask(direct, asked)) === undefined) known.push({ asked, wanted });
+    else unsteady.push(asked.path);
+  }
+  const different: string[] = [];
+  let [answers, bytes, next] = [0, 0, 0];
+  const begun = performance.now();
+  const work = async (): Promise<void> => {
+    while (performance.now() - begun < ms) {
+      const { asked, wanted } = known[next++ % known.length] as (typeof known)[number];
+      const got = await ask(through, asked).catch(
+        (error: unknown): Answer => ({ status: 0, headers: String(error), body: new Uint8Array() }),
+      );
+      const difference = differ(wanted, got);
+      if (difference !== undefined) different.push(`${asked.path}: ${difference}`);
+      answers += 1;
+      bytes += got.body.length;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, work));
+  return { answers, bytes, seconds: (performance.now() - begun) / 1000, different, unsteady };
+};
+
+/** Opens the WebSocket of an app. */
+export const openSocket = async (
+  { origin, headers }: Side,
+  path: string,
+  { protocols, more = {} }: { protocols?: string[]; more?: Record<string, string> } = {},
+): Promise<WebSocket> => {
+  const socket = new WebSocket(`${origin.replace("http", "ws")}${path}`, {
+    headers: { ...headers, ...more },
+    ...(protocols ? { protocols } : {}),
+  } as never);
+  socket.binaryType = "nodebuffer" as never;
+  await new Promise<void>((resolve, reject) => {
+    socket.onopen = () => resolve();
+    socket.onerror = () => reject(new Error(`the WebSocket ${path} was refused`));
+  });
+  return socket;
+};
+
+/** Messages on the way at a time: enough to keep both directions busy, and few enough for the memory of this process. */
+const AT_ONCE = 8;
+
+/** Sends so many bytes through a WebSocket that echoes, in messages of this size, and compares what returns. Resolves with seconds. */
+export const echoBytes = async (side: Side, path: string, total: number, size: number): Promise<number> => {
+  const socket = await openSocket(side, path);
+  const noise = Buffer.alloc(size + 256);
+  for (let at = 0, seed = 1; at < noise.length; at += 1) {
+    seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
+    noise[at] = seed >> 16;
+  }
+  /** No two neighbors are the same, so that a lost or doubled message shows. */
+  const message = (n: number): Buffer => noise.subarray(n % 256, (n % 256) + size);
+  const count = Math.ceil(total / size);
+  let [sent, got] = [0, 0];
+  const begun = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    const send = (): void => {
+      while (sent < count && sent - got < AT_ONCE) socket.send(message(sent++) as Buffer<ArrayBuffer>);
+    };
+    socket.onmessage = ({ data }) => {
+      if (Buffer.compare(data as unknown as Buffer, message(got)) !== 0)
+        return reject(new Error(`message ${got} of ${path} came back changed`));
+      got += 1;
+      if (got === count) return resolve();
+      send();
+    };
+    socket.onclose = ({ code, reason }) => reject(new Error(`closed with ${code} ${reason} after ${got} of ${count}`));
+    send();
+  });
+  socket.close();
+  return (performance.now() - begun) / 1000;
+};
+
+/** Resident memory of a process in MiB. */
+const residentMiB = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
+
+/** Looks at the memory of processes now and then. */
+export class MemoryWatch implements Disposable {
+  readonly #pids: readonly number[];
+  readonly #timer: ReturnType<typeof setInterval>;
+  #samples: number[][] = [];
+
+  constructor(pids: readonly number[]) {
+    this.#pids = pids;
+    this.#timer = setInterval(() => this.#look(), 250);
+    this.#look();
+  }
+
+  #look(): void {
+    this.#samples.push(this.#pids.map(residentMiB));
+  }
+
+  /** For each process the mean of the first and of the last third of the samples, and the highest, in MiB. */
+  read(): { first: number; last: number; peak: number }[] {
+    this.#look();
+    const third = Math.max(1, Math.floor(this.#samples.length / 3));
+    const mean = (of: number[]): number => of.reduce((sum, one) => sum + one, 0) / of.length;
+    return this.#pids.map((_, n) => {
+      const own = this.#samples.map((sample) => sample[n] ?? 0);
+      return { first: mean(own.slice(0, third)), last: mean(own.slice(-third)), peak: Math.max(...own) };
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,159 @@
+// The remote protocol that the page of code-server speaks over its WebSocket, as far as it reads and writes files.
+import { openSocket, type Side } from "#test/api/applications/load.ts";
+
+const KIND = { regular: 1, control: 2, ack: 3 } as const;
+const HEADER = 13;
+const TYPE = { undefined: 0, text: 1, bytes: 3, list: 4, object: 5, number: 6 } as const;
+const REQUEST = 100;
+const [SUCCESS, FAILURES] = [201, [202, 203]] as const;
+
+const length = (value: number): Buffer => {
+  const bytes: number[] = [];
+  let left = value;
+  do {
+    bytes.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+    left >>>= 7;
+  } while (left > 0);
+  return Buffer.from(bytes);
+};
+
+type Value = string | number | undefined | Buffer | readonly Value[] | { readonly [name: string]: Value };
+
+const written = (value: Value): Buffer => {
+  if (value === undefined) return Buffer.from([TYPE.undefined]);
+  if (typeof value === "number") return Buffer.concat([Buffer.from([TYPE.number]), length(value)]);
+  if (Array.isArray(value))
+    return Buffer.concat([Buffer.from([TYPE.list]), length(value.length), ...value.map(written)]);
+  const [type, bytes] = Buffer.isBuffer(value)
+    ? [TYPE.bytes, value]
+    : typeof value === "string"
+      ? [TYPE.text, Buffer.from(value)]
+      : [TYPE.object, Buffer.from(JSON.stringify(value))];
+  return Buffer.concat([Buffer.from([type]), length(bytes.length), bytes]);
+};
+
+/** Reads one value; answers with it and where it ends. Texts and objects stay bytes. */
+const read = (from: Buffer, begin: number): [value: unknown, end: number] => {
+  let at = begin + 1;
+  const type = from[begin];
+  if (type === TYPE.undefined) return [undefined, at];
+  let size = 0;
+  for (let shift = 0; ; shift += 7) {
+    const byte = from[at++] as number;
+    size |= (byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  if (type === TYPE.number) return [size, at];
+  if (type !== TYPE.list) return [from.subarray(at, at + size), at + size];
+  const list: unknown[] = [];
+  for (let n = 0; n < size; n += 1) {
+    const [value, end] = read(from, at);
+    list.push(value);
+    at = end;
+  }
+  return [list, at];
+};
+
+type Waiting = { resolve: (value: Buffer) => void; reject: (error: Error) => void };
+
+export class CodeServerFiles implements Disposable {
+  readonly #socket: WebSocket;
+  readonly #calls = new Map<number, Waiting>();
+  #controls: ((said: Record<string, string>) => void)[] = [];
+  #parts: Buffer[] = [];
+  #held = 0;
+  #sent = 0;
+  #next = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.onmessage = ({ data }) => this.#take(data as unknown as Buffer);
+    socket.onclose = ({ code, reason }) => {
+      for (const { reject } of this.#calls.values()) reject(new Error(`closed with ${code} ${reason}`));
+    };
+  }
+
+  /** Connects as the page does. */
+  static async open(side: Side, quality: string, commit: string): Promise<CodeServerFiles> {
+    const path = `/${quality}-${commit}?reconnectionToken=${crypto.randomUUID()}&reconnection=false&skipWebSocketFrames=false`;
+    const files = new CodeServerFiles(await openSocket(side, path));
+    const signed = files.#control();
+    files.#send(KIND.control, Buffer.from(JSON.stringify({ type: "auth", auth: "0".repeat(20), data: "x" })));
+    const { data = "" } = await signed;
+    const ready = files.#control();
+    const wanted = { type: "connectionType", commit, signedData: data, desiredConnectionType: 1 };
+    files.#send(KIND.control, Buffer.from(JSON.stringify(wanted)));
+    const { type, reason } = await ready;
+    if (type !== "ok") throw new Error(`code-server said ${type} ${reason}`);
+    files.#send(KIND.regular, written({ remoteAuthority: "load", clientId: "load" }));
+    return files;
+  }
+
+  async write(path: string, bytes: Buffer): Promise<void> {
+    const options = { create: true as unknown as Value, overwrite: true as unknown as Value };
+    await this.#call("writeFile", [place(path), bytes, options]);
+  }
+
+  read(path: string): Promise<Buffer> {
+    return this.#call("readFile", [place(path), {}]);
+  }
+
+  #call(name: string, args: Value): Promise<Buffer> {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#calls.set(id, { resolve, reject });
+      this.#send(KIND.regular, Buffer.concat([written([REQUEST, id, "remoteFilesystem", name]), written(args)]));
+    });
+  }
+
+  #control(): Promise<Record<string, string>> {
+    return new Promise((resolve) => this.#controls.push(resolve));
+  }
+
+  #send(kind: number, body: Buffer, ack = 0): void {
+    const head = Buffer.alloc(HEADER);
+    head[0] = kind;
+    if (kind === KIND.regular) head.writeUInt32BE(++this.#sent, 1);
+    head.writeUInt32BE(ack, 5);
+    head.writeUInt32BE(body.length, 9);
+    this.#socket.send(Buffer.concat([head, body]));
+  }
+
+  /** Messages of the protocol are put together from those of the WebSocket: it splits large ones. */
+  #take(data: Buffer): void {
+    this.#parts.push(Buffer.from(data));
+    this.#held += data.length;
+    for (;;) {
+      const first = this.#parts[0];
+      if (this.#held < HEADER || first === undefined) return;
+      if (first.length < HEADER) this.#parts = [Buffer.concat(this.#parts)];
+      const size = HEADER + (this.#parts[0] as Buffer).readUInt32BE(9);
+      if (this.#held < size) return;
+      const all = Buffer.concat(this.#parts);
+      this.#parts = all.length > size ? [all.subarray(size)] : [];
+      this.#held = all.length - size;
+      this.#understand(all[0] as number, all.readUInt32BE(1), all.subarray(HEADER, size));
+    }
+  }
+
+  #understand(kind: number, id: number, body: Buffer): void {
+    if (kind === KIND.control) this.#controls.shift()?.(JSON.parse(body.toString()) as Record<string, string>);
+    if (kind !== KIND.regular) return;
+    this.#send(KIND.ack, Buffer.alloc(0), id);
+    const [head, end] = read(body, 0);
+    const [type, call] = head as [number, number];
+    const waiting = this.#calls.get(call);
+    if (!waiting) return;
+    this.#calls.delete(call);
+    const [value] = read(body, end);
+    if (type === SUCCESS) waiting.resolve(value as Buffer);
+    else if (FAILURES.includes(type as 202)) waiting.reject(new Error(String(value)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.onclose = null;
+    this.#socket.close();
+  }
+}
+
+const place = (path: string): Value => ({ $mid: 1, scheme: "vscode-remote", authority: "load", path });

@@ -1,0 +1,56 @@
+// The kernel of a notebook in JupyterLab, over the WebSocket that its page opens.
+import { openSocket, type Side } from "#test/api/applications/load.ts";
+
+type Message = {
+  readonly header: { readonly msg_type: string };
+  readonly parent_header: { readonly msg_id?: string };
+} & {
+  readonly content: Readonly<Record<string, unknown>>;
+};
+
+export class JupyterKernel implements Disposable {
+  readonly #socket: WebSocket;
+  readonly #session = crypto.randomUUID();
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  static async open(side: Side): Promise<JupyterKernel> {
+    const answer = await fetch(`${side.origin}/api/kernels`, {
+      method: "POST",
+      headers: { ...side.headers, "content-type": "application/json", authorization: "token load" },
+      body: JSON.stringify({ name: "python3" }),
+    });
+    if (!answer.ok) throw new Error(`no kernel: ${answer.status} ${await answer.text()}`);
+    const { id } = (await answer.json()) as { id: string };
+    return new JupyterKernel(await openSocket(side, `/api/kernels/${id}/channels?token=load`));
+  }
+
+  /** Runs a cell; resolves with everything that it shows as text, or as HTML. */
+  run(code: string): Promise<string> {
+    const msg_id = crypto.randomUUID();
+    const header = { msg_id, msg_type: "execute_request", username: "", session: this.#session, version: "5.3" };
+    let shown = "";
+    return new Promise((resolve, reject) => {
+      this.#socket.onclose = ({ code: closed, reason }) => reject(new Error(`closed with ${closed} ${reason}`));
+      this.#socket.onmessage = ({ data }) => {
+        const { header: said, parent_header, content } = JSON.parse(String(data)) as Message;
+        if (parent_header.msg_id !== msg_id) return;
+        if (said.msg_type === "stream") shown += String(content.text);
+        if (said.msg_type === "display_data") shown += (content.data as Record<string, string>)["text/html"];
+        if (said.msg_type === "error") reject(new Error(String(content.evalue)));
+        if (said.msg_type === "status" && content.execution_state === "idle") resolve(shown);
+      };
+      const content = { code, silent: false, store_history: false, user_expressions: {}, allow_stdin: false };
+      this.#socket.send(
+        JSON.stringify({ header, parent_header: {}, metadata: {}, content, channel: "shell", buffers: [] }),
+      );
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.onclose = null;
+    this.#socket.close();
+  }
+}
