@@ -362,10 +362,11 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** A coding agent is about to be told what is new: which session knows the chat from now on. */
-  recordAgentSession({ history_version, session_id, through }: RecordAgentSession): Promise<Late> {
+  recordAgentSession({ history_version, ...session }: RecordAgentSession): Promise<Late> {
     return this.handle<Late>((state) => {
       if (state.history_version !== history_version || state.status !== "running") return { state, reply: "stale" };
-      const patch = { agent_session: { session_id, through } };
+      const chosen = state.agent_session?.chosen;
+      const patch = { agent_session: { ...session, ...(chosen === undefined ? {} : { chosen }) } };
       return { state: { ...state, ...patch }, writes: patchWrites(state, patch), reply: "done" };
     });
   }

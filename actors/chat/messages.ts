@@ -1,6 +1,7 @@
 // What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
 import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
+import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
@@ -43,6 +44,8 @@ export type ChatPatch = Partial<
 export type ChangeChat = {
   readonly archived?: boolean;
   readonly patch: ChatPatch;
+  /** What the coding agent is to work with from the next message on. */
+  readonly agent_options?: ChosenOptions;
   /** Goes over what `patch` says of permissions and planning. */
   readonly permission_mode?: PermissionMode;
   /** Whatever changes something is asked for from now on, where it was not yet. */
@@ -150,6 +153,7 @@ export type RecordAgentSession = {
   readonly history_version: number;
   readonly session_id: string;
   readonly through: number;
+  readonly options: readonly AgentOption[];
 };
 
 export type Step = {

@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { BudgetPause } from "#schema/ai/budget.ts";
+import type { AgentSessionState } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
@@ -52,8 +53,8 @@ export const chats = quietTable(
     permissions: text({ mode: "json" }).$type<ChatPermissions>(),
     /** The coding agent that it is led with; absent: a model of ours. */
     coding_agent: text(),
-    /** The agent's session, and the last message that it was told. */
-    agent_session: text({ mode: "json" }).$type<{ session_id: string; through: number }>(),
+    /** The agent's session, the last message that it was told, and what people have chosen in it. */
+    agent_session: text({ mode: "json" }).$type<AgentSessionState>(),
     pin_order: integer().notNull().default(0),
     /** The newest assistant message the owner has seen. */
     read_cursor: integer().notNull().default(0),

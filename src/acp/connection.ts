@@ -8,12 +8,13 @@ import type {
   PromptResponse,
   RequestPermissionRequest,
   RequestPermissionResponse,
-  SessionModeState,
   SessionUpdate,
+  SetSessionConfigOptionRequest,
   WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
+import { readOptions, type SessionOption, withConfig, withCurrent } from "./options.ts";
 import type { ProgramStdio } from "./stdio.ts";
 
 export type {
@@ -37,7 +38,7 @@ export type AgentRequests = {
 /** Where the agent finds its MCP server, and what it proves itself with. */
 export type McpPlace = { readonly url: string; readonly token: string };
 
-export type SessionInfo = { readonly session_id: string; readonly modes: readonly string[]; readonly mode: string };
+export type SessionInfo = { readonly session_id: string; readonly options: readonly SessionOption[] };
 
 /** What a prompt may hold besides text. */
 export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
@@ -123,7 +124,7 @@ export class AcpConnection {
   async newSession(cwd: string, mcp: McpPlace | undefined): Promise<SessionInfo> {
     const mcpServers = this.#servers(mcp);
     const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers }));
-    return { session_id: made.sessionId, ...modesOf(made.modes) };
+    return { session_id: made.sessionId, options: readOptions(made.modes, made.configOptions) };
   }
 
   /** The agent replays the session as updates before this resolves. */
@@ -131,7 +132,7 @@ export class AcpConnection {
     const asked = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
     const answer: unknown = await inTime(this.#clock, this.#connection.agent.request("session/load", asked));
     const loaded = (answer ?? {}) as LoadSessionResponse;
-    return { session_id, ...modesOf(loaded.modes) };
+    return { session_id, options: readOptions(loaded.modes, loaded.configOptions) };
   }
 
   #servers(mcp: McpPlace | undefined): McpServer[] {
@@ -140,9 +141,22 @@ export class AcpConnection {
     return [{ type: "http", name: MCP_SERVER, url: mcp.url, headers }];
   }
 
-  async setMode(session_id: string, mode: string): Promise<void> {
-    const asked = { sessionId: session_id, modeId: mode };
-    await inTime(this.#clock, this.#connection.agent.request("session/set_mode", asked));
+  /** Sets an option of the session. Returns the options as they are then: the choice of one may change others. */
+  async setOption(
+    session_id: string,
+    options: readonly SessionOption[],
+    { id, via }: SessionOption,
+    value: string,
+  ): Promise<readonly SessionOption[]> {
+    const { agent } = this.#connection;
+    if (via === "mode") {
+      await inTime(this.#clock, agent.request("session/set_mode", { sessionId: session_id, modeId: value }));
+      return withCurrent(options, id, value);
+    }
+    const asked: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
+    const answer = agent.request("session/set_config_option", asked);
+    const { configOptions } = await inTime(this.#clock, answer);
+    return withConfig(options, configOptions);
   }
 
   /** Resolves when the agent's turn has ended, however long it takes. */
@@ -168,11 +182,6 @@ export class AcpConnection {
     this.#connection.close();
   }
 }
-
-const modesOf = (modes: SessionModeState | null | undefined): Pick<SessionInfo, "modes" | "mode"> => ({
-  modes: (modes?.availableModes ?? []).map(({ id }) => id),
-  mode: modes?.currentModeId ?? "",
-});
 
 const inTime = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
   const over = new AbortController();

@@ -203,14 +203,16 @@ test("[CA-19] accepted edits and writes of an agent ask where symbolic links lea
   expect(readFileSync(join(outside, "there"), "utf8")).toBe("before\n");
 }, 120_000);
 
-test("[CA-5] an interruption cancels the agent's turn; what it said stays, and the next message finds the same agent", async () => {
-  const { id } = await beginAgentChat(world, "wait", FREE);
+test("[CA-5] an interruption cancels the agent's turn; what it said stays, until it has ended, and the next message finds the same agent", async () => {
+  const { id } = await beginAgentChat(world, "wait until stopped", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await statusIs(id, "waiting");
+  expect((await shown(id)).at(-1)).toBe("assistant: waiting, until stopped");
   await sendMessage(world, id, "say again");
   await until(async () => (await shown(id)).at(-1) === "assistant: again");
-  expect(logOf(world, id)).toEqual(["initialize", "new", 'prompt "wait"', "cancelled", 'prompt "say again"']);
+  const before = ["initialize", "new", 'prompt "wait until stopped"', "cancelled"];
+  expect(logOf(world, id)).toEqual([...before, 'prompt "say again"']);
 }, 120_000);
 
 test("[CA-5] an interruption while an agent is being installed ends immediately; the next message waits for the same installation", async () => {
@@ -288,6 +290,40 @@ test("[CA-17] the agent's mode follows the chat's from message to message, and a
     ...["initialize", "new", "mode plan", 'prompt "say one"', 'prompt "leave default"'],
     ...["mode plan", 'prompt "say three"', "mode default", 'prompt "say four"', 'prompt "say five"'],
   ]);
+}, 120_000);
+
+test("[CA-23] the agent's modes and models can be chosen; a choice counts from the next message on, also after a restart", async () => {
+  const { id } = await beginAgentChat(world, "say one", FREE);
+  await statusIs(id, "waiting");
+  const path = `/api/v2/chats/${id}`;
+  const optionsNow = async () => {
+    const { agent_options = [] } = await world.owner.get<Chat>(path);
+    return agent_options.map((option) => [option.id, option.current, option.choices.map((one) => one.id).join()]);
+  };
+  const choices = { mode: "default,plan,careful", model: "small,large" };
+  expect(await optionsNow()).toEqual([
+    ["mode", "default", choices.mode],
+    ["model", "small", choices.model],
+  ]);
+  for (const agent_options of [{ model: "huge" }, { mode: "careful", speed: "high" }]) {
+    await expect(world.owner.patch<unknown>(path, { agent_options })).rejects.toMatchObject({ status: 400 });
+  }
+  await world.owner.patch<unknown>(path, { agent_options: { mode: "careful", model: "large" } });
+  const chosen = [
+    ["mode", "careful", choices.mode],
+    ["model", "large", choices.model],
+  ];
+  expect(await optionsNow()).toEqual(chosen);
+  await sendMessage(world, id, "say two");
+  await until(async () => (await shown(id)).at(-1) === "assistant: two");
+  expect(logOf(world, id).slice(-3)).toEqual(["mode careful", "model large", 'prompt "say two"']);
+  kill(id);
+  await until(() => agentsOf(id).length === 0);
+  await sendMessage(world, id, "leave default\nsay three");
+  await until(async () => (await shown(id)).at(-1) === "assistant: three");
+  expect(logOf(world, id)).toContain("load");
+  expect(logOf(world, id).filter((line) => line === "model large")).toHaveLength(2);
+  expect(await optionsNow()).toEqual(chosen);
 }, 120_000);
 
 test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {

@@ -8,6 +8,7 @@ import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { HomeFiles, ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import {
   AcpConnection,
   type AgentRequests,
@@ -16,13 +17,15 @@ import {
   type McpPlace,
   type PermissionOption,
   type PromptAbilities,
+  type SessionUpdate,
 } from "#src/acp/connection.ts";
+import { isModeOption, type SessionOption, toAgentOptions, withConfig, withCurrent } from "#src/acp/options.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
 import { filesAway } from "#src/tools/files/real-path.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import { INTERRUPTED, type ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events.ts";
-import { modeFor } from "./modes.ts";
+import { wantedChoice } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
 import type { AgentTools } from "./tools.ts";
@@ -46,8 +49,7 @@ type Opened = {
   readonly session_id: string;
   readonly replayed: string | undefined;
   readonly hasTools: boolean;
-  readonly modes: readonly string[];
-  readonly mode: string;
+  readonly options: readonly SessionOption[];
 };
 
 export class AgentSession {
@@ -70,8 +72,7 @@ export class AgentSession {
   readonly done = new Set<string>();
   /** The step that was stored last: its open calls go on in the next one. */
   step: AgentStep | undefined;
-  readonly #modes: readonly string[];
-  #mode: string;
+  #options: readonly SessionOption[];
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
   #isGone = false;
@@ -83,13 +84,12 @@ export class AgentSession {
     stdio: ProgramStdio,
     events: AgentEvents,
     { profile, tools, given }: OpenSession,
-    { connection, session_id, replayed, modes, mode, hasTools }: Opened,
+    { connection, session_id, replayed, options, hasTools }: Opened,
   ) {
     this.tools = tools;
     this.hasTools = hasTools;
     this.given_key = given.key;
-    this.#modes = modes;
-    this.#mode = mode;
+    this.#options = options;
     this.#clock = deps.clock;
     this.#agent = deps.agent;
     this.#stdio = stdio;
@@ -131,7 +131,7 @@ export class AgentSession {
     const requests: AgentRequests = {
       update: (id, update) => {
         if (!isOurs(id)) return;
-        if (session && update.sessionUpdate === "current_mode_update") session.#mode = update.currentModeId;
+        if (session) session.#heed(update);
         if (heard === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
           heard.push(update.content.text);
@@ -184,17 +184,37 @@ export class AgentSession {
     return event;
   }
 
-  /** Puts the agent into the mode of this turn. An agent that refuses stays as it is: the chat's rules hold in every mode. */
-  async takeMode(isPlanning: boolean): Promise<void> {
-    const modes = { available: this.#modes, current: this.#mode };
-    const wanted = modeFor(modes, { isPlanning, preferred: this.profile.mode });
-    if (wanted === undefined || wanted === this.#mode) return;
-    try {
-      await this.#connection.setMode(this.session_id, wanted);
-      this.#mode = wanted;
-    } catch (error) {
-      log("chats").warn("a coding agent did not take the mode {mode}: {error}", { mode: wanted, error });
+  /** What people can choose, and what counts now. */
+  get options(): readonly AgentOption[] {
+    return toAgentOptions(this.#options);
+  }
+
+  /**
+   * Puts the agent into the mode of this turn, and sets what people have chosen. An agent that refuses stays as it is: the chat's rules hold
+   * in every mode.
+   */
+  async takeOptions(isPlanning: boolean, chosen: ChosenOptions): Promise<void> {
+    for (const { id } of this.#options) {
+      // One that was set before may have changed the others.
+      const option = this.#options.find((one) => one.id === id);
+      const wanted = option && wantedChoice(option, { isPlanning, chosen, preferred: this.profile.mode });
+      if (!option || wanted === undefined || wanted === option.current) continue;
+      try {
+        this.#options = await this.#connection.setOption(this.session_id, this.#options, option, wanted);
+      } catch (error) {
+        log("chats").warn("a coding agent did not take {wanted} as its {id}: {error}", { wanted, id, error });
+      }
     }
+  }
+
+  /** The agent says what it works with now. */
+  #heed(update: SessionUpdate): void {
+    if (update.sessionUpdate === "config_option_update") {
+      this.#options = withConfig(this.#options, update.configOptions);
+    }
+    if (update.sessionUpdate !== "current_mode_update") return;
+    const mode = this.#options.find((one) => isModeOption(one));
+    if (mode) this.#options = withCurrent(this.#options, mode.id, update.currentModeId);
   }
 
   get promptAbilities(): PromptAbilities {

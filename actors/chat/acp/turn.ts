@@ -5,6 +5,7 @@ import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
+import type { AgentOption } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type ChatTool, movedFiles, toolOf } from "#src/acp/calls.ts";
 import { MAX_MESSAGE_BYTES, type SessionUpdate, type ToolCallUpdate } from "#src/acp/connection.ts";
@@ -66,6 +67,9 @@ const LOST =
 
 const DEAF = "takes no MCP servers over HTTP, so it works without those of this chat.";
 
+/** Updates by which an agent says that its options are others. */
+const OF_OPTIONS: ReadonlySet<string> = new Set(["current_mode_update", "config_option_update"]);
+
 /** Whether the turn goes on with another attempt. */
 type Then = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
@@ -83,6 +87,9 @@ export class AgentTurn implements RunningTurn {
   commands: Promise<unknown> | undefined;
   #step: AgentStep | undefined;
   #restarts = 0;
+  /** The last message that the agent has been told, and its options, as they are stored. */
+  #through = 0;
+  #recorded: readonly AgentOption[] = [];
 
   constructor(deps: AgentTurnDeps, of: TurnOf, { goesOn = false }: Begun) {
     this.#deps = deps;
@@ -121,8 +128,24 @@ export class AgentTurn implements RunningTurn {
     this.#abort.abort(reason);
     this.buffer?.close();
     const session = sessions.of(chat_id);
-    if (session && reason === INTERRUPTED) this.commands = session.cancel();
+    if (session && reason === INTERRUPTED) this.commands = this.#cancel(session);
     else sessions.end(chat_id);
+  }
+
+  /** What the agent says until its turn has ended still belongs to what was interrupted. */
+  async #cancel(session: AgentSession): Promise<void> {
+    const step = this.#step;
+    const late = await session.cancel();
+    if (step && step === this.#step) this.#takeLate(step, session, late);
+  }
+
+  #takeLate(step: AgentStep, session: AgentSession, late: readonly AgentEvent[]): void {
+    const { clock } = this.#deps;
+    for (const event of late) {
+      if (event.type === "update") this.#takeUpdate(step, session, event);
+      if (event.type === "written") step.written(event.tool_call_id, event.error, clock.now());
+      if (event.type === "ran") step.ran(event.tool_call_id, event.answer, clock.now());
+    }
   }
 
   partial(now: number): NewMessage[] {
@@ -246,12 +269,13 @@ export class AgentTurn implements RunningTurn {
     const found = [...(isLost ? [LOST] : []), ...(isDeaf ? [`${profile.display_name} ${DEAF}`] : [])];
     if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
     const last = history.at(-1)?.id ?? 0;
-    const asked = { history_version: this.history_version, session_id: session.session_id, through: last };
-    if ((await this.#reporter.ask("recordAgentSession", asked)) === "stale") return undefined;
+    this.#through = last;
+    if (!(await this.#record(session))) return undefined;
     const how = { waits: this.#waits, signal: this.#abort.signal };
     await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
-    await session.takeMode(plan_mode !== null);
+    await session.takeOptions(plan_mode !== null, stored?.chosen ?? {});
+    if (!Bun.deepEquals(session.options, this.#recorded) && !(await this.#record(session))) return undefined;
     session.tools.begin(begun);
     const { text, files } = isSame
       ? promptFor(session, handover, history)
@@ -262,11 +286,20 @@ export class AgentTurn implements RunningTurn {
     return session;
   }
 
+  /** Stores which session knows the chat, and what can be chosen in it. False once the turn is over. */
+  async #record(session: AgentSession): Promise<boolean> {
+    const { session_id, options } = session;
+    this.#recorded = options;
+    const asked = { history_version: this.history_version, session_id, through: this.#through, options };
+    return (await this.#reporter.ask("recordAgentSession", asked)) !== "stale";
+  }
+
   /** Takes what the agent does until something is to be stored. */
   async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
     for (;;) {
       const event = await session.next(this.#abort.signal);
       if (this.isStopped && event?.type === "asked") event.answer(undefined);
+      if (event && this.isStopped) this.#takeLate(step, session, [event]);
       if (!event || this.isStopped) return "over";
       const then = await this.#take(begun, step, session, event);
       if (this.isStopped) return "over";
@@ -289,7 +322,8 @@ export class AgentTurn implements RunningTurn {
     switch (event.type) {
       case "update":
         this.#takeUpdate(step, session, event);
-        return undefined;
+        if (!OF_OPTIONS.has(event.update.sessionUpdate)) return undefined;
+        return (await this.#record(session)) ? undefined : "over";
       case "asked":
         return this.#decide(begun, step, session, event);
       case "written":
@@ -301,9 +335,7 @@ export class AgentTurn implements RunningTurn {
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
         // What it said before the refusal takes longer to arrive than the refusal.
-        for (const late of await session.cancel()) {
-          if (late.type === "update") this.#takeUpdate(step, session, late);
-        }
+        this.#takeLate(step, session, await session.cancel());
         // The next attempt pauses before it prompts.
         return this.#commit(begun, step, "continue", NO_BUDGET);
       case "ended": {

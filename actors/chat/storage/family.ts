@@ -1,10 +1,11 @@
 // Changing a root chat with its sub-chats: one batch for all of them or nothing, so that no crash leaves a sub-chat with more than its root
 // has (rules SB-1 and SB-3). Used by the root's actor; those of the sub-chats read their rows again afterwards.
-import { AppError, conflict } from "#base/errors.ts";
+import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { listChildren, unpinChat } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import type { ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
 import type { Outcome } from "../../runtime/actor.ts";
@@ -29,7 +30,7 @@ type Member = {
 export const changedFamily = async (
   deps: ChatDeps,
   state: ChatState,
-  { archived, patch: asked, permission_mode, asks = false, pin, silent_since }: ChangeChat,
+  { archived, patch: given, agent_options, permission_mode, asks = false, pin, silent_since }: ChangeChat,
 ): Promise<Outcome<ChatState, void>> => {
   const { clock, topics } = deps;
   if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
@@ -38,6 +39,7 @@ export const changedFamily = async (
   if (pin !== null && pin > 0 && (archived ?? state.archived)) {
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
+  const asked = agent_options === undefined ? given : withAgentOptions(state, given, agent_options);
   const moded = permission_mode === undefined ? asked : withMode(state, asked, permission_mode);
   const patch = asks ? { ...moded, permissions: askingPermissions(state.permissions) } : moded;
   const type = archived ? "archive" : "unarchive";
@@ -72,6 +74,20 @@ export const changedFamily = async (
     after,
     reply: undefined,
   };
+};
+
+/** 400 for what the agent does not offer; until its first answer that is nothing. */
+const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptions): ChatPatch => {
+  const session = state.agent_session;
+  for (const [id, choice] of Object.entries(asked)) {
+    const option = session?.options?.find((one) => one.id === id);
+    if (!option) throw invalidField(`agent_options.${id}`, "is no option of the chat's coding agent");
+    if (!option.choices.some((one) => one.id === choice)) {
+      throw invalidField(`agent_options.${id}`, "is no choice that the chat's coding agent offers");
+    }
+  }
+  if (!session) return patch;
+  return { ...patch, agent_session: { ...session, chosen: { ...session.chosen, ...asked } } };
 };
 
 /** By what the chat has now: rules that were added in the meantime stay. */

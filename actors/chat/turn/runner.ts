@@ -121,8 +121,8 @@ export class Generations {
   }
 
   /**
-   * Stops the turn and reports what it has said on this history. What it says from now on is lost. What its commands have started is
-   * ended first, and where no turn runs them, what an earlier server has left of them; that is waited for only a moment.
+   * Stops the turn and reports what it has said on this history, with what a coding agent still says while it ends. What its commands have
+   * started is ended first, and where no turn runs them, what an earlier server has left of them; that is waited for only a moment.
    */
   interrupt(chat: Interrupted, history_version: number): void {
     const { id: chat_id } = chat;
@@ -131,8 +131,9 @@ export class Generations {
     const isCurrent = job?.turn.buffer?.fence.history_version === history_version;
     const commands = job?.turn.commands;
     this.#end(job);
-    const ended = commands ?? endRuns(this.#deps, chat);
-    const partial = isCurrent ? job.turn.partial(this.#deps.clock.now()) : [];
+    const ended = commands ?? job?.turn.commands ?? endRuns(this.#deps, chat);
+    const now = this.#deps.clock.now();
+    const partial = (): NewMessage[] => (isCurrent ? job.turn.partial(now) : []);
     const report = this.#reportInterruption(chat_id, history_version, partial, ended);
     this.#reports.add(report);
     void report.finally(() => this.#reports.delete(report));
@@ -235,7 +236,7 @@ export class Generations {
   async #reportInterruption(
     chat_id: string,
     history_version: number,
-    partial: NewMessage[],
+    partial: () => NewMessage[],
     ended: Promise<unknown>,
   ): Promise<void> {
     const job = this.#jobs.get(chat_id);
@@ -244,7 +245,7 @@ export class Generations {
     void ended.then(() => over.abort());
     await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
     if (this.#stopping.signal.aborted && !over.signal.aborted) return;
-    const args = { history_version, partial };
+    const args = { history_version, partial: partial() };
     await untilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
     if (job) this.#forget(chat_id, job);
   }

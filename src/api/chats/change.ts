@@ -80,10 +80,14 @@ export const changeChat = (ctx: ApiContext) =>
       async ({ caller, params, body, set }) => {
         const place = await changeableChat(ctx, params.chat, caller);
         const change = await buildPatch(ctx, caller, place, body);
-        const { archived, permission_mode } = body;
-        const asks = [archived, permission_mode].some((one) => one !== undefined) || change.pin !== null;
+        const { archived, permission_mode, agent_options } = body;
+        const asks = [archived, permission_mode, agent_options].some((one) => one !== undefined) || change.pin !== null;
         if (asks || Object.keys(change.patch).length > 0) {
-          await ctx.chats.ask(place.id, "change", { ...(archived === undefined ? {} : { archived }), ...change });
+          await ctx.chats.ask(place.id, "change", {
+            ...(archived === undefined ? {} : { archived }),
+            ...(agent_options === undefined ? {} : { agent_options }),
+            ...change,
+          });
         }
         set.status = 204;
       },

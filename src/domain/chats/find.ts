@@ -12,7 +12,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
-import { presentChat, presentContext } from "./present.ts";
+import { presentAgentOptions, presentChat, presentContext } from "./present.ts";
 
 /** The owner, the site owner, and anyone who the chat or its root is shared with. */
 export const maySeeChat = async (
@@ -66,7 +66,13 @@ export const readChat = async ({ store, generations, warnings }: DomainContext, 
   const shown = presentChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
   const context = view.context ? { context: presentContext(view.context, snapshot?.resources) } : {};
-  return { ...shown, warnings: [...(await modelWarnings(store, view.chat)), ...warnings.of(id)], ...context };
+  const agent_options = presentAgentOptions(view.chat.agent_session);
+  return {
+    ...shown,
+    ...(agent_options.length === 0 ? {} : { agent_options }),
+    warnings: [...(await modelWarnings(store, view.chat)), ...warnings.of(id)],
+    ...context,
+  };
 };
 
 /** That another model answers than the one a queued message was sent for (rule MO-34). */

@@ -3,6 +3,7 @@ import type { Message, Queued } from "#actors/chat/machine/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatFileRow } from "#db/chats/files.ts";
 import type { ChatView } from "#db/chats/views.ts";
+import type { AgentOption, AgentSessionState } from "#schema/chats/agent-option.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatContext, StoredResource } from "#schema/chats/chat-context.ts";
 import { type MessagePart, presentPart, type ShownPart } from "#schema/chats/chat-part.ts";
@@ -82,6 +83,10 @@ export const presentChat = (
     .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
     .map((child) => presentOne(child, false)),
 });
+
+/** What was chosen since the agent's last message counts from the next one on. */
+export const presentAgentOptions = (session: AgentSessionState | null): AgentOption[] =>
+  (session?.options ?? []).map((option) => ({ ...option, current: session?.chosen?.[option.id] ?? option.current }));
 
 /** Resources are told only where one chat is read. */
 export const presentContext = (

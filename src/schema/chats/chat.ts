@@ -6,6 +6,7 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
+import { AgentOption, ChosenOptions } from "./agent-option.ts";
 import { ChatContext } from "./chat-context.ts";
 import { DiffStatus } from "./chat-diff.ts";
 import { ChatError } from "./chat-error.ts";
@@ -40,6 +41,12 @@ const chatSchema = <C extends TSchema>(children: C) =>
     parent_chat_id: absent(uuid()),
     root_chat_id: absent(uuid()),
     coding_agent: absent(t.String({ description: "The coding agent that it is led with." })),
+    agent_options: absent(
+      t.Array(AgentOption, {
+        description:
+          "What can be chosen of the coding agent, once it has started; set only when a single chat is read. Change it with `agent_options` of `PATCH /api/v2/chats/{chat}`.",
+      }),
+    ),
     last_model_config_id: uuid(),
     last_reasoning_effort: absent(t.String()),
     title: t.String(),
@@ -188,6 +195,7 @@ export type MessagePage = Static<typeof MessagePage>;
 export const UpdateChat = namedObject("UpdateChat", {
   title: absent(lineText()),
   archived: absent(t.Boolean()),
+  agent_options: absent(ChosenOptions),
   labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
   permission_mode: absent(PermissionMode),
   permissions: permissions(),

@@ -4,7 +4,7 @@
 //   say TEXT          says it                    think TEXT    thinks it
 //   edit PATH TEXT    asks, then writes a file   run COMMAND   asks, then runs it
 //   free COMMAND      runs it without asking     write PATH    writes through its client
-//   wait              waits until it is cancelled              die           ends at once
+//   wait TEXT         waits until it is cancelled, and says a last word              die           ends at once
 //   fail TEXT         refuses the prompt         plan          tells a plan
 //   stubborn          works on when it is cancelled
 //   leave MODE        says that it is in this mode now
@@ -192,6 +192,29 @@ const askMcp = async (method: string, params: object): Promise<unknown> => {
   return (JSON.parse(data?.slice(6) ?? "{}") as { result?: unknown }).result;
 };
 
+const MODES = {
+  currentModeId: "default",
+  availableModes: [
+    { id: "default", name: "Default" },
+    { id: "plan", name: "Plan" },
+    { id: "careful", name: "Careful", description: "Looks twice." },
+  ],
+};
+
+const configWith = (currentValue: string) => [
+  {
+    type: "select" as const,
+    id: "model",
+    name: "Model",
+    category: "model" as const,
+    currentValue,
+    options: [
+      { value: "small", name: "Small" },
+      { value: "large", name: "Large" },
+    ],
+  },
+];
+
 const textOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
 const folders = new Map<string, string>();
 let servers: readonly McpServer[] = [];
@@ -217,14 +240,13 @@ agent({ name: "test-agent" })
     log("new");
     return {
       sessionId,
-      modes: {
-        currentModeId: "default",
-        availableModes: [
-          { id: "default", name: "Default" },
-          { id: "plan", name: "Plan" },
-        ],
-      },
+      modes: MODES,
+      configOptions: configWith("small"),
     };
+  })
+  .onRequest("session/set_config_option", async ({ params }) => {
+    log(`${params.configId} ${params.value}`);
+    return { configOptions: configWith(String(params.value)) };
   })
   .onRequest("session/set_mode", async ({ params }) => {
     log(`mode ${params.modeId}`);
@@ -241,7 +263,7 @@ agent({ name: "test-agent" })
       const update = JSON.parse(line);
       if (update.sessionUpdate) await client.notify("session/update", { sessionId, update } as never);
     }
-    return {};
+    return { modes: MODES, configOptions: configWith("small") };
   })
   .onRequest("session/prompt", async ({ params, client }) => {
     const { sessionId, prompt } = params;
@@ -307,6 +329,7 @@ agent({ name: "test-agent" })
         await turn.say("agent_message_chunk", "waiting");
         await turn.wait();
         log("cancelled");
+        if (first !== "") await turn.say("agent_message_chunk", `, ${tail}`);
         return { stopReason: "cancelled" };
       }
     }

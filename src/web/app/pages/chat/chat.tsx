@@ -1,4 +1,5 @@
 // One chat: the list alongside it, the conversation, and what it does to its workspace.
+
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
@@ -12,6 +13,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { archiveChat, focusComposer, fork, interrupt, renameChat } from "./actions.ts";
+import { AgentOptions } from "./agent-options.tsx";
 import { Aside } from "./aside.tsx";
 import { BudgetQuestion } from "./budget-question.tsx";
 import { changedFiles } from "./changes.tsx";
@@ -191,7 +193,10 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
         onNextMode={() => pickMode(chat, nextMode(mode))}
       >
         {known?.coding_agent ? (
-          <AgentName name={known.coding_agent} />
+          <>
+            <AgentName name={known.coding_agent} />
+            <AgentOptions chat={chat} of="others" />
+          </>
         ) : (
           <Choices
             choice={choice}
@@ -202,7 +207,9 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
           />
         )}
       </Composer>
-      <Modes mode={mode} permissions={known?.permissions} onPick={(one) => pickMode(chat, one)} />
+      <Modes mode={mode} permissions={known?.permissions} onPick={(one) => pickMode(chat, one)}>
+        <AgentOptions chat={chat} of="modes" />
+      </Modes>
       <StatusLine chat={chat} />
     </div>
   );

@@ -1,5 +1,6 @@
 // What the chat may do without asking: four modes, always in sight below the message, each one press away. Shift+Tab in the message
 // takes the next one.
+import type { ComponentChildren } from "preact";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
@@ -33,9 +34,11 @@ type ModesProps = {
   readonly mode: PermissionMode;
   readonly permissions: ChatPermissions | undefined;
   readonly onPick: (mode: PermissionMode) => void;
+  /** Modes of the chat's coding agent. */
+  readonly children?: ComponentChildren;
 };
 
-export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
+export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
   <div class="modes">
     <div
       class="opts"
@@ -58,6 +61,7 @@ export const Modes = ({ mode, permissions, onPick }: ModesProps) => (
         </label>
       ))}
     </div>
+    {children}
     <p id="mode-meaning" class="small mut">
       {explainMode(mode, permissions)}
     </p>

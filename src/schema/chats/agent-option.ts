@@ -1,0 +1,33 @@
+// What the coding agent of a chat lets people choose: its modes, its models, and other settings that have a list of values.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { namedObject } from "../named.ts";
+
+export const AgentOption = namedObject("ChatAgentOption", {
+  id: t.String(),
+  name: t.String(),
+  category: t.String({
+    description: "As the agent names it, such as `mode`, `model` or `thought_level`; may be empty.",
+  }),
+  current: t.String({
+    description: "The ID of the choice that counts in the agent's session, or from the next message on.",
+  }),
+  choices: t.Array(t.Object({ id: t.String(), name: t.String(), description: t.String() })),
+});
+export type AgentOption = Static<typeof AgentOption>;
+
+/** The ID of a choice by the ID of the option. */
+export const ChosenOptions = t.Record(t.String({ maxLength: 256 }), t.String({ maxLength: 1_024 }), {
+  maxProperties: 50,
+  description:
+    "What the coding agent is to work with, by the IDs of `agent_options`; it counts from the next message. Options that are left out stay.",
+});
+export type ChosenOptions = Static<typeof ChosenOptions>;
+
+/** The session of a chat's coding agent. */
+export type AgentSessionState = {
+  readonly session_id: string;
+  /** The last message that it was told. */
+  readonly through: number;
+  readonly options?: readonly AgentOption[];
+  readonly chosen?: ChosenOptions;
+};
