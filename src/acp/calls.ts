@@ -70,11 +70,15 @@ export const toolOf = (call: AgentToolCall): ChatTool => {
   return { tool_name: `agent_${kind}`, args: { title, ...objectOf(call.raw_input) } };
 };
 
-/** Returns what the call has answered so far, as text. */
-export const outputOf = ({ content, raw_output }: AgentToolCall): string => {
-  const texts = content.flatMap((one) =>
-    one.type === "content" && one.content.type === "text" ? [one.content.text] : [],
-  );
+/** Returns what the call has answered so far, as text. `readTerminal`: what a terminal that the call shows has printed. */
+export const outputOf = (
+  { content, raw_output }: AgentToolCall,
+  readTerminal: (id: string) => string | undefined,
+): string => {
+  const texts = content.flatMap((one) => {
+    if (one.type === "terminal") return readTerminal(one.terminalId) ?? [];
+    return one.type === "content" && one.content.type === "text" ? [one.content.text] : [];
+  });
   if (texts.length > 0) return texts.join("\n");
   const { output, stdout, formatted_output } = objectOf(raw_output);
   const said = [formatted_output, output, stdout].find((one) => typeof one === "string" && one !== "");
@@ -142,10 +146,13 @@ const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string,
     const words = given.map(String);
     const [, flag = "", script] = words;
     const isShell = words.length === 3 && SHELL_FLAG.test(flag) && script !== undefined;
-    return { command: isShell ? script : words.map(quoted).join(" "), ...place };
+    return { command: isShell ? script : quoteWords(words), ...place };
   }
   return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...place };
 };
+
+/** Returns the words as a line that a shell reads as them. */
+export const quoteWords = (words: readonly string[]): string => words.map(quoted).join(" ");
 
 const quoted = (word: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

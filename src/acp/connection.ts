@@ -2,6 +2,7 @@
 import type {
   ClientConnection,
   ContentBlock,
+  CreateTerminalRequest,
   InitializeResponse,
   LoadSessionResponse,
   McpServer,
@@ -10,6 +11,8 @@ import type {
   RequestPermissionResponse,
   SessionUpdate,
   SetSessionConfigOptionRequest,
+  TerminalExitStatus,
+  TerminalOutputResponse,
   WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
 import type { Clock } from "#base/clock.ts";
@@ -19,13 +22,18 @@ import type { ProgramStdio } from "./stdio.ts";
 
 export type {
   ContentBlock,
+  CreateTerminalRequest,
   PermissionOption,
   SessionUpdate,
   StopReason,
+  TerminalExitStatus as TerminalExit,
+  TerminalOutputResponse as TerminalOutput,
   ToolCallContent,
   ToolCallUpdate,
   ToolKind,
 } from "@agentclientprotocol/sdk";
+
+type TerminalOf = { readonly sessionId: string; readonly terminalId: string };
 
 /** What the agent asks of its client. Whatever these reject with is the answer's error. */
 export type AgentRequests = {
@@ -33,6 +41,13 @@ export type AgentRequests = {
   update(session_id: string, update: SessionUpdate): void;
   permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>;
   writeFile(request: WriteTextFileRequest): Promise<void>;
+  /** Runs a command; resolves with the ID of its terminal. */
+  createTerminal(request: CreateTerminalRequest): Promise<string>;
+  terminalOutput(terminal: TerminalOf): Promise<TerminalOutputResponse>;
+  /** Resolves when the command has ended. */
+  terminalExit(terminal: TerminalOf): Promise<TerminalExitStatus>;
+  /** Ends the command; what it has printed can still be read. */
+  killTerminal(terminal: TerminalOf): Promise<void>;
 };
 
 /** Where the agent finds its MCP server, and what it proves itself with. */
@@ -80,6 +95,18 @@ export class AcpConnection {
         await requests.writeFile(params);
         return {};
       });
+    app
+      .onRequest("terminal/create", async ({ params }) => ({ terminalId: await requests.createTerminal(params) }))
+      .onRequest("terminal/output", ({ params }) => requests.terminalOutput(params))
+      .onRequest("terminal/wait_for_exit", ({ params }) => requests.terminalExit(params))
+      .onRequest("terminal/kill", async ({ params }) => {
+        await requests.killTerminal(params);
+        return {};
+      })
+      .onRequest("terminal/release", async ({ params }) => {
+        await requests.killTerminal(params);
+        return {};
+      });
     const limits = { maxMessageBytes: MAX_MESSAGE_BYTES };
     const connection = app.connect(ndJsonStream(stdio.writable, stdio.readable, limits));
     void stdio.ended.then((reason) => connection.close(new Error(reason)));
@@ -87,8 +114,8 @@ export class AcpConnection {
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
-        // What it only reads it reads by itself, also what is not there; what it writes goes by the rules of the chat.
-        clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: false },
+        // What it only reads it reads by itself, also what is not there; what it writes and runs goes by the rules of the chat.
+        clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: true },
         clientInfo: { name: "slipway", version },
       }),
     );

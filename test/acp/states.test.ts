@@ -326,6 +326,43 @@ test("[CA-23] the agent's modes and models can be chosen; a choice counts from t
   expect(await optionsNow()).toEqual(chosen);
 }, 120_000);
 
+test("[CA-24] commands that the agent has its client run go by the chat's rules, and their output is in the call that shows the terminal", async () => {
+  const rules = [
+    { tool: "execute", command: "printf", action: "allow" },
+    { tool: "execute", command: "touch", action: "deny" },
+  ];
+  const permissions = { default: "ask_changes", rules };
+  const text = "term printf 'one two three four'\nterm touch denied\nterm printenv GIVEN\ntermask mkdir made\nsay done";
+  const { id } = await beginAgentChat(world, text, { permissions });
+  const asked = async () => (await until(async () => (await pendingCalls(world.owner, id)).at(0)))?.args;
+  expect(await asked()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'", workdir: home });
+  await answer(id, "allow");
+  await until(async () => JSON.stringify(await asked()).includes("mkdir made"));
+  await answer(id, "allow");
+  await statusIs(id, "waiting");
+  const lines = await shown(id);
+  expect(lines.join("\n")).toContain('{"output":"e two three four","success":true}');
+  expect(lines.join("\n")).toContain('"output":"a b\\n","success":true,"exit_code":0');
+  expect(lines.at(-1)).toBe("assistant: done");
+  expect(logOf(world, id).filter((line) => line.startsWith("terminal"))).toEqual([
+    'terminal 0 true "e two three four"',
+    'terminal 0 false "a b\\n"',
+    'terminal 0 false ""',
+  ]);
+  expect(existsSync(join(home, "denied"))).toBe(false);
+  expect(existsSync(join(home, "made"))).toBe(true);
+}, 120_000);
+
+test("[CA-24] what the client runs for an agent ends with the turn that is interrupted", async () => {
+  const mark = `sleep ${60_000 + process.pid}`;
+  const { id } = await beginAgentChat(world, `termwait ${mark}`, FREE);
+  const running = () => Bun.spawnSync(["pgrep", "-fx", mark]).stdout.toString().trim() !== "";
+  await until(running);
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await until(() => !running());
+  await statusIs(id, "waiting");
+}, 120_000);
+
 test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {
   const homes = join(home, ".local/state/slipway/coding-agents/homes");
   const { id } = await beginAgentChat(world, "wait", FREE);

@@ -26,6 +26,8 @@ export type AgentEvent =
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
   /** A call that Slipway ran for the agent has its answer. */
   | { readonly type: "ran"; readonly tool_call_id: string; readonly answer: ToolAnswer }
+  /** A terminal that calls may show has printed something. */
+  | { readonly type: "printed"; readonly terminal_id: string; taken(): void }
   /** The gateway has refused a model call of the agent's: a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }

@@ -64,12 +64,12 @@ type Instructions = {
   readonly chat: readonly string[];
   readonly personal: string;
   readonly resources: readonly StoredResource[];
-  /** Names of files in the folder that the agent reads by itself. */
+  /** Names of files in the folder that the agent reads without being given them. */
   readonly own: readonly string[];
   readonly folder: string | undefined;
 };
 
-/** Pure: what the agent does not read by itself. */
+/** Pure: what the agent does not find on its own. */
 const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
   const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
   const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));

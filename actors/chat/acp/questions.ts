@@ -135,14 +135,19 @@ const isWhatWasShown = (grant: Grant, content: string, now: string | undefined):
   return grant.edits.length === 0 || edited(now, grant.edits) === content;
 };
 
-/** Agents name a tool of ours in the title, and show its arguments as they are or as a member. */
+/** Agents name a tool of ours in the title, and show its arguments as they are or as a member. A command is the same in the same words. */
 const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool): boolean => {
+  if (tool_name === "execute") return shown.tool_name === tool_name && isSameCommand(shown.args, args);
   if (!shown.tool_name.startsWith("agent_")) return false;
   const { title, ...rest } = shown.args;
   const words = String(title).split(/[^A-Za-z0-9_-]+/);
   const isNamed = words.some((word) => word === tool_name || word.endsWith(`__${tool_name}`));
   return isNamed && (Bun.deepEquals(rest, args) || Bun.deepEquals(rest.arguments, args));
 };
+
+/** An agent shows the folder of a command, or means its own. */
+const isSameCommand = (shown: ChatTool["args"], { command, workdir }: ChatTool["args"]): boolean =>
+  shown.command === command && (shown.workdir === undefined || shown.workdir === workdir);
 
 /** The text after the edits; undefined where a passage is not in it exactly once. */
 const edited = (text: string | undefined, edits: readonly Edit[]): string | undefined =>

@@ -13,6 +13,7 @@ import {
   AcpConnection,
   type AgentRequests,
   type ContentBlock,
+  type CreateTerminalRequest,
   MAX_MESSAGE_BYTES,
   type McpPlace,
   type PermissionOption,
@@ -28,6 +29,7 @@ import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events
 import { wantedChoice } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
+import { Terminals } from "./terminals.ts";
 import type { AgentTools } from "./tools.ts";
 
 /** So long an agent may take to end what it does after it was cancelled. */
@@ -49,6 +51,7 @@ type Opened = {
   readonly session_id: string;
   readonly replayed: string | undefined;
   readonly hasTools: boolean;
+  readonly terminals: Terminals;
   readonly options: readonly SessionOption[];
 };
 
@@ -62,6 +65,7 @@ export class AgentSession {
   readonly tools: AgentTools;
   /** Whether it was given the address of these tools. */
   readonly hasTools: boolean;
+  readonly terminals: Terminals;
   /** What it has been given of its chat. */
   readonly given_key: string;
   /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
@@ -84,10 +88,11 @@ export class AgentSession {
     stdio: ProgramStdio,
     events: AgentEvents,
     { profile, tools, given }: OpenSession,
-    { connection, session_id, replayed, options, hasTools }: Opened,
+    { connection, session_id, replayed, options, hasTools, terminals }: Opened,
   ) {
     this.tools = tools;
     this.hasTools = hasTools;
+    this.terminals = terminals;
     this.given_key = given.key;
     this.#options = options;
     this.#clock = deps.clock;
@@ -128,6 +133,13 @@ export class AgentSession {
     let heard: string[] | undefined = [];
     let session: AgentSession | undefined;
     const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
+    const printed = new Set<string>();
+    // One event stands for all that is printed until the turn takes it.
+    const terminals = new Terminals(deps, (terminal_id) => {
+      if (!session?.isPrompting || printed.has(terminal_id)) return;
+      printed.add(terminal_id);
+      events.push({ type: "printed", terminal_id, taken: () => printed.delete(terminal_id) });
+    });
     const requests: AgentRequests = {
       update: (id, update) => {
         if (!isOurs(id)) return;
@@ -142,6 +154,13 @@ export class AgentSession {
           if (!session || !isOurs(sessionId)) return answer(undefined);
           session.#ask({ call: toolCall, isWrite: false, answer });
         }),
+      createTerminal: async (request) => {
+        if (!session || !isOurs(request.sessionId)) throw new Error("The session is not open.");
+        return session.#createTerminal(request);
+      },
+      terminalOutput: async ({ terminalId }) => terminals.output(terminalId),
+      terminalExit: ({ terminalId }) => terminals.exit(terminalId),
+      killTerminal: ({ terminalId }) => terminals.kill(terminalId),
       writeFile: async ({ sessionId, path, content }) => {
         if (!session || !isOurs(sessionId)) throw new Error("The session is not open.");
         await session.#writeFile(path, content);
@@ -156,6 +175,7 @@ export class AgentSession {
       heard = undefined;
       session = new AgentSession(deps, stdio, events, asked, {
         connection,
+        terminals,
         hasTools: mcp !== undefined && connection.canReachMcp,
         ...opened,
       });
@@ -275,23 +295,33 @@ export class AgentSession {
     return bytes && new TextDecoder().decode(bytes);
   }
 
+  /** Answers a command of the agent's that its client is to run, once it runs. */
+  #createTerminal(request: CreateTerminalRequest): Promise<string> {
+    return this.terminals.create(
+      request,
+      async (own) => (await this.#askOwn(own)) === true,
+      (tool_call_id, answer) => this.events.push({ type: "ran", tool_call_id, answer }),
+    );
+  }
+
+  /** Asks the chat's rules about a call of ours, and a person where they say so; undefined once the turn is over. */
+  #askOwn(own: OwnCall): Promise<boolean | undefined> {
+    const { tool_call_id, tool_name, args } = own;
+    const call = { toolCallId: tool_call_id, title: tool_name, kind: "other" as const, rawInput: args };
+    return new Promise((answer) => this.#ask({ call, isWrite: false, own, answer }));
+  }
+
   #endCalls(): void {
+    this.terminals.endAll();
     this.#running.abort(INTERRUPTED);
     this.#running = new AbortController();
   }
 
   /** Asks the chat's rules, and a person where they say so, and runs the call. */
   async #runOwn(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
-    const { tool_call_id, tool_name, args } = own;
+    const { tool_call_id } = own;
     const { signal } = this.#running;
-    const isGranted = await new Promise<boolean | undefined>((answer) => {
-      this.#ask({
-        call: { toolCallId: tool_call_id, title: tool_name, kind: "other", rawInput: args },
-        isWrite: false,
-        own,
-        answer,
-      });
-    });
+    const isGranted = await this.#askOwn(own);
     if (!isGranted) return { result: { error: isGranted === undefined ? NOT_NOW : REFUSED }, is_error: true };
     const answer = await run(signal).catch((): ToolAnswer => ({ result: { error: NOT_NOW }, is_error: true }));
     this.events.push({ type: "ran", tool_call_id, answer });

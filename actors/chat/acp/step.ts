@@ -44,6 +44,7 @@ type Open = { readonly asked: string } | { readonly error: string } | "carried";
 export class AgentStep {
   readonly #mask: SecretMask;
   readonly #push: Push;
+  readonly #readTerminal: (id: string) => string | undefined;
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
@@ -51,7 +52,9 @@ export class AgentStep {
   #saying: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
 
-  constructor(mask: SecretMask, push: Push) {
+  /** `readTerminal`: what a terminal of the agent's has printed. */
+  constructor(mask: SecretMask, push: Push, readTerminal: (id: string) => string | undefined) {
+    this.#readTerminal = readTerminal;
     this.#mask = mask;
     this.#push = push;
   }
@@ -144,6 +147,15 @@ export class AgentStep {
     if (!known || known.over_at !== undefined) return;
     known.answer = answer;
     this.#end(known, now);
+  }
+
+  /** A terminal has printed something: the calls that show it do. */
+  printed(terminal_id: string): void {
+    for (const known of this.#calls.values()) {
+      const isShown = known.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
+      const isOwn = known.call.id === `terminal-${terminal_id}`;
+      if (known.over_at === undefined && (isShown || isOwn)) this.#showOutput(known);
+    }
   }
 
   /** Calls have ended and none is open: the step can be stored. */
@@ -259,7 +271,7 @@ export class AgentStep {
 
   #resultOf(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
     if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
-    if (known.answer !== undefined) return known.answer;
+    if (known.answer !== undefined) return { ...known.answer, result: this.#mask.result(known.answer.result) };
     const { result, is_error } = resultOf(known.call, this.#outputOf(known.call));
     return { result, is_error };
   }
@@ -270,7 +282,7 @@ export class AgentStep {
   }
 
   #outputOf(call: AgentToolCall): string {
-    return cutMiddle(this.#mask.text(outputOf(call)), OUTPUT_LIMIT).text;
+    return cutMiddle(this.#mask.text(outputOf(call, this.#readTerminal)), OUTPUT_LIMIT).text;
   }
 
   #toolOf({ own, call }: StepCall) {

@@ -87,7 +87,7 @@ export class AgentTurn implements RunningTurn {
   commands: Promise<unknown> | undefined;
   #step: AgentStep | undefined;
   #restarts = 0;
-  /** The last message that the agent has been told, and its options, as they are stored. */
+  /** The last message that the agent was given, and its options, as they are stored. */
   #through = 0;
   #recorded: readonly AgentOption[] = [];
 
@@ -195,7 +195,11 @@ export class AgentTurn implements RunningTurn {
     this.buffer = buffer;
     const services = toolServices({ ...begun.about, chat_id, run_id: chat_id });
     const mask = new SecretMask(await services.knownSecrets());
-    return new AgentStep(mask, (part, role) => buffer.push(part, role));
+    return new AgentStep(
+      mask,
+      (part, role) => buffer.push(part, role),
+      (id) => this.#deps.sessions.of(chat_id)?.terminals.readText(id),
+    );
   }
 
   /** Answers the questions that a person has decided. A call that no agent runs any more is answered with an error. */
@@ -332,6 +336,10 @@ export class AgentTurn implements RunningTurn {
       case "ran":
         step.ran(event.tool_call_id, event.answer, clock.now());
         return undefined;
+      case "printed":
+        event.taken();
+        step.printed(event.terminal_id);
+        return undefined;
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
         // What it said before the refusal takes longer to arrive than the refusal.
@@ -393,7 +401,9 @@ export class AgentTurn implements RunningTurn {
     const tool = own ?? toolOf(step.preview(call));
     questions.show(id, tool);
     const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
-    const verdict = located ? verdictOn(chat_id, begun, tool, folder, own !== undefined) : UNLOCATED;
+    const verdict = located
+      ? verdictOn(chat_id, begun, tool, folder, own !== undefined && own.tool_name !== "execute")
+      : UNLOCATED;
     const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
     if (!refusal || this.isStopped) return "over";

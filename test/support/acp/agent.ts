@@ -15,6 +15,8 @@
 //   huge MIB          says so much at once
 //   tools             lists the tools of its MCP servers
 //   use NAME JSON     calls a tool of its MCP server; asked NAME JSON asks first
+//   term COMMAND      has its client run it and shows the terminal; termask COMMAND asks first
+//   termwait COMMAND  the same, and waits until it is cancelled
 //   home PATH         says what a file in its home holds
 //   call [TOKENS]     asks a model of the gateway, for so many tokens at most, and says its answer; refused by a budget it
 //                     tries until it is cancelled
@@ -103,6 +105,26 @@ class Turn {
       cancelled.set(this.#session, () => child.kill());
       return await new Response(child.stdout).text();
     });
+  }
+
+  async terminal(command: string, waits: boolean): Promise<void> {
+    const sessionId = this.#session;
+    count += 1;
+    const toolCallId = `terminal-call-${process.pid}-${count}`;
+    const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
+    const asked = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
+    const made = await this.#client.request("terminal/create", asked).catch(() => undefined);
+    if (!made) return this.say("agent_message_chunk", "no terminal ");
+    const { terminalId } = made;
+    const content = [{ type: "terminal", terminalId }];
+    const call = { title: command, kind: "execute", rawInput: { command }, status: "in_progress", content };
+    await this.tell({ sessionUpdate: "tool_call", toolCallId, ...call });
+    if (waits) return this.wait();
+    const { exitCode } = await this.#client.request("terminal/wait_for_exit", { sessionId, terminalId });
+    const { output, truncated } = await this.#client.request("terminal/output", { sessionId, terminalId });
+    log(`terminal ${exitCode} ${truncated} ${JSON.stringify(output)}`);
+    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
+    await this.#client.request("terminal/release", { sessionId, terminalId });
   }
 
   edit(path: string, text: string, isThroughClient = false): Promise<void> {
@@ -313,6 +335,11 @@ agent({ name: "test-agent" })
           return content.map(({ text }) => text).join();
         });
       }
+      if (verb === "termask") {
+        const asked = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
+        await turn.call(asked, true, async () => "approved");
+      }
+      if (verb.startsWith("term")) await turn.terminal(tail, verb === "termwait");
       if (verb === "home") await turn.say("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
       if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);

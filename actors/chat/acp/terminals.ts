@@ -1,0 +1,143 @@
+// Commands that a coding agent has its client run: the workspace's daemon runs them, after the chat's rules and a person where they ask one.
+// What they print is kept for the agent and for those who follow the chat, the newest of it; they end with the turn or the agent.
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { quoteWords } from "#src/acp/calls.ts";
+import type { CreateTerminalRequest, TerminalExit, TerminalOutput } from "#src/acp/connection.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import { endProcess, followProcess, startProcess } from "#src/tools/processes/processes.ts";
+import type { ToolAnswer } from "#src/tools/run.ts";
+import type { ToolAgent } from "#src/tools/tool.ts";
+import type { OwnCall } from "./events.ts";
+
+type Deps = { readonly clock: Clock; readonly agent: ToolAgent };
+
+type Terminal = {
+  output: string;
+  isCut: boolean;
+  readonly limit: number;
+  exit: TerminalExit | undefined;
+  readonly over: PromiseWithResolvers<TerminalExit>;
+};
+
+const MAX_OPEN = 32;
+/** Characters that are kept of what one prints. */
+const MAX_OUTPUT = 256 * 1024;
+/** No command of an agent is waited for longer. */
+const MAX_MS = 24 * 3_600_000;
+/** What the agent sees is its workspace's; what people see is masked where it is shown. */
+const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new Map() });
+
+export class Terminals {
+  readonly #deps: Deps;
+  readonly #onNews: (id: string) => void;
+  readonly #terminals = new Map<string, Terminal>();
+
+  /** `onNews`: one has printed something. */
+  constructor(deps: Deps, onNews: (id: string) => void) {
+    this.#deps = deps;
+    this.#onNews = onNews;
+  }
+
+  /** Runs the command once `ask` allows it. Rejects in words. `onEnd` has the call's answer. */
+  async create(
+    { command, args, env, cwd, outputByteLimit }: CreateTerminalRequest,
+    ask: (call: OwnCall) => Promise<boolean>,
+    onEnd: (tool_call_id: string, answer: ToolAnswer) => void,
+  ): Promise<string> {
+    if (this.#running.length >= MAX_OPEN) throw new Error(`${MAX_OPEN} commands run already.`);
+    const id = uuid();
+    const plain = args && args.length > 0 ? quoteWords([command, ...args]) : command;
+    const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);
+    // Variables can make another program of a command, so rules and people see them.
+    const line = variables.length === 0 ? plain : quoteWords(["env", ...variables, "sh", "-c", plain]);
+    const place = cwd ? { workdir: cwd } : {};
+    const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...place } };
+    if (!(await ask(call))) throw new Error("The chat's rules or its owner did not allow this command.");
+    const directory = cwd ? { directory: cwd } : {};
+    await startProcess(this.#deps.agent, { id, command: line, ...directory });
+    const limit = Math.min(outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT);
+    const terminal: Terminal = { output: "", isCut: false, limit, exit: undefined, over: Promise.withResolvers() };
+    this.#forgetOldest();
+    this.#terminals.set(id, terminal);
+    void this.#follow(id, terminal).then((exit) => {
+      terminal.exit = exit;
+      terminal.over.resolve(exit);
+      const { output } = terminal;
+      const result = { output, success: exit.exitCode === 0, exit_code: exit.exitCode };
+      onEnd(call.tool_call_id, { result, is_error: false });
+    });
+    return id;
+  }
+
+  /** What it has printed so far. Throws for one that is not there. */
+  output(id: string): TerminalOutput {
+    const { output, isCut, exit } = this.#find(id);
+    return { output, truncated: isCut, ...(exit === undefined ? {} : { exitStatus: exit }) };
+  }
+
+  /** Resolves when it has ended. */
+  async exit(id: string): Promise<TerminalExit> {
+    return this.#find(id).over.promise;
+  }
+
+  /** Ends it with all that it has started; its output can still be read. */
+  async kill(id: string): Promise<void> {
+    if (this.#find(id).exit === undefined) await endProcess(this.#deps, id);
+  }
+
+  /** The same text as people see it; undefined for one that nothing is known of. */
+  readText(id: string): string | undefined {
+    return this.#terminals.get(id)?.output;
+  }
+
+  /** Ends all that run. */
+  endAll(): void {
+    for (const id of this.#running) void endProcess(this.#deps, id);
+  }
+
+  get #running(): string[] {
+    return [...this.#terminals].flatMap(([id, { exit }]) => (exit === undefined ? [id] : []));
+  }
+
+  #find(id: string): Terminal {
+    const terminal = this.#terminals.get(id);
+    if (!terminal) throw new Error(`There is no terminal "${id}".`);
+    return terminal;
+  }
+
+  /** The output of those that have ended stays for a while: tool calls show it. */
+  #forgetOldest(): void {
+    if (this.#terminals.size < 2 * MAX_OPEN) return;
+    const oldest = [...this.#terminals].find(([, { exit }]) => exit !== undefined);
+    if (oldest) this.#terminals.delete(oldest[0]);
+  }
+
+  async #follow(id: string, terminal: Terminal): Promise<TerminalExit> {
+    const write = (text: string): void => {
+      const all = terminal.output + text;
+      terminal.isCut ||= Buffer.byteLength(all) > terminal.limit;
+      terminal.output = newest(all, terminal.limit);
+      this.#onNews(id);
+    };
+    const never = new AbortController().signal;
+    const context = { agent: this.#deps.agent, clock: this.#deps.clock, mask: UNMASKED, write };
+    try {
+      const { process } = await followProcess(context, id, MAX_MS, never);
+      if (process.running) await endProcess(this.#deps, id);
+      return { exitCode: process.exit_code, signal: process.exit_code === null ? "SIGKILL" : null };
+    } catch {
+      // The workspace has ended, and the command with it.
+      return { exitCode: null, signal: "SIGKILL" };
+    }
+  }
+}
+
+/** The end of the text in so many bytes, from a whole character on. */
+const newest = (text: string, limit: number): string => {
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength <= limit) return text;
+  let from = bytes.byteLength - limit;
+  while (((bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
+  return bytes.subarray(from).toString();
+};
