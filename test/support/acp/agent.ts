@@ -26,10 +26,13 @@ import { Readable, Writable } from "node:stream";
 import {
   type AgentContext,
   agent,
+  type CreateTerminalResponse,
   type McpServer,
   ndJsonStream,
   RequestError,
+  type TerminalOutputResponse,
   type ToolCallUpdate,
+  type WaitForTerminalExitResponse,
 } from "@agentclientprotocol/sdk";
 
 const HOME = process.env.HOME ?? ".";
@@ -113,18 +116,19 @@ class Turn {
     const toolCallId = `terminal-call-${process.pid}-${count}`;
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
     const asked = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
-    const made = await this.#client.request("terminal/create", asked).catch(() => undefined);
+    const made = await this.#client.request<CreateTerminalResponse>("terminal/create", asked).catch(() => undefined);
     if (!made) return this.say("agent_message_chunk", "no terminal ");
     const { terminalId } = made;
     const content = [{ type: "terminal", terminalId }];
     const call = { title: command, kind: "execute", rawInput: { command }, status: "in_progress", content };
     await this.tell({ sessionUpdate: "tool_call", toolCallId, ...call });
     if (waits) return this.wait();
-    const { exitCode } = await this.#client.request("terminal/wait_for_exit", { sessionId, terminalId });
-    const { output, truncated } = await this.#client.request("terminal/output", { sessionId, terminalId });
+    const of = { sessionId, terminalId };
+    const { exitCode } = await this.#client.request<WaitForTerminalExitResponse>("terminal/wait_for_exit", of);
+    const { output, truncated } = await this.#client.request<TerminalOutputResponse>("terminal/output", of);
     log(`terminal ${exitCode} ${truncated} ${JSON.stringify(output)}`);
     await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
-    await this.#client.request("terminal/release", { sessionId, terminalId });
+    await this.#client.request("terminal/release", of);
   }
 
   edit(path: string, text: string, isThroughClient = false): Promise<void> {
