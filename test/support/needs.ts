@@ -66,6 +66,7 @@ export const needs = {
   git: program("git", "git"),
   agents: preparedLater("agents", "SLIPWAY_TEST_AGENTS"),
   mcpServers: preparedLater("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
+  pythonSdks: preparedLater("python-sdks", "SLIPWAY_TEST_PYTHON_SDKS"),
   generators: preparedLater("generators", "SLIPWAY_TEST_GENERATORS"),
   editors: prepared("editors", "SLIPWAY_TEST_EDITORS"),
   ssh: program("openssh-client", "ssh"),
