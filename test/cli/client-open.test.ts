@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openClientWorld, signInAs } from "./client-world.ts";
 
@@ -20,6 +21,9 @@ const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
 // Its agent is an entry of the store and never connects.
 await world.must(["workspaces", "create", "dev", "--template", "fine", "--no-wait"]);
+await until(async () => (await world.run(["open", "vscode", "dev", "--print"])).code === 0, {
+  what: "the build of dev to have an agent",
+});
 // What stands for the desktop: it notes what it is handed.
 const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
 for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
