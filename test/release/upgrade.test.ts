@@ -109,7 +109,7 @@ describe("what is refused", () => {
     sending(whole.subarray(0, whole.length / 2));
     await refused("was not downloaded completely");
     sending(Buffer.concat([whole, whole]));
-    await refused("longer than the release says");
+    await refused("larger than the release states");
     sending(whole.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
     await refused("does not match the release's checksum");
     world.answer(() => undefined);
@@ -127,7 +127,7 @@ describe("what is refused", () => {
     for (const comment of [`slipway 9.9.9: ${FILE}`, `slipway 9.9.9/2 ${FILE}`, "timestamp:1 file:slipway"]) {
       await signedAs(comment);
       const args = ["--file", join(out, FILE), "--release-key", printPublicKey(other)];
-      await refused("names no version and file of Slipway", args);
+      await refused("names no Slipway version and file", args);
     }
     rmSync(join(out, `${FILE}.minisig`));
     await refused("there is no signature", ["--file", join(out, FILE)]);
