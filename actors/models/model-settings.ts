@@ -195,7 +195,7 @@ export class ModelSettings {
       if (!row) throw notFound();
       if (row.is_default && patch.is_default === false) {
         throw new AppError("invalid", "Validation failed.", {
-          validations: [{ field: "is_default", detail: "is changed by making another model the default" }],
+          validations: [{ field: "is_default", detail: "can only be changed by making another model the default" }],
         });
       }
       if (patch.enabled === true) await this.#provider(row.provider_id, unusable, true);

@@ -57,7 +57,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.address = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8, ::1");
   await dialog.getByRole("button", { name: "Create token" }).click();
-  const key = await page.getByLabel("The token").textContent();
+  const key = await page.getByLabel("Token", { exact: true }).textContent();
   const asToken = (path) => fetch(at(path), { headers: { "service-session-token": key } }).then(({ status }) => status);
   result.mayRead = await asToken("/api/v2/workspaces");
   result.mayNot = await asToken("/api/v2/templates");

@@ -13,7 +13,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.goto(at("/admin"));
   await page.getByRole("button", { name: "Other ways to add users" }).click();
   await page.getByRole("button", { name: "Add user…" }).click();
-  await dialog.getByLabel("Who").selectOption("password");
+  await dialog.getByLabel("Type", { exact: true }).selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("Email").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("password1234");
@@ -44,7 +44,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByRole("button", { name: "Add provider" }).click();
   await dialog.getByText("Add a model from Ollama").waitFor();
   await dialog.getByLabel("Model").fill("qwen3-coder:30b");
-  await dialog.getByRole("button", { name: "Add and try model" }).click();
+  await dialog.getByRole("button", { name: "Test and add model" }).click();
   await page.getByText("qwen3-coder:30b responded: “Hello there.”").waitFor();
   await look("admin-models");
 
@@ -73,7 +73,7 @@ async function applications(page, look) {
   await dialog.getByRole("button", { name: "Add application" }).click();
   const first = await endOf(page.getByLabel("Client secret"));
   await page.getByRole("button", { name: "More for Board" }).click();
-  await page.getByRole("button", { name: "Change…" }).click();
+  await page.getByRole("button", { name: "Edit…" }).click();
   await dialog.getByLabel("Name").fill("Maps");
   await dialog.getByLabel("Callback URL").fill("https://maps.example.com/back");
   await dialog.getByLabel("Icon").fill(ICON);

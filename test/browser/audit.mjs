@@ -37,6 +37,17 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await detail.waitFor({ state: "hidden" });
   await page.setViewportSize({ width: 1440, height: 900 });
 
+  // A chat by the title that its owner sees anyway, an uploaded file by the template that was made of it.
+  for (const kind of ["chat", "file"]) {
+    await page.goto(at(`/audit?q=resource_type:${kind}`));
+    const name = kind === "chat" ? /created chat Repair the crane/ : /created file of \S+ \S+/;
+    await list.getByRole("link", { name }).first().waitFor();
+  }
+  await page.goto(at("/audit?q=resource_type:chat"));
+  await list.getByRole("link").first().click();
+  await detail.getByRole("link", { name: "Open chat" }).waitFor();
+  await look("audit-chat");
+
   await page.goto(at("/audit?q=username:nobody-of-this-name"));
   await page.getByText("No matching entries").waitFor();
   await look("audit-empty");

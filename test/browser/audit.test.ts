@@ -1,6 +1,7 @@
 // The audit log in a real browser.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -9,7 +10,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-20] the audit log shows what was done, keeps filter and entry in the address, and tells field by field; so does the connection log",
+  "[WB-4] [WB-6] [WB-20] the audit log shows what was done, names chats that the reader sees and files by their template, keeps filter and entry in the address, and tells field by field; so does the connection log",
   async () => {
     await using world = await openWorld({ clock: systemClock });
     const { agent_id, owner_id } = await seedAgent(world.server);
@@ -18,6 +19,11 @@ testNeeding(
     connections.begin({ ...common, ip: "192.0.2.7", type: "workspace_app", target: "code", status_code: 200 });
     connections.begin({ ...common, ip: "192.0.2.8", type: "reconnecting_pty" })("the command has ended");
     await world.admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name: "Ada Lovelace" });
+    const chat = await world.admin.post<Chat>("/api/v2/chats", {
+      organization_id: (await world.admin.get<{ id: string }[]>("/api/v2/organizations"))[0]?.id,
+      content: [{ type: "text", text: "Hello." }],
+    });
+    await world.admin.patch(`/api/v2/chats/${chat.id}`, { title: "Repair the crane" });
     const given = [world.server.url.href, world.admin.token ?? ""];
     const told = await runStory<{ fields: string[] }>("audit.mjs", given);
     expect(told).toMatchObject({

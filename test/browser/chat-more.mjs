@@ -81,7 +81,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // A provider that refuses: how long until the next try, and then the answer.
   await say("Be busy");
-  await page.getByText(/Attempt \d (in \d+ s|is running)/).waitFor();
+  await page.getByText(/Retrying (in \d+ s )?\(attempt \d\)/).waitFor();
   await look("chat-retry");
   await page.getByText("I will remember that.").last().waitFor();
   await rested();

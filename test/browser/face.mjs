@@ -17,7 +17,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   await signIn(page, at("/admin/appearance"), email, password);
   await page.getByText("No announcements").waitFor();
-  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
   await dialog.getByLabel("Name").fill("Harbour & <Sons>");
   await dialog.getByLabel("Logo URL").fill("javascript:alert(1)");
   await dialog.getByRole("button", { name: "Save" }).click();

@@ -62,7 +62,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
 
   const groups = "/organizations/default/groups";
   for (const [name, item, press] of [
-    ["crew", "Change…", "Save group"],
+    ["crew", "Edit…", "Save group"],
     ["deck", "Delete…", "Delete group"],
   ]) {
     const { id } = await api("POST", groups, { name });
@@ -90,7 +90,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   }
   for (const [name, item, press, fill] of [
     ["Keyed", "Replace key…", "Replace key"],
-    ["Fed", "Add model", "Add and try model", () => dialog.getByLabel("Model", { exact: true }).fill("one")],
+    ["Fed", "Add model", "Test and add model", () => dialog.getByLabel("Model", { exact: true }).fill("one")],
   ]) {
     const made = await provider(name);
     const remove = () => api("DELETE", `/chats/providers/${made.id}`);
@@ -100,7 +100,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   const [{ id: organization }] = await api("GET", "/organizations");
   const servers = `/organizations/${organization}/mcp-servers`;
   for (const [name, item, press] of [
-    ["Tide", "Change…", "Save and try"],
+    ["Tide", "Edit…", "Save and try"],
     ["Moon", "Remove…", "Remove MCP server"],
   ]) {
     const body = {
@@ -120,7 +120,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     });
   }
 
-  for (const [name, item, press] of [["Board", "Change…", "Save application"]]) {
+  for (const [name, item, press] of [["Board", "Edit…", "Save application"]]) {
     const made = await api("POST", "/oauth2-provider/apps", { name, callback_url: "https://boards.example.com/back" });
     await meet({
       where: "/admin/applications",

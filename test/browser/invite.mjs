@@ -19,7 +19,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await lead.getByText("Signing in creates the account tia.").waitFor();
   result.trial = new URL(lead.url()).hash;
   result.remark = await lead.getByText("does not match").textContent();
-  await lead.getByText("What Acme says").click();
+  await lead.getByText("Claims from Acme").click();
   await look(lead, "trial");
 
   await lead.goto(at("/admin/people"));

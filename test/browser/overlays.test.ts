@@ -12,7 +12,7 @@ type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>
 
 /** Where it is opened, by what presses, and what it is called. */
 const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
-  ["Found", "/", "keys:Control+k", "type:a"],
+  ["Results", "/", "keys:Control+k", "type:a"],
   ["Show as command", "/", "Show this page's requests as commands"],
   ["Account", "/", "admin"],
   ["More for story", "/workspaces", "More for story"],

@@ -70,7 +70,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.lifetimes = await page.getByLabel("Expiration").locator("option").allTextContents();
   await dialog.getByLabel("Name").fill("laptop");
   await page.getByRole("button", { name: "Create token" }).click();
-  result.key = await page.getByLabel("The token").textContent();
+  result.key = await page.getByLabel("Token", { exact: true }).textContent();
   await picture("tokens-made");
   await measure();
   await page.getByRole("button", { name: "Copy" }).click();

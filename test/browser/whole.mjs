@@ -62,7 +62,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(at("/account/permissions"));
   await page.getByLabel("Permission mode of new chats").selectOption("allow");
   await button("Add rule").click();
-  await page.getByLabel("Then").selectOption("ask");
+  await page.getByLabel("Action").selectOption("ask");
   await button("Save permissions").click();
   await page.getByText("Permissions saved").waitFor();
 
@@ -176,7 +176,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(at("/admin/people"));
   await page.getByRole("button", { name: "Other ways to add users" }).click();
   await page.getByRole("button", { name: "Add user…" }).click();
-  await dialog.getByLabel("Who").selectOption("password");
+  await dialog.getByLabel("Type", { exact: true }).selectOption("password");
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("Email").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("nine grey herons at noon");
@@ -189,7 +189,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Address").fill(`${models}/v1`);
   await dialog.getByRole("button", { name: "Add provider" }).click();
   await dialog.getByLabel("Model").fill("second");
-  await dialog.getByRole("button", { name: "Add and try model" }).click();
+  await dialog.getByRole("button", { name: "Test and add model" }).click();
   await page.getByText(/second responded/).waitFor();
 
   // The audit log has it all.

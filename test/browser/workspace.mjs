@@ -155,7 +155,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByLabel("User or group").selectOption({ index: 1 });
   await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Share", exact: true }).click();
-  await page.getByLabel(/^What Everyone in/).waitFor();
+  await page.getByLabel(/^Access of Everyone in/).waitFor();
   await look("sharing");
   // Someone else has changed that role in the meantime: it is shown, and not replaced untold.
   await page.evaluate(
@@ -169,7 +169,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   );
   await page.getByRole("button", { name: /^Remove access for/ }).click();
   await page.getByText(/Someone else changed this in the meantime: Everyone in .*, Use/).waitFor();
-  result.role = await page.getByLabel(/^What Everyone in/).inputValue();
+  result.role = await page.getByLabel(/^Access of Everyone in/).inputValue();
   await page.getByRole("button", { name: /^Remove access for/ }).click();
   await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
   await page.getByText("It works until the workspace stops.").waitFor();

@@ -75,7 +75,7 @@ testNeeding(
     const back = await edit(target, "again");
     expect([back.status, back.body.warnings]).toEqual([
       200,
-      [`Not brought back: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
+      [`Not restored: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
     ]);
     expect(text("work/a/ignored")).toBe("kept by nobody");
     rmSync(join(repository, "a"), { recursive: true });

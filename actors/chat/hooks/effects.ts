@@ -47,7 +47,7 @@ export const promptText = (content: readonly MessagePart[]): string =>
 /** Why a turn has ended; says nothing of the consumer. */
 export const hookError = (failure: HookFailure): ChatError => ({
   kind: "hook_dispatch_failed",
-  message: "A lifecycle hook gave no valid answer, so the chat does not go on. Send a message to try again.",
+  message: "A lifecycle hook gave no valid answer, so the chat stopped. Send a message to try again.",
   detail: failure.message,
   retryable: false,
 });

@@ -94,7 +94,7 @@ const promoteNext =
 
 /** Calls that a failed turn has left are not made up for: nothing runs but the summary. */
 const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
-  if (is_empty) return conflict("There is nothing to make shorter yet.");
+  if (is_empty) return conflict("There is nothing to summarize yet.");
   draft.cancelCalls(GIVEN_UP);
   draft.become("running");
   draft.askForCompaction(request);
@@ -259,7 +259,7 @@ const reconcile: Rule<"reconcile_invalid"> = (draft) => {
 
 const WAS_INVALID: ChatError = {
   kind: "generic",
-  message: "The chat was in an invalid state. Send a new message or edit an earlier one to go on.",
+  message: "The chat was in an invalid state. Send a new message or edit an earlier one to continue.",
   retryable: false,
 };
 
@@ -394,7 +394,7 @@ const refusal = (state: Execution, type: CommandType): AppError => {
   if (toStateName(state) === "invalid") return conflict("The chat is in an invalid state.");
   if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
   if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
-  if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived: bring it back first.");
+  if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived. Unarchive it first.");
   return conflict(WORDS[type] ?? "The chat's present state does not allow this.");
 };
 

@@ -128,7 +128,7 @@ ${instructions}`,
     };
     const { text, usage } = await askModel(this.#deps, errand, asked, stop, LIMITS);
     const summary = text.trim();
-    if (summary === "") throw new ModelError("generic", "The model has summed nothing up.", errand);
+    if (summary === "") throw new ModelError("generic", "The model returned no summary.", errand);
     const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
     const prompts = await this.#loadPrompts(chat_key, history);
     return compactedRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });

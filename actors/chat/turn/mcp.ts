@@ -123,7 +123,7 @@ export class ChatMcp {
 
   async #target(server: McpServerRow, owner_id: string): Promise<McpTarget> {
     const target = await this.#deps.access(server, owner_id);
-    if (!target) throw new McpError("its owner has to sign in there first.");
+    if (!target) throw new McpError("its owner must sign in there first.");
     return target;
   }
 

@@ -76,7 +76,7 @@ const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string
   if (texts.join("\n") !== known.join("\n")) warnings.set("tools", chat_id, texts);
 };
 
-const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
+const SILENT = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");
 
 /** What the model is given: blocks that are reread for each call, and the history. Throws the reason of `signal`. */
 const buildPrompt = async (

@@ -148,7 +148,7 @@ export class WorkspaceAgent implements ToolAgent {
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
     let workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
-    if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
+    if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant. Wake it up first.");
     if (!ends && !(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));

@@ -60,6 +60,11 @@ const shownColumns = {
     when 'api_key' then json_extract(${audit_logs.additional_fields}, '$.key_id') is not null
       and not exists (select 1 from ${api_keys} x where x.id = json_extract(${audit_logs.additional_fields}, '$.key_id'))
     end`.as("gone"),
+  /** The template and version that an uploaded file became first; null for other kinds, and where none was made of it. */
+  made: sql<string | null>`case ${audit_logs.resource_type}
+    when 'file' then (select t.name || ' ' || v.name from ${template_versions} v join ${templates} t on t.id = v.template_id
+      where v.file_id = ${audit_logs.resource_id} order by v.created_at limit 1)
+    end`.as("made"),
 } as const;
 
 /** What findAudit has found, newest first: {keys}, a JSON array of them. For `scan`. */

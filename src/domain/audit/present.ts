@@ -87,6 +87,7 @@ export const presentEntry = (shown: ShownEntry): AuditLog => {
   const { entry, user, organization, workspace, owner } = shown;
   const is_deleted = OF_WORKSPACES.includes(entry.resource_type) ? (workspace?.deleted ?? true) : shown.gone === 1;
   const ofBuild = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
+  const ofFile = shown.made === null ? {} : { template_version: shown.made };
   return {
     id: entry.id,
     time: rfc3339(entry.time),
@@ -102,7 +103,7 @@ export const presentEntry = (shown: ShownEntry): AuditLog => {
     resource_link: is_deleted ? "" : toLink(shown),
     is_deleted,
     diff: entry.diff,
-    additional_fields: { ...entry.additional_fields, ...ofBuild },
+    additional_fields: { ...entry.additional_fields, ...ofBuild, ...ofFile },
     description: formatDescription(entry),
     status_code: entry.status_code,
     request_id: entry.request_id,

@@ -13,7 +13,7 @@ export const setAuditRetention = async (
   caller: UserCaller,
   after: AuditRetention,
 ): Promise<void> => {
-  if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
+  if (!isOwner(caller)) throw forbidden("Only owners can change how long entries are kept.");
   const unknown = Object.keys(after.kinds).find((kind) => !(RESOURCE_TYPES as readonly string[]).includes(kind));
   if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is no kind of thing.`);
   const before = await readAuditRetention(store);

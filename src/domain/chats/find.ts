@@ -45,7 +45,7 @@ export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
 /** A chat the caller may change. 404, and 403 for who only reads along. */
 export const changeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
-  if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you for reading.");
+  if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you as read-only.");
   return place;
 };
 
@@ -53,7 +53,7 @@ export const changeableChat = async (ctx: DomainContext, id: string, caller: Use
 export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-  if (place.archived) throw conflict("The chat is archived: bring it back first.");
+  if (place.archived) throw conflict("The chat is archived. Unarchive it first.");
   return place;
 };
 

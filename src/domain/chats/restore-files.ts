@@ -20,10 +20,10 @@ export const restoreFiles = async (
   if (!chat) throw notFound();
   const { target } = await readEdited(store, chat.key, message_id);
   if (chat.status === "running" || chat.status === "interrupting") {
-    throw conflict("A turn works on the files: interrupt it first.");
+    throw conflict("A turn is working on the files. Interrupt it first.");
   }
   const later = await store.get(findWrittenAfter({ chat: chat.key, after: message_id, skip: CHECKPOINTS_OF_CHAT - 1 }));
   if (later || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
   const { left_out } = await generations.restoreFiles({ ...toPromptOf(chat), chat_id: id }, message_id);
-  return left_out.map((words) => `Not brought back: ${words}.`);
+  return left_out.map((words) => `Not restored: ${words}.`);
 };

@@ -129,7 +129,7 @@ export const setOrganizationModel = async (
   { mode, model_config_id, reasoning_effort }: PutOrganizationOverride,
 ): Promise<void> => {
   if (!mayUpdateOrganization(caller, organization_id)) {
-    throw forbidden("Only administrators of the organization do this.");
+    throw forbidden("Only administrators of the organization can do this.");
   }
   const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
   const effort = parseEffort(reasoning_effort);

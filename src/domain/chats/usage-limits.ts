@@ -33,7 +33,7 @@ export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Prom
   if (!exceeded) return;
   const { spent, limit, period, to } = exceeded;
   throw new AppError("conflict", "The spend limit is reached.", {
-    detail: `The limit of this ${period} begins anew at ${rfc3339(to)}.`,
+    detail: `The limit of this ${period} resets at ${rfc3339(to)}.`,
     reason: "usage_limit",
     members: { spent_micros: spent, limit_micros: limit, resets_at: rfc3339(to) },
   });

@@ -13,7 +13,7 @@ export const setConnectionRetention = async (
   caller: UserCaller,
   after: ConnectionRetention,
 ): Promise<void> => {
-  if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
+  if (!isOwner(caller)) throw forbidden("Only owners can change how long entries are kept.");
   const before = await readConnectionRetention(store);
   const entry = {
     now: clock.now(),

@@ -41,7 +41,7 @@ export const changeAppearance = async (
   caller: UserCaller,
   input: UpdateAppearance,
 ): Promise<Appearance> => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner chooses how the deployment presents itself.");
+  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can change the appearance.");
   const before = await readChosen(ctx);
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const after: Chosen = { ...before, ...given };

@@ -19,7 +19,8 @@ export const requireFactor = async (
   required: boolean,
 ): Promise<KnownUser> => {
   if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
-  if (user.id === caller.user_id) throw invalid("This is said of others: enrol one for yourself.");
+  if (user.id === caller.user_id)
+    throw invalid("You can require a second factor only of others. Set one up for yourself instead.");
   if (user.login_type !== "password") throw invalid("This user does not sign in with a password.");
   const patch = { second_factor_required: required };
   if (user.second_factor_required !== required) {

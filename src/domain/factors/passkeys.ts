@@ -34,7 +34,7 @@ export const beginPasskey = async (
 ): Promise<PasskeyChallenge> => {
   await mustBeProved(ctx, caller);
   const known = await loadPasskeys(ctx, user);
-  if (known.length >= MOST) throw conflict(`There are ${MOST} passkeys already. Delete one first.`);
+  if (known.length >= MOST) throw conflict(`You can have at most ${MOST} passkeys. Delete one first.`);
   const { options, challenge } = await askToRegister(partyAt(ctx), user, known);
   const begun: Begun = { user_id: user.id, challenge };
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
@@ -51,11 +51,11 @@ export const registerPasskey = async (
   await mustBeProved(ctx, caller);
   const opened = factors.challenges.open<Begun>(PURPOSE, given.challenge);
   if (opened?.data.user_id !== user.id) {
-    throw invalid("This registration was begun too long ago, or is over. Begin it again.");
+    throw invalid("This registration has expired. Start again.");
   }
   const made = await registered(partyAt(ctx), opened.data.challenge, given.credential);
-  if (!made) throw invalidField("credential", "The answer of the browser does not hold.");
-  if (!factors.challenges.spend(opened)) throw conflict("This registration is over. Begin it again.");
+  if (!made) throw invalidField("credential", "The browser's response is not valid. Try again.");
+  if (!factors.challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   const now = ctx.clock.now();
   const passkey: Passkey = {
     ...made,

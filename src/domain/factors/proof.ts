@@ -44,7 +44,7 @@ export const prove = async (
   const { factors } = accounts;
   const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
   if (!(await guess.verify(password, user.password_hash))) {
-    throw invalidField("password", "This is not the present password.");
+    throw invalidField("password", "This is not the current password.");
   }
   const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
   if ((await factors.methodsOf(user.id)).length === 0) return [still];

@@ -39,7 +39,7 @@ export const confirmTotp = async (
   await mustBeProved(ctx, caller);
   const opened = factors.challenges.open<Begun>(PURPOSE, enrolment);
   if (opened?.data.user_id !== user.id) {
-    throw invalid("This enrolment was begun too long ago, or is over. Begin it again.");
+    throw invalid("This setup has expired. Start again.");
   }
   const step = factors.stepOf(opened.data.secret, code);
   if (step === undefined) throw invalidField("code", "This is not the code that the app shows now.");

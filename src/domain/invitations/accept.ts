@@ -43,7 +43,7 @@ export const invitationFor = async (
 const loadInviter = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
   const inviter = await asCaller(store, row.invited_by);
   if (inviter && whyNotGive(inviter, row) === undefined) return inviter;
-  throw new AppError("forbidden", "The person who invited you may no longer give what the invitation promises.", {
+  throw new AppError("forbidden", "The person who invited you no longer has the rights that the invitation grants.", {
     detail: "Ask an administrator for a new invitation.",
   });
 };

@@ -77,7 +77,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
     ];
     await store.commit(statements).catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-      throw conflict("Somebody else invited one of these people at the same moment. Try again.");
+      throw conflict("Someone else invited one of these people at the same moment. Try again.");
     });
   }
   const by_email = mailer.isSetUp;
@@ -170,7 +170,7 @@ export const listVisibleInvitations = async (ctx: DomainContext, caller: UserCal
 /** Rejects with 403 unless the caller may invite people to some organization. */
 const mustInviteSomewhere = (caller: UserCaller): void => {
   if (mayCreateUsers(caller) || Object.keys(caller.organizations).some((id) => mayInvite(caller, id))) return;
-  throw forbidden("Inviting people takes the right to create users or to add members.");
+  throw forbidden("To invite people you need the right to create users or to add members.");
 };
 
 /** 404 when none exists to see. */

@@ -37,14 +37,13 @@ export const invitedPasskey = async (
 ): Promise<Passkey> => {
   const { challenges } = ctx.accounts.factors;
   const opened = challenges.open<Begun>(PURPOSE, challenge);
-  if (opened?.data.invitation !== id)
-    throw invalid("This registration was begun too long ago, or is over. Begin it again.");
+  if (opened?.data.invitation !== id) throw invalid("This registration has expired. Start again.");
   const made = await registered(partyAt(ctx), opened.data.challenge, credential);
-  if (!made) throw invalidField("passkey.credential", "The answer of the browser does not hold.");
+  if (!made) throw invalidField("passkey.credential", "The browser's response is not valid. Try again.");
   if (await ctx.store.get(findPasskeyByCredential({ credential_id: made.credential_id }))) {
     throw conflict("This passkey is registered already.");
   }
-  if (!challenges.spend(opened)) throw conflict("This registration is over. Begin it again.");
+  if (!challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   return {
     ...made,
     id: uuid(),

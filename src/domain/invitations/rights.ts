@@ -20,7 +20,8 @@ export const mayInvite = (caller: UserCaller, organization_id: string): boolean 
 /** Returns why the caller may not give this; undefined when they may. */
 export const whyNotGive = (caller: UserCaller, gift: Gift): string | undefined => {
   const { organization_id } = gift;
-  if (!mayInvite(caller, organization_id)) return "Inviting people takes the right to create users or to add members.";
+  if (!mayInvite(caller, organization_id))
+    return "To invite people you need the right to create users or to add members.";
   if (gift.roles.length > 0 && !mayGiveSiteRoles(caller)) return "Only an owner may give site roles.";
   if (gift.organization_roles.length > 0 && !mayGiveOrganizationRoles(caller, organization_id)) {
     return "Only an administrator of the organization may give roles in it.";

@@ -23,7 +23,7 @@ import { parseHeaders, parseSecret, parseSlug, toColumns } from "./input.ts";
 import { checkReachable } from "./reachable.ts";
 
 const MOST = 200;
-const ADMINISTRATORS = "Only who administers the organization may do this.";
+const ADMINISTRATORS = "Only administrators of the organization can do this.";
 
 type At = { readonly organization: string; readonly mcp_server: string };
 

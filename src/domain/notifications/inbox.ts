@@ -61,7 +61,7 @@ export const readInbox = async (
     const start = await ctx.store.get(findNotification({ user_id, id: before.toLowerCase() }));
     if (!start) {
       throw invalid("Query parameters have invalid values.", [
-        { field: "starting_before", detail: "is none of your notifications" },
+        { field: "starting_before", detail: "is not one of your notifications" },
       ]);
     }
     from = start.key;
@@ -119,6 +119,6 @@ export const idsIn = (field: string, text: string | undefined): string[] => {
 /** Whose notifications the path speaks of: each their own. 404 for a person one cannot see, 403 for another. */
 export const findNotified = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(ctx.store, text, caller);
-  if (id !== caller.user_id) throw forbidden("Each chooses their own notifications.");
+  if (id !== caller.user_id) throw forbidden("You can change only your own notification settings.");
   return id;
 };

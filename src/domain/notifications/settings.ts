@@ -15,7 +15,7 @@ import type { DomainContext } from "../context.ts";
 type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
 
 const checkMay = (caller: UserCaller): void => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner sets how people are told.");
+  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can change notification settings.");
 };
 
 const toMethod = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");

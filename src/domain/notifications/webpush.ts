@@ -33,7 +33,7 @@ export const subscribe = async (
   const endpoint_hash = sha256(endpoint);
   const known = await store.all(listSubscriptions({ user_id }));
   const same = known.find((one) => one.endpoint_hash === endpoint_hash);
-  if (!same && known.length >= MOST) throw conflict(`${MOST} browsers are the most. Take one away first.`);
+  if (!same && known.length >= MOST) throw conflict(`You can have at most ${MOST} browsers. Remove one first.`);
   const id = uuid();
   const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), sealedFor(id));
   await store.commit([

@@ -73,7 +73,7 @@ export const createApp = async ({ store, clock }: DomainContext, input: CreateOA
     updated_at: now,
   };
   const { count = 0 } = (await store.get(countOAuth2Apps())) ?? {};
-  if (count >= MAX_APPS) throw conflict(`${MAX_APPS} applications are the most.`);
+  if (count >= MAX_APPS) throw conflict(`There can be at most ${MAX_APPS} applications.`);
   await store
     .commit([insertOAuth2App(row), audited({ ...about(row, now), action: "create", after: row })])
     .catch((error) => Promise.reject(takenOr(error, { oauth2_apps_name: "name" })));
@@ -130,9 +130,9 @@ export const createAppSecret = async (
   { store, clock }: DomainContext,
   app: OAuth2AppRow,
 ): Promise<{ readonly id: string; readonly text: string }> => {
-  if (app.auth_method === "none") throw conflict("This application proves itself without a secret.");
+  if (app.auth_method === "none") throw conflict("This application has no client secret (public client).");
   const known = await store.all(listOAuth2Secrets({ app_id: app.id }));
-  if (known.length >= MAX_SECRETS) throw conflict(`${MAX_SECRETS} secrets are the most.`);
+  if (known.length >= MAX_SECRETS) throw conflict(`There can be at most ${MAX_SECRETS} secrets.`);
   const now = clock.now();
   const { text, row } = newSecret(app.id, now);
   await store.commit([

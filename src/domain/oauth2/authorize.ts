@@ -27,9 +27,9 @@ export const appOfRequest = async (
   { client_id, redirect_uri }: Pick<AuthorizationParameters, "client_id" | "redirect_uri">,
 ): Promise<OAuth2AppRow> => {
   const app = isUuid(client_id) ? await store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
-  if (!app) throw invalid("This application is not known here.");
+  if (!app) throw invalid("This application is not registered on this server.");
   if (!isRegistered(redirect_uri, app.redirect_uris)) {
-    throw invalid("This application may not send you where it asks for.");
+    throw invalid("This redirect URI is not registered for the application.");
   }
   return app;
 };
@@ -83,7 +83,7 @@ export const approve = async (
   const { store, clock } = ctx;
   const now = clock.now();
   const own = await store.get(findKey({ id: caller.key_id }));
-  if (!own || !isSignIn(own)) throw forbidden("Only who has signed in agrees to this, and no token.");
+  if (!own || !isSignIn(own)) throw forbidden("You must be signed in. API tokens cannot approve access.");
   const allowed_addresses = await withinOwn(ctx, caller, { scopes, allowed_addresses: [] });
   const user_id = caller.user_id;
   await store.commit([deleteLapsedGrants({ user_id, now })]);

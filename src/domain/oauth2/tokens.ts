@@ -34,7 +34,7 @@ export type Tokens = {
   readonly scope: string;
 };
 
-const refused = (description = "It does not count, or no longer."): OAuth2Problem =>
+const refused = (description = "It is invalid, expired or revoked."): OAuth2Problem =>
   new OAuth2Problem("invalid_grant", description);
 
 /** The person of a grant. Throws `invalid_grant` for one who may not act now. */
@@ -81,7 +81,7 @@ const secretsFor = (
 /** Ends the grant of something that was used twice, by anyone who has it: what was made from it may be in other hands. */
 const usedTwice = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
   await endGrant(ctx, grant.key_id, { reason: "a code or refresh token was used twice" });
-  throw refused("It was used before: everything that came of it has ended.");
+  throw refused("It was already used. All tokens issued from it were revoked.");
 };
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";

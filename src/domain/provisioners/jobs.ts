@@ -15,7 +15,7 @@ const MOST = 500;
 /** The organization whose jobs the caller may see: 404 when it is not visible, 403 when it is. */
 export const findJobsOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
-  if (!mayManageTemplates(caller, id)) throw forbidden("Only those who look after templates see all jobs.");
+  if (!mayManageTemplates(caller, id)) throw forbidden("Only template administrators can see all jobs.");
   return id;
 };
 

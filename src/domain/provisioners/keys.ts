@@ -19,7 +19,7 @@ import { takenOr } from "../users/taken.ts";
 export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
   if (!mayUpdateOrganization(caller, id))
-    throw forbidden("Only those who look after the organization handle its keys.");
+    throw forbidden("Only administrators of the organization can manage its worker keys.");
   return id;
 };
 

@@ -34,7 +34,7 @@ export const changePrompt = async (
   const writes = [replacePrompt({ id: task.id, prompt, updated_at: now }), ...auditTask({ before: task, after }, now)];
   await store.commit(writes).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
-    throw conflict("The task has its prompt already: send it something instead.");
+    throw conflict("The task already has its prompt. Send it a message instead.");
   });
 };
 
@@ -49,12 +49,12 @@ export const sendToTask = async (
   const content = toContent([{ type: "text", text: input }]);
   const workspace = await ctx.store.get(findWorkspace({ id: task.workspace_id }));
   if (workspace?.status === "stopped" || workspace?.status === "stopping") {
-    throw conflict("The task is paused: resume it first.");
+    throw conflict("The task is paused. Resume it first.");
   }
   const chat = await ctx.store.get(findChatPlace({ id: task.chat_id }));
   if (!chat && task.delivered_at !== null) throw conflict("The chat of this task was deleted.");
   if (!chat) throw conflict(task.problem || "The task does not have its prompt yet: its workspace is being started.");
-  if (chat.archived) throw conflict("The chat is archived: bring it back first.");
+  if (chat.archived) throw conflict("The chat is archived. Unarchive it first.");
   const behavior = "queue" as const;
   const admitted = await admittedPrompt(ctx, chat, { typed: content, asked: { type: "send", behavior } });
   await ctx.chats.ask(chat.id, "send", {

@@ -29,7 +29,7 @@ export const createTask = async (
 ): Promise<Task> => {
   const { store, clock } = ctx;
   // Its chat works with the owner's credentials, so nobody else speaks in it (facts/chats 4.1).
-  if (owner.id !== caller.user_id) throw forbidden("Each makes their own tasks.");
+  if (owner.id !== caller.user_id) throw forbidden("You can create tasks only for yourself.");
   const prompt = parsePrompt(body.input);
   const model = body.model_config_id === undefined ? null : chooseModel(ctx, body.model_config_id);
   if (model === null) chooseModel(ctx, undefined);

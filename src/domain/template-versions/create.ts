@@ -28,7 +28,7 @@ export const createVersion = async (
     ? await ctx.store.get(findTemplate({ id: body.template_id.toLowerCase() }))
     : undefined;
   if (!(template ? mayManageTemplate(caller, template) : mayManageTemplates(caller, organization.id))) {
-    throw forbidden("Only those who look after templates make template versions.");
+    throw forbidden("Only template administrators can create template versions.");
   }
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
   const given = toVariables(body.user_variable_values ?? []);

@@ -52,7 +52,7 @@ export const createDryRun = async (
   );
   const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
   if ((open?.count ?? 0) >= AT_ONCE) {
-    throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs under way; wait for one or cancel it.`);
+    throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs in progress. Wait for one or cancel it.`);
   }
   const id = uuid();
   ctx.dryRuns.expect(id, row.part);

@@ -30,7 +30,7 @@ export const mayManageVersion = (caller: UserCaller, { version, template }: Show
 export const managedVersionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
   const found = await versionAt(ctx, id, caller);
   if (!mayManageVersion(caller, found)) {
-    throw forbidden("Only those who look after templates change their versions.");
+    throw forbidden("Only template administrators can change template versions.");
   }
   return found;
 };

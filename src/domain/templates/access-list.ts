@@ -26,7 +26,7 @@ export const getGroupAcl = ({ organization_id, group_acl }: TemplateRow): Acl =>
 /** 403 for those who may not change it. */
 export const checkMayManage = (template: TemplateRow, caller: UserCaller): void => {
   if (!mayManageTemplate(caller, template))
-    throw forbidden("Only those who look after the template see who may use it.");
+    throw forbidden("Only administrators of the template can see who has access to it.");
 };
 
 /** People by username, then groups. What has been deleted is left out. */

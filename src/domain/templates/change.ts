@@ -79,7 +79,7 @@ export const makeTemplate = async (
 /** 403 for those who do not look after templates there. */
 export const mustManage = (caller: UserCaller, organization: OrganizationRow): void => {
   if (!mayManageTemplates(caller, organization.id)) {
-    throw forbidden("Only those who look after templates make them.");
+    throw forbidden("Only template administrators can create templates.");
   }
 };
 

@@ -32,7 +32,7 @@ export const templateNamed = async (
 export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
   const found = await templateAt(ctx, id, caller);
   if (!mayManageTemplate(caller, found.template)) {
-    throw forbidden("Only those who look after templates change them.");
+    throw forbidden("Only template administrators can change templates.");
   }
   return found;
 };

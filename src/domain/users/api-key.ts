@@ -16,7 +16,7 @@ import { GRANTED, listScopes } from "./keys.ts";
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
   if (!mayManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
-    throw forbidden("You may not handle this user's keys.");
+    throw forbidden("You may not manage this user's tokens.");
   }
   return user;
 };
@@ -68,7 +68,7 @@ export const withinOwn = async (
   const beyond = wanted.scopes.find((scope) => !allows(caller.scopes, scope));
   if (beyond !== undefined) throw forbidden(`The key of this request cannot give the scope ${beyond}.`);
   const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
-  if (ownKey?.login_type === GRANTED) throw forbidden("What an application was granted makes no other keys.");
+  if (ownKey?.login_type === GRANTED) throw forbidden("An application's token cannot create other tokens.");
   const own = ownKey?.allowed_addresses ?? [];
   const networks = parseNetworks(wanted.allowed_addresses);
   if (networks.length === 0) return own;

@@ -25,7 +25,7 @@ export const createUser = async (
   caller: UserCaller,
   input: Static<typeof CreateUserRequest>,
 ): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
-  if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
+  if (!mayCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
   checkUsername(input.username);
   const { login_type, email } = toSignIn(input);
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
@@ -75,7 +75,8 @@ const toSignIn = ({
     throw invalidField("service_account", "A service account has neither an email address nor a password.");
   }
   const login_type = service_account ? "none" : given || "password";
-  if (login_type === "password" && email === "") throw invalidField("email", "Who signs in has an email address.");
+  if (login_type === "password" && email === "")
+    throw invalidField("email", "An email address is required for a user who signs in.");
   return { login_type, email: storedEmail(email) };
 };
 

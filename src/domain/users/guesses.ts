@@ -85,7 +85,7 @@ export class Guesses {
     while (first < span && !counts.spans[(first + SPANS) % SPANS]) first++;
     const retry_after = Math.max(1, Math.ceil(((first + SPANS) * SPAN_MS - this.#clock.monotonic()) / 1000));
     return new AppError("too_many_requests", "Too many wrong passwords for this account within an hour.", {
-      detail: "Sign in from where you have before, or try later. Sessions that are open go on.",
+      detail: "Sign in from where you have before, or try later. Open sessions continue.",
       retry_after,
     });
   }

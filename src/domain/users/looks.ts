@@ -11,7 +11,7 @@ import { type KnownUser, userAt } from "./find.ts";
 /** Whose looks the path speaks of. 404 for a person one cannot see, 403 for another. */
 export const findOwn = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(store, text, caller);
-  if (user.id !== caller.user_id) throw forbidden("Each chooses this for themselves.");
+  if (user.id !== caller.user_id) throw forbidden("You can change this only for yourself.");
   return user;
 };
 

@@ -21,7 +21,7 @@ export const shapeProblem = (password: string, owner: PasswordOwner): string => 
   if (length > LONGEST) return `Use at most ${LONGEST} characters.`;
   if (new Set(password).size < 4) return "Use more different characters.";
   return isOwnName(password, owner)
-    ? "Do not make a password of your own name or email address, or of the name of this program."
+    ? "Don't base your password on your name, your email address or the name of this program."
     : "";
 };
 
@@ -30,7 +30,7 @@ export const strengthProblem = (password: string, guesses: number): string => {
   const isLong = [...password].length >= LONG;
   if (guesses >= (isLong ? GUESSES_OF_LONG : GUESSES_OF_SHORT)) return "";
   return isLong || guesses < GUESSES_OF_COMMON
-    ? "This password is one of the first that others would try. Use several words that do not belong together."
+    ? "This password is easy to guess. Use several words that do not belong together."
     : `Use at least ${LONG} characters, or something that is much harder to guess.`;
 };
 

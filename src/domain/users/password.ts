@@ -30,7 +30,7 @@ export const setPassword = async (
     if ((await accounts.factors.methodsOf(user.id)).length > 0) await mustBeProved(ctx, caller);
     const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
     const isRight = await guess.verify(old_password, user.password_hash);
-    if (!isRight) throw invalidField("old_password", "This is not the present password.");
+    if (!isRight) throw invalidField("old_password", "This is not the current password.");
   }
   const password_hash = await accounts.passwords.hash(password);
   const except = isSelf ? caller.key_id : "";

@@ -41,7 +41,7 @@ const toSealContext = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): 
 /** Whose secrets the path speaks of. 404 for a person one cannot see, 403 for another. */
 export const findSecretOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(store, text, caller);
-  if (id !== caller.user_id) throw forbidden("Each keeps their own secrets.");
+  if (id !== caller.user_id) throw forbidden("You can manage only your own secrets.");
   return id;
 };
 
@@ -76,7 +76,8 @@ export const createSecret = async (
     writeAuditEntry("create", { after: row }, now),
   ];
   await store.commit(rows).catch((error) => {
-    if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} secrets are the most.`);
+    if (error instanceof CommitError && error.reason === "stale")
+      throw conflict(`You can have at most ${MOST} secrets.`);
     throw takenOr(error, TAKEN);
   });
   topics.publish("secrets_changed", user_id, {});

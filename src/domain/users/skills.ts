@@ -25,7 +25,7 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 /** Whose skills the path speaks of. 404 for a person one cannot see, 403 for another. */
 export const findSkillOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(store, text, caller);
-  if (id !== caller.user_id) throw forbidden("Each writes their own skills.");
+  if (id !== caller.user_id) throw forbidden("You can manage only your own skills.");
   return id;
 };
 
@@ -55,7 +55,8 @@ export const createSkill = async (
     writeAuditEntry(row, "create", { after: row }, now),
   ];
   await store.commit(rows).catch((error) => {
-    if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} skills are the most.`);
+    if (error instanceof CommitError && error.reason === "stale")
+      throw conflict(`You can have at most ${MOST} skills.`);
     throw takenOr(error, { user_skills: "name" });
   });
   return row;

@@ -12,7 +12,8 @@ export const prebuildSettings = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
 ): Promise<PrebuildSettings> => {
-  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see whether workspaces are kept ready.");
+  if (!mayReadDeployment(caller))
+    throw forbidden("Only owners and auditors can see whether prebuilt workspaces are paused.");
   return { reconciliation_paused: await readPrebuildsPaused(store) };
 };
 
@@ -22,7 +23,7 @@ export const setPrebuildSettings = async (
   caller: UserCaller,
   after: PrebuildSettings,
 ): Promise<void> => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner decides whether workspaces are kept ready.");
+  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can pause prebuilt workspaces.");
   const before = { reconciliation_paused: await readPrebuildsPaused(store) };
   if (Bun.deepEquals(before, after)) return;
   const now = clock.now();

@@ -61,7 +61,7 @@ export const Secrets = () => {
                 label={`More for ${secret.name}`}
                 small
                 items={() => [
-                  { icon: "pen", label: "Change…", act: sets(open, { secret }) },
+                  { icon: "pen", label: "Edit…", act: sets(open, { secret }) },
                   { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(secret) },
                 ]}
               />
@@ -92,7 +92,7 @@ const formatPlaces = ({ env_name, file_path }: UserSecret): string => {
 
 const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
   <FormDialog
-    title={secret ? `Change ${secret.name}` : "Add secret"}
+    title={secret ? `Edit ${secret.name}` : "Add secret"}
     thing={secret?.name}
     submit={secret ? "Save secret" : "Add secret"}
     onClose={onClose}

@@ -51,7 +51,7 @@ export const Appearance = () => {
           <h2 id="face">Name and logo</h2>
           <span class="push">
             <Button small onPress={() => (opened.value = { form: "face" })}>
-              Change
+              Edit
             </Button>
           </span>
         </header>
@@ -96,10 +96,10 @@ export const Appearance = () => {
                 <span class="line">
                   <Button
                     small
-                    label={`Change ${banner.message}`}
+                    label={`Edit ${banner.message}`}
                     onPress={() => (opened.value = { form: "banner", at })}
                   >
-                    Change
+                    Edit
                   </Button>
                   <IconButton icon="trash" label={`Delete ${banner.message}`} onPress={() => remove(at)} />
                 </span>

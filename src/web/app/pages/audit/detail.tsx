@@ -1,5 +1,6 @@
 // What one entry says: field by field, from where, by which request.
 import type { AuditLog } from "#schema/audit.ts";
+import { chats } from "../../data/chats.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -34,12 +35,12 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
       </div>
       <Changes entry={entry} />
       <dl class="kv small">
-        <Fact name="From" value={entry.ip} mono />
-        <Fact name="By" value={entry.user_agent} />
+        <Fact name="Address" value={entry.ip} mono />
+        <Fact name="User agent" value={entry.user_agent} />
         <Fact name="Organization" value={entry.organization?.display_name || entry.organization?.name} />
-        <Fact name="Answer" value={String(entry.status_code)} />
-        <Fact name="Request" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
-        <Fact name="Entry" value={entry.id} mono />
+        <Fact name="Status" value={String(entry.status_code)} />
+        <Fact name="Request ID" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
+        <Fact name="Entry ID" value={entry.id} mono />
       </dl>
       <div class="line wrap">
         <Button icon="copy" onPress={() => copy(JSON.stringify(entry, undefined, 2))}>
@@ -52,7 +53,12 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
         )}
         {entry.resource_type === "workspace" && !entry.is_deleted && hasPage("/workspaces") && (
           <ButtonLink look="ghost" href={`/workspaces/${entry.resource_id}`}>
-            Open the workspace
+            Open workspace
+          </ButtonLink>
+        )}
+        {entry.resource_type === "chat" && chats.value.has(entry.resource_id) && (
+          <ButtonLink look="ghost" href={`/chats/${entry.resource_id}`}>
+            Open chat
           </ButtonLink>
         )}
       </div>

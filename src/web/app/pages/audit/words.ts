@@ -1,5 +1,6 @@
-// Entries of the audit log in words for people. Pure.
+// Entries of the audit log in words for people.
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
+import { chats } from "../../data/chats.ts";
 
 /** Offered by the search: what is done here, and to what. */
 export const AUDIT_ACTIONS: readonly AuditAction[] = [
@@ -77,9 +78,16 @@ const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
 export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
   isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: formatName(entry) };
 
-/** A file has no name: its digest, as short as people can compare it. */
-const formatName = ({ resource_type, resource_target }: AuditLog): string =>
-  resource_type === "file" ? resource_target.slice(0, 12) : resource_target;
+/**
+ * The log keeps no titles of chats, which repeat what was said: those that the reader sees anyway are named here. An uploaded file has no
+ * name but the template version that was made of it; without one, its digest, as short as people can compare it.
+ */
+const formatName = ({ resource_type, resource_id, resource_target, additional_fields }: AuditLog): string => {
+  if (resource_type === "chat") return chats.value.get(resource_id)?.title || resource_target;
+  if (resource_type !== "file") return resource_target;
+  const { template_version } = additional_fields as { template_version?: string };
+  return template_version ? `of ${template_version}` : resource_target.slice(0, 12);
+};
 
 export const formatSentence = (entry: AuditLog): string => {
   const { kind, name } = toTarget(entry);
@@ -87,7 +95,7 @@ export const formatSentence = (entry: AuditLog): string => {
 };
 
 /** Null is the server itself, or a stranger: those have an address. */
-export const formatActor = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "somebody");
+export const formatActor = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "someone");
 
 /** The first field that changed, and how many more. */
 export const formatChange = ({ diff, additional_fields }: AuditLog): string => {

@@ -117,7 +117,7 @@ const Row = ({ app, open, remove }: RowProps) => (
       label={`More for ${app.name}`}
       small
       items={() => [
-        { icon: "pen", label: "Change…", act: () => open({ form: app }) },
+        { icon: "pen", label: "Edit…", act: () => open({ form: app }) },
         ...(app.token_endpoint_auth_method === "none"
           ? []
           : [{ icon: "key" as const, label: "Secrets…", act: () => open({ secrets: app }) }]),

@@ -13,7 +13,7 @@ type FormProps = {
 
 export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
   <FormDialog
-    title={app ? `Change ${app.name}` : "Add application"}
+    title={app ? `Edit ${app.name}` : "Add application"}
     thing={app?.name}
     submit={app ? "Save application" : "Add application"}
     onClose={onClose}
