@@ -23,7 +23,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await confirm("Add group");
   await group.getByText("0 members").waitFor();
   await more("Edit…");
-  await dialog.getByLabel("Allowance, credits per day").fill("12");
+  await dialog.getByLabel("Allowance (credits per day)").fill("12");
   await look("group-change");
   await confirm("Save group");
   await group.getByText("12 credits per day").waitFor();
