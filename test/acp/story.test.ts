@@ -58,7 +58,11 @@ test("[CA-30] secrets that the server knows are hidden in what the agent says, t
   const secret = "SUPERSECRETVALUE123";
   const shown: unknown[] = [];
   const mask = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });
-  const step = new AgentStep(mask, (part) => shown.push(structuredClone(part)));
+  const step = new AgentStep(
+    mask,
+    (part) => shown.push(structuredClone(part)),
+    () => undefined,
+  );
   const take = (update: object): void => step.take(update as never, 0, (id) => id, new Set());
   const say = (sessionUpdate: string, text: string): void => take({ sessionUpdate, content: { type: "text", text } });
   say("agent_thought_chunk", `so it is ${secret}`);
