@@ -17,7 +17,7 @@ const isGiven = (value: unknown): boolean =>
 /** Members that refer at any depth outside of what is free. */
 const ANYWHERE: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: ["file_id"],
-  openai: ["file_id", "file_ids", "vector_store_ids", "skill_id"],
+  openai: ["file_id", "file_ids", "vector_store_ids", "skill_id", "container_id"],
   google: [
     ...["fileSearchStoreNames", "file_search_store_names", "cachedContent", "cached_content"],
     ...["vertexAiSearch", "vertex_ai_search", "vertexRagStore", "vertex_rag_store"],

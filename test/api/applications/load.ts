@@ -8,9 +8,12 @@ export type Ask = { readonly path: string; readonly method?: string; readonly bo
 
 type Answer = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
 
-/** What belongs to one connection (how the body is framed, too), and what the server adds so that no shared cache keeps a private answer. */
+/**
+ * What belongs to one connection (how the body is framed, too), what names the moment of the answer, and what the server adds so that no shared
+ * cache keeps a private answer.
+ */
 const OF_THE_WAY = new Set([
-  ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "vary", "cache-control"],
+  ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "expires", "vary", "cache-control"],
 ]);
 
 const ask = async ({ origin, headers }: Side, { path, method = "GET", body, type }: Ask): Promise<Answer> => {

@@ -249,6 +249,7 @@ describe("bodies", () => {
     ["reasoning", responses, { input: [{ type: "reasoning", id: "rs_1", summary: [] }] }],
     ["computer_call", responses, { input: [{ type: "computer_call", id: "cu_1" }] }],
     ["compaction", responses, { input: [{ type: "compaction", id: "cmp_1" }] }],
+    ["container_id", responses, { input: [{ type: "code_interpreter_call", id: "ci", container_id: "c", code: "x" }] }],
     ["of_tomorrow", responses, { input: [{ type: "of_tomorrow", id: "x_1" }] }],
     ["skill_id", responses, { tools: [{ environment: { skills: [{ type: "skill_reference", skill_id: "s" }] } }] }],
     ["audio.id", endpoint("/chat/completions"), { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }],
