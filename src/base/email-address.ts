@@ -6,10 +6,13 @@ export const MAX_EMAIL_LENGTH = 254;
 /** Joiners, too: an address that differs from another one by them alone looks the same. The rest ends an address in a header of a mail. */
 const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 
-export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}]+$`;
+/** Dots of other scripts, which names of hosts take for a dot. One at the end changes nothing either, so that it would make a twin of an address. */
+const OTHER_DOTS = "\\u3002\\uff0e\\uff61";
+
+export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}${OTHER_DOTS}]*[^${OUTSIDE}${OTHER_DOTS}.]$`;
 
 export const EMAIL_MISTAKE =
-  "must be an email address such as ada@example.com, without control characters, invisible characters or marks that turn the direction of writing";
+  "must be an email address such as ada@example.com, without control characters, invisible characters, marks that turn the direction of writing, or a dot at its end";
 
 const pattern = new RegExp(EMAIL_PATTERN);
 

@@ -119,6 +119,8 @@ const ODD = [
   "a\u200d@example.com",
   "a,b@example.com",
   "a@b@c.com",
+  "a@example.com.",
+  "a@example\u3002com",
   '"a"@example.com',
 ];
 
