@@ -15,7 +15,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   await sections.getByRole("link", { name: "Security" }).click();
   await page.getByLabel("New password").fill("password1234");
-  await page.getByText("first that others would try").waitFor();
+  await page.getByText("easy to guess").waitFor();
   await look("account-password");
   await page.getByLabel("Current password").fill("not this one");
   await page.getByLabel("New password").fill("four quiet harbours at night");

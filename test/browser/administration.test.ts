@@ -22,7 +22,7 @@ testNeeding(
     expect(told).toMatchObject({ wrong: [] });
     const gateway = await owner.get<{ enabled: boolean; names: { name: string }[] }>("/api/v2/ai/settings");
     expect(gateway).toMatchObject({ enabled: true, names: [{ name: "claude-*" }] });
-    expect(told.refused).toContain("first that others would try");
+    expect(told.refused).toContain("easy to guess");
     expect(told.secrets.left).toEqual([told.secrets.second]);
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");
     expect(users.find(({ username }) => username === "grace")?.roles.map(({ name }) => name)).toEqual(["auditor"]);

@@ -32,7 +32,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Name", { exact: false }).last().fill(ANN.name);
   await page.getByLabel("Password").fill("password");
   await page.getByRole("button", { name: "Create user" }).click();
-  result.weak = await page.getByRole("alert").filter({ hasText: "others would try" }).textContent();
+  result.weak = await page.getByRole("alert").filter({ hasText: "easy to guess" }).textContent();
   await picture("setup");
   await measure();
   await page.getByLabel("Password").fill(ANN.password);

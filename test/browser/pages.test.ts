@@ -29,7 +29,7 @@ testNeeding(
       focusAfterRefusal: "Create token",
       misfits: [],
     });
-    expect(told.weak).toContain("one of the first that others would try");
+    expect(told.weak).toContain("easy to guess");
     expect(told.refused).toContain("Incorrect email or password.");
     expect(told.taken).toContain("in use already");
     expect(requests.length).toBeGreaterThan(20);

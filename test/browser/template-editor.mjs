@@ -57,7 +57,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   // Anyone who saves what they began before is told.
   await tab.getByRole("textbox", { name: "template.yaml" }).click();
   await tab.keyboard.press("Control+s");
-  await tab.getByRole("alert").filter({ hasText: "is now the active version" }).waitFor();
+  await tab.getByRole("alert").filter({ hasText: "became the active version" }).waitFor();
   await tab.close();
 
   await tabs.getByRole("link", { name: "Versions" }).click();

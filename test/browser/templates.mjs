@@ -52,7 +52,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     }),
   );
   await page.getByRole("button", { name: "Save template" }).click();
-  await page.getByRole("alert").filter({ hasText: 'display name is "Sandpit" now' }).waitFor();
+  await page.getByRole("alert").filter({ hasText: 'display name is now "Sandpit"' }).waitFor();
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("Template saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();

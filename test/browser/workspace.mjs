@@ -133,7 +133,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
       JSON.stringify({ rich_parameter_values: [{ name: "startup_script", value: "echo theirs" }] }),
     ],
   );
-  await page.getByRole("alert").filter({ hasText: "startup_script is echo theirs" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "startup_script is now echo theirs" }).waitFor();
   result.typed = await page.getByLabel("Startup script").inputValue();
   await page.waitForFunction(
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,

@@ -46,7 +46,7 @@ test("[CV-21] a chat's owner has its history made shorter and cleared, by verbs 
   expect([compacted.code, compacted.err]).toEqual([0, expect.stringContaining("▸ chat_summarized")]);
   expect(compacted.err).toContain("keep it short");
   const nothing = await world.run(["chat", "send", id, "/compact", "again"]);
-  expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining("nothing to make shorter")]);
+  expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining("nothing to summarize")]);
   expect(await world.must(["chat", "clear", id])).toContain("Context cleared");
   const twice = await world.run(["chat", "send", id, "/clear"]);
   expect([twice.code, twice.err]).toEqual([1, expect.stringContaining("nothing to clear")]);

@@ -37,7 +37,7 @@ test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, re
   expect((await run("tasks pause mend")).code).toBe(0);
   expect(await must("tasks list status:paused")).toContain("mend");
   expect(await must("tasks pause mend")).toBe("mend is already paused.\n");
-  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("resume it") });
+  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("Resume it") });
   // The template is a plan alone, and no agent ever connects; the build is what counts.
   expect((await run("tasks resume mend --no-wait")).code).toBe(0);
   await until(async () => (JSON.parse(await must("tasks status mend --json")) as Task).status !== "paused");

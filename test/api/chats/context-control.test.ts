@@ -91,7 +91,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   const after = await owner.get<Chat>(path);
   expect(after.last_error).toBeUndefined();
   expect(after.last_turn_summary).toBe(summary);
-  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("nothing to make shorter")]);
+  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("nothing to summarize")]);
 
   // Interrupted, it is given up: nothing is asked again and nothing is lost.
   await sendMessage(world, chat.id, "third");
