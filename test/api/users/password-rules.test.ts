@@ -45,10 +45,10 @@ describe("a password", () => {
     ["x1y2".repeat(10), "easy to guess"],
     ["aaaaaaaaaaaa", "different characters"],
     ["x1y2".repeat(40), "at most 128"],
-    ["ada-lovelace-1815", "own name"],
-    ["Countess2026!", "own name"],
-    ["ada.byron@example.com", "own name"],
-    ["x-ADA.BYRON-example", "own name"],
+    ["ada-lovelace-1815", "your name"],
+    ["Countess2026!", "your name"],
+    ["ada.byron@example.com", "your name"],
+    ["x-ADA.BYRON-example", "your name"],
   ])("[ID-20] %p will not", async (password, why) => {
     expect(await passwords.problem(password, ada)).toContain(why);
   });
