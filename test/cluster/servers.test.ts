@@ -35,7 +35,7 @@ testNeeding(
     await using cluster = await startCluster();
     const one = await cluster.start(1);
     const two = await cluster.start(2);
-    expect(two.said()).toContain("stands by");
+    expect(two.said()).toContain("is on standby");
     const client = await signIn(two);
     const template = await makeTemplate(client);
     const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
@@ -77,7 +77,7 @@ testNeeding(
 
     // It returns as a spare.
     const again = await cluster.start(1);
-    expect(again.said()).toContain("stands by");
+    expect(again.said()).toContain("is on standby");
     expect((await at(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe("first");
   },
   120_000,

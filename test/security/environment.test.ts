@@ -34,7 +34,7 @@ const serve = async (directory: string, env: Record<string, string>) => {
       for (;;) {
         const { value, done } = await reader.read();
         logged += value ?? "";
-        if (done || /settings were read again|cannot be used/.test(logged)) return logged;
+        if (done || /settings were reloaded|cannot be used/.test(logged)) return logged;
       }
     },
     async [Symbol.asyncDispose]() {
@@ -65,7 +65,7 @@ onLinux(
     }
     await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const logged = await server.reload();
-    expect(logged).toContain("settings were read again");
+    expect(logged).toContain("settings were reloaded");
     expect(logged).not.toContain("with_the_next_start");
   },
   60_000,
@@ -100,5 +100,5 @@ test("[CF-16] secrets by file never are in the environment", async () => {
   writeFileSync(join(place.path, "password"), `${ADMIN.password}\n`, { mode: 0o600 });
   await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD_FILE: join(place.path, "password") });
   await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  expect(await server.reload()).toContain("settings were read again");
+  expect(await server.reload()).toContain("settings were reloaded");
 }, 60_000);

@@ -65,7 +65,7 @@ testNeeding(
     const [message] = await messagesOf(owner, id);
     const target = message?.id ?? 0;
     const running = await edit(target, "too early");
-    expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("interrupt it first")]);
+    expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("Interrupt it first")]);
     await finish(first.next);
 
     // Someone has put a folder, with files that git would ignore, where a file was: it stays, and the answer names it.
