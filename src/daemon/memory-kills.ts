@@ -16,8 +16,9 @@ export type MemoryReading = {
   readonly kills: number;
 };
 
-/** From this share on processes are looked at. */
+/** From this share of a limit of its own on processes are looked at; of a machine, which has many more of them, from that on. */
 const SCARCE = 0.5;
+const SCARCE_ON_MACHINE = 0.9;
 /** A limit beyond that is none: version 1 says so with a huge number. */
 const NO_LIMIT = 2 ** 60;
 /** Kills of one look that are named. */
@@ -63,7 +64,7 @@ export class MemoryKills {
     const { memory, isOwn, kills } = found;
     const ended = this.#kills === undefined ? 0 : Math.max(0, kills - this.#kills);
     this.#kills = kills;
-    const isScarce = memory !== undefined && memory.used >= SCARCE * memory.total;
+    const isScarce = memory !== undefined && memory.used >= (isOwn ? SCARCE : SCARCE_ON_MACHINE) * memory.total;
     if (ended === 0 && !isScarce) {
       this.#known = [];
       return [];
