@@ -1,15 +1,19 @@
-// Which jobs of a workspace work: process groups that have used the processor since the last look, such as a build in a terminal or a program
-// that an agent has started. An editor or a shell that only waits is no job. Reads /proc; no job is found without it.
+// Which jobs of a workspace work: process groups that have used the processor or moved data since the last look, such as a build in a terminal, a
+// download, or a program that an agent has started. An editor or a shell that only waits is no job. Reads /proc; no job is found without it.
 import { basename } from "node:path";
 import type { Job } from "#src/wire/busy-metric.ts";
 import { type Process, readProcesses } from "./own-processes.ts";
 
 /** A group works from this share of a processor on. An idle editor with its language servers stays well below. */
 const MIN_LOAD = 0.05;
+/** Or from this rate on, read and written: a download or a copy takes little of a processor. An idle editor with its connections stays below. */
+const MIN_BYTES_PER_SECOND = 64 * 1024;
+
+type Use = { readonly cpu_ms: number; readonly moved_bytes: number };
 
 export class Jobs {
   readonly #read: () => readonly Process[];
-  #before: ReadonlyMap<number, number> | undefined;
+  #before: ReadonlyMap<number, Use> | undefined;
 
   /** `read` answers the processes of the agent other than its daemon. */
   constructor(agent_id: string, read = () => readProcesses(agent_id)) {
@@ -20,19 +24,34 @@ export class Jobs {
   take(elapsed_ms: number): Job[] {
     const groups = new Map<number, Process[]>();
     for (const one of this.#read()) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
-    const used = new Map([...groups].map(([group, all]) => [group, all.reduce((sum, { cpu_ms }) => sum + cpu_ms, 0)]));
+    const used = new Map([...groups].map(([group, all]) => [group, sumUse(all)]));
     const before = this.#before;
     this.#before = used;
     if (!before || elapsed_ms <= 0) return [];
     return [...groups]
       .map(([group, all]) => ({
         command: formatCommand(leaderOf(group, all).argv),
-        load: ((used.get(group) ?? 0) - (before.get(group) ?? 0)) / elapsed_ms,
+        load: loadOf(used.get(group) ?? NO_USE, before.get(group) ?? NO_USE, elapsed_ms),
       }))
       .filter(({ command, load }) => command !== "" && load >= MIN_LOAD)
       .sort((a, b) => b.load - a.load);
   }
 }
+
+const NO_USE: Use = { cpu_ms: 0, moved_bytes: 0 };
+
+const sumUse = (all: readonly Use[]): Use =>
+  all.reduce(
+    (sum, { cpu_ms, moved_bytes }) => ({ cpu_ms: sum.cpu_ms + cpu_ms, moved_bytes: sum.moved_bytes + moved_bytes }),
+    NO_USE,
+  );
+
+/** The share of a processor. A group that moves data works, however little of a processor that takes. */
+const loadOf = (now: Use, before: Use, elapsed_ms: number): number => {
+  const load = (now.cpu_ms - before.cpu_ms) / elapsed_ms;
+  const isMoving = (now.moved_bytes - before.moved_bytes) * 1_000 >= MIN_BYTES_PER_SECOND * elapsed_ms;
+  return isMoving ? Math.max(load, MIN_LOAD) : load;
+};
 
 const leaderOf = (group: number, all: readonly Process[]): Process =>
   all.find(({ pid }) => pid === group) ?? (all.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0] as Process);

@@ -72,6 +72,8 @@ export type Process = {
   readonly group: number;
   /** Processor time of its own and of its children that have ended, in ms. */
   readonly cpu_ms: number;
+  /** Read and written since it began, files and connections alike, with its children that have ended. */
+  readonly moved_bytes: number;
   readonly argv: readonly string[];
 };
 
@@ -86,5 +88,9 @@ export const readProcesses = (agent_id: string): Process[] =>
       const argv = readProc(`/proc/${name}/cmdline`)
         .split("\0")
         .filter((word) => word !== "");
-      return { pid: Number(name), group: Number(fields[2] ?? 0), cpu_ms: ticks * TICK_MS, argv };
+      const [, read = 0, written = 0] = (/^rchar: (\d+)\nwchar: (\d+)$/m.exec(readProc(`/proc/${name}/io`)) ?? []).map(
+        Number,
+      );
+      const moved_bytes = read + written;
+      return { pid: Number(name), group: Number(fields[2] ?? 0), cpu_ms: ticks * TICK_MS, moved_bytes, argv };
     });

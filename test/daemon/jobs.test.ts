@@ -3,9 +3,16 @@ import { expect, test } from "bun:test";
 import { AGENT_MARK } from "#src/daemon/environment.ts";
 import { formatCommand, Jobs } from "#src/daemon/jobs.ts";
 import { type Process, readProcesses } from "#src/daemon/own-processes.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
-const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Process => ({ pid, group, cpu_ms, argv });
+const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Process => ({
+  pid,
+  group,
+  cpu_ms,
+  moved_bytes: 0,
+  argv,
+});
 
 test("[DM-25] a process group that has used the processor since the last look is a job, the busiest first; one that waits is none", () => {
   const looks = [
@@ -27,6 +34,23 @@ test("[DM-25] a process group that has used the processor since the last look is
   expect(jobs.take(60_000)).toEqual([]);
 });
 
+test("[DM-25] a process group that reads or writes much is a job, however little of a processor it takes", () => {
+  const moving = (pid: number, moved_bytes: number, ...argv: string[]) => ({
+    ...at(pid, pid, 0, ...argv),
+    moved_bytes,
+  });
+  const looks = [
+    [moving(10, 1e9, "curl"), moving(20, 1e9, "code-server")],
+    // 100 KB and 10 KB a second.
+    [moving(10, 1e9 + 6e6, "curl"), moving(20, 1e9 + 6e5, "code-server")],
+    [moving(10, 1e9 + 6e6, "curl"), moving(20, 1e9 + 6e5, "code-server")],
+  ];
+  const jobs = new Jobs("agent", () => looks.shift() ?? []);
+  jobs.take(0);
+  expect(jobs.take(60_000)).toEqual([{ command: "curl", load: 0.05 }]);
+  expect(jobs.take(60_000)).toEqual([]);
+});
+
 test("[DM-25] a job is known by its program and plain words, never by what may be a secret", () => {
   expect(formatCommand(["npm run build"])).toBe("npm run build");
   expect(formatCommand(["/usr/bin/python3", "train/train.py", "--token", "x"])).toBe("python3 train.py");
@@ -36,6 +60,26 @@ test("[DM-25] a job is known by its program and plain words, never by what may b
   expect(formatCommand(["psql", "postgres://me:secret@host/db"])).toBe("psql");
   expect(formatCommand(["a b\nc", "d"])).toBe("");
   expect(formatCommand([])).toBe("");
+});
+
+testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", async () => {
+  using server = Bun.serve({
+    port: 0,
+    fetch: () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
+  });
+  const agent_id = crypto.randomUUID();
+  const jobs = new Jobs(agent_id);
+  jobs.take(0);
+  const child = Bun.spawn(["curl", "-s", "--limit-rate", "2M", "-o", "/dev/null", server.url.href], {
+    env: { PATH: process.env.PATH, [AGENT_MARK]: agent_id },
+  });
+  try {
+    await until(() => readProcesses(agent_id).some(({ moved_bytes }) => moved_bytes >= 300_000) || undefined);
+    expect(jobs.take(4_000).map(({ command }) => command)).toEqual(["curl"]);
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+  }
 });
 
 test("[DM-25] real processes of an agent are found with what they use", async () => {

@@ -14,7 +14,7 @@ import { bytes, RecordingServer, script } from "./support/server.ts";
 setDefaultTimeout(scaled(30_000));
 
 const MIB = 1024 * 1024;
-const at = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, argv });
+const at = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });
 
 /** Looks that find these one after the other. */
 const looking = (looks: readonly { reading: MemoryReading; processes?: readonly Process[] }[], log: number[] = []) => {

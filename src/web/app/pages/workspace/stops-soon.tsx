@@ -1,5 +1,7 @@
 // Asks the person who looks at a workspace that is about to stop whether it should keep running.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -11,7 +13,14 @@ const SOON_MS = 15 * 60_000;
 
 export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
-  if (left === undefined || left > SOON_MS) return null;
+  return left === undefined || left > SOON_MS ? null : <Soon row={row} left={left} />;
+};
+
+const Soon = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
+  const { state } = useResource(`activity ${row.id}`, () =>
+    call("GET /workspaces/:workspace/activity", { path: { workspace: row.id } }),
+  );
+  const working = state.value.data?.kept_by ?? [];
   const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
   return (
     <div class="banner" role="status">
@@ -20,6 +29,7 @@ export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
       </span>
       <span>
         {left <= 0 ? "This workspace is about to stop." : `This workspace stops in ${formatDuration(left)}.`}
+        {working.length > 0 && ` It still works: ${working.join(", ")}.`}
         {isLast && " Its template requires the stop."}
       </span>
       {!isLast && (
