@@ -378,7 +378,9 @@ test("[CA-25] an agent's chat is found by its words, is unread, is forked with i
   await sendMessage(world, id, "wait");
   await until(() => logOf(world, id).at(-1) === 'prompt "wait"');
   await sendMessage(world, id, "say queued");
-  const { queued_messages } = await world.owner.get<{ queued_messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
+  const { queued_messages } = await world.owner.get<{ queued_messages: { id: number }[] }>(
+    `/api/v2/chats/${id}/messages`,
+  );
   await world.owner.post<unknown>(`/api/v2/chats/${id}/queue/${queued_messages[0]?.id}/promote`, {});
   await until(async () => (await shown(id)).at(-1) === "assistant: queued");
   expect(logOf(world, id).slice(-2)).toEqual(["cancelled", 'prompt "say queued"']);
