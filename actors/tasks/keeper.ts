@@ -12,6 +12,7 @@ import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { agentStatus } from "../agent/status.ts";
 import type { Events } from "../runtime/events.ts";
+import { Looks } from "../runtime/looks.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
 
 /** The kind and the names of its timers. */
@@ -45,15 +46,21 @@ export class TaskKeeper {
   readonly #deps: TaskKeeperDeps;
   /** By workspace: the tasks whose prompt is still to be given. */
   readonly #waiting = new Map<string, string>();
-  readonly #looking = new Map<string, Promise<void>>();
-  readonly #again = new Set<string>();
-  #isStopped = false;
+  readonly #looks = new Looks(
+    (id) => this.#lookOnce(id),
+    (task_id, error) => {
+      // Its prompt was changed in the meantime.
+      if (error instanceof CommitError && error.reason === "stale") return "again";
+      log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
+      return "later";
+    },
+  );
 
   constructor(deps: TaskKeeperDeps) {
     this.#deps = deps;
     const heard = (workspace_id: string): void => {
       const task_id = this.#waiting.get(workspace_id);
-      if (task_id !== undefined) outsideTurn(() => void this.#look(task_id));
+      if (task_id !== undefined) outsideTurn(() => void this.#looks.look(task_id));
     };
     deps.topics.subscribeAll("workspace", heard);
     deps.topics.subscribeAll("workspace_changed", heard);
@@ -65,7 +72,7 @@ export class TaskKeeper {
   /** Looks at the task whenever something of its workspace changes. */
   wait({ task_id, workspace_id }: Waiting): void {
     this.#waiting.set(workspace_id, task_id);
-    void this.#look(task_id);
+    void this.#looks.look(task_id);
   }
 
   /** After a start, or when these parts have come: those that were waiting do so again. */
@@ -78,46 +85,19 @@ export class TaskKeeper {
   /** Other nodes look after the tasks of other parts than these from now on. Resolves when no look at one is under way. */
   async leave(left: PartNumbers): Promise<void> {
     this.#waiting.clear();
-    await Promise.all(this.#looking.values());
+    await this.#looks.settled();
     await this.start(left);
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    await Promise.all(this.#looking.values());
+    await this.#looks.stop();
   }
 
   /** A timer of a task has come; `chat_id` stands in the place of the task where its chat is to end. */
   async due(id: string, name: string): Promise<void> {
-    if (name === GIVE_PROMPT) return this.#look(id);
+    if (name === GIVE_PROMPT) return this.#looks.look(id);
     await this.#deps.end(id);
     await this.#deps.store.commit([clearTimer(TASK, id, END_CHAT)]);
-  }
-
-  /** One look at a time; news that come in the meantime are followed by another. */
-  #look(task_id: string): Promise<void> {
-    const running = this.#looking.get(task_id);
-    if (running) {
-      this.#again.add(task_id);
-      return running;
-    }
-    const look = this.#lookUntilQuiet(task_id).finally(() => this.#looking.delete(task_id));
-    this.#looking.set(task_id, look);
-    return look;
-  }
-
-  async #lookUntilQuiet(task_id: string): Promise<void> {
-    do {
-      this.#again.delete(task_id);
-      if (this.#isStopped) return;
-      try {
-        await this.#lookOnce(task_id);
-      } catch (error) {
-        // Its prompt was changed in the meantime.
-        if (error instanceof CommitError && error.reason === "stale") this.#again.add(task_id);
-        else log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
-      }
-    } while (this.#again.has(task_id));
   }
 
   async #lookOnce(task_id: string): Promise<void> {

@@ -9,6 +9,7 @@ import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
+import { listForksUnderWay } from "#db/workspaces/forks.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
@@ -55,6 +56,9 @@ type Decide<Reply> = (
 /** `beside`: rows of what is made or ends together with it, such as a task. */
 type Beside = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & Beside;
+
+/** `by_fork`: its fork needs it no more. */
+type DeleteSnapshot = { readonly snapshot_id: string; readonly by_fork?: boolean };
 
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
 export type StartedJob =
@@ -145,6 +149,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
       const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
+      if (build.transition === "delete" && build.kept_ms === undefined) await this.#mustNotBeForked();
       const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build });
       const whole = decision.kind === "change" ? withBeside(decision, beside) : decision;
       return settled(this.#deps, known, whole, undefined, undefined);
@@ -335,7 +340,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       }
       const now = this.#deps.clock.now();
       const again = setTimer("workspace", this.id, EMPTY_TRASH, now + TRASH_RETRY_MS);
-      if (isActive(state.job)) return { state, writes: [again], reply: "stale" };
+      if (isActive(state.job) || (await this.#isForked())) return { state, writes: [again], reply: "stale" };
       const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
       const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
       const decision = transition(state, { type: "build", now, build: planned });
@@ -343,13 +348,23 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
+  /** What other workspaces are to begin with is not removed. */
+  async #mustNotBeForked(): Promise<void> {
+    if (await this.#isForked())
+      throw conflict("The workspace is being forked. Try again when the forks have their files.");
+  }
+
+  async #isForked(): Promise<boolean> {
+    return (await this.#deps.store.all(listForksUnderWay({ workspace_id: this.id }))).length > 0;
+  }
+
   /** Begins a snapshot. 409 during a build or another snapshot, and beyond the limit. */
-  createSnapshot(snapshot: Omit<NewSnapshot, "reason">): Promise<void> {
+  createSnapshot({ rows = [], ...snapshot }: NewSnapshot & { readonly rows?: readonly Statement[] }): Promise<void> {
     return this.handle(async (state) => {
       const known = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
-      const now = this.#deps.clock.now();
-      const decision = beginSnapshot(state, { ...snapshot, reason: "manual" }, known, now);
-      return settled(this.#deps, state, decision, undefined, undefined);
+      const decision = beginSnapshot(state, snapshot, known, this.#deps.clock.now());
+      const whole = decision.kind === "change" ? withBeside(decision, rows) : decision;
+      return settled(this.#deps, state, whole, undefined, undefined);
     });
   }
 
@@ -363,16 +378,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, error, now));
   }
 
-  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored. */
-  deleteSnapshot({ snapshot_id }: { readonly snapshot_id: string }): Promise<Late> {
+  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored, or a fork needs it. */
+  deleteSnapshot({ snapshot_id, by_fork = false }: DeleteSnapshot): Promise<Late> {
     return this.#withSnapshot(snapshot_id, async (state, row, now) => {
-      const restoring = await this.#deps.store.all(listRestoring({ workspace_id: this.id }));
-      return dropSnapshot(
-        state,
-        row,
-        restoring.map(({ id }) => id),
-        now,
-      );
+      const restoring = (await this.#deps.store.all(listRestoring({ workspace_id: this.id }))).map(({ id }) => id);
+      return dropSnapshot(state, row, { restoring, by_fork, now });
     });
   }
 

@@ -8,7 +8,7 @@ import { listRestoring, listSnapshots } from "#db/workspaces/snapshots.ts";
 import { MAX_SNAPSHOTS, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
 import { isForBuiltIn } from "../runtime/job-queue.ts";
 import type { OnStop, WorkspaceState } from "./decision.ts";
-import { outdated } from "./snapshot-rows.ts";
+import { countKept, outdated } from "./snapshot-rows.ts";
 
 /** The snapshot that the end of this build begins; none for a restart, a restore, or a stop of what did not run. */
 export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promise<{ snapshot?: OnStop }> => {
@@ -22,7 +22,7 @@ export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promi
   const known = await store.all(listSnapshots({ workspace_id: workspace.id }));
   const restoring = (await store.all(listRestoring({ workspace_id: workspace.id }))).map(({ id }) => id);
   const former = outdated(known, keep, restoring);
-  const left = known.filter(({ status }) => status !== "failed").length - former.length;
+  const left = countKept(known) - former.length;
   if (left >= MAX_SNAPSHOTS) return {};
   return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former } };
 };

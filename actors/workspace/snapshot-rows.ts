@@ -29,6 +29,10 @@ export type NewSnapshot = {
   readonly provisioner: string;
 };
 
+/** How many count to the limit. */
+export const countKept = (known: readonly SnapshotRow[]): number =>
+  known.filter(({ status, reason }) => status !== "failed" && reason !== "fork").length;
+
 /** The one that is being made; there is one at a time. */
 export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | null => {
   const row = known.find(({ status }) => status === "creating");

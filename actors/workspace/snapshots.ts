@@ -6,7 +6,15 @@ import { isActive } from "#schema/workspaces/job.ts";
 import { MAX_SNAPSHOTS, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Captured } from "#src/provisioners/homes.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
-import { BEING_COPIED, begun, deleting, type Move, moveSnapshot, type NewSnapshot } from "./snapshot-rows.ts";
+import {
+  BEING_COPIED,
+  begun,
+  countKept,
+  deleting,
+  type Move,
+  moveSnapshot,
+  type NewSnapshot,
+} from "./snapshot-rows.ts";
 import { changed } from "./state.ts";
 
 /** Begins a snapshot. 409 during a build or another snapshot, or when the workspace has too many; 410 when it is deleted. */
@@ -20,7 +28,7 @@ export const beginSnapshot = (
   if (state.workspace.deleted) return refuse(new AppError("gone", "The workspace has been deleted."));
   if (isActive(state.job)) return refuse(conflict("A build of the workspace is active. Try again when it has ended."));
   if (state.capturing !== null) return refuse(conflict(BEING_COPIED));
-  if (known.filter(({ status }) => status !== "failed").length >= MAX_SNAPSHOTS) {
+  if (snapshot.reason !== "fork" && countKept(known) >= MAX_SNAPSHOTS) {
     return refuse(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
   }
   const { writes, effects } = begun(state, snapshot, now);
@@ -29,6 +37,8 @@ export const beginSnapshot = (
     effects,
   };
 };
+
+const OF_FORK = "Other workspaces still get their files from this snapshot. It is deleted when they have them.";
 
 /** The files have been copied; stale when nobody waits for that. */
 export const captured = (
@@ -61,14 +71,18 @@ const settle = (
   );
 };
 
-/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored. */
+/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored, or when a fork needs it. */
 export const dropSnapshot = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
-  restoring: readonly string[],
-  now: number,
+  {
+    restoring,
+    by_fork,
+    now,
+  }: { readonly restoring: readonly string[]; readonly by_fork: boolean; readonly now: number },
 ): Decision => {
   if (row?.workspace_id !== state.workspace.id) return { kind: "refused", error: notFound() };
+  if (row.reason === "fork" && !by_fork) return { kind: "refused", error: conflict(OF_FORK) };
   const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
   if (status === "deleting") return { kind: "stale" };
   if (moveSnapshot(status, "delete") === undefined) {

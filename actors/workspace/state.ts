@@ -227,10 +227,10 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   };
 };
 
-/** A workspace whose first start was to give it the files of a snapshot, and did not end well, still has to get them. */
-const findOwedFiles = ({ build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
+/** A copy of another workspace that has not got its files, since the build that was to give them did not end well, still has to get them. */
+const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
-  if (transition !== "start" || build.transition !== "start" || jobStatus(job) === "succeeded") return undefined;
+  if (transition === "delete" || jobStatus(job) === "succeeded" || workspace_id === workspace.id) return undefined;
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 

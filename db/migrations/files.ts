@@ -19,6 +19,7 @@ import step16 from "./0034_wake_on_connect.sql" with { type: "text" };
 import step17 from "./0035_start_without_user_data.sql" with { type: "text" };
 import step18 from "./0036_model_recordings.sql" with { type: "text" };
 import step19 from "./0037_agent_resources.sql" with { type: "text" };
+import step20 from "./0038_workspace_forks.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -41,4 +42,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0035_start_without_user_data", step17],
   ["0036_model_recordings", step18],
   ["0037_agent_resources", step19],
+  ["0038_workspace_forks", step20],
 ];

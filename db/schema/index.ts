@@ -12,6 +12,7 @@ export * from "./connections.ts";
 export * from "./context.ts";
 export * from "./core.ts";
 export * from "./external-auth.ts";
+export * from "./forks.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./groups.ts";
 export * from "./hook-dispatches.ts";

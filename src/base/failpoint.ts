@@ -32,6 +32,9 @@ export const SNAPSHOT_FAILPOINTS = [
   "snapshot_discarded",
 ] as const;
 
+/** On the way of a fork: asked for, one of its workspaces made, its chats copied, its files given, its snapshot to be deleted; its test reads this list. */
+export const FORK_FAILPOINTS = ["fork_asked", "fork_made", "fork_chats", "fork_filled", "fork_ended"] as const;
+
 /** Of `slipway upgrade`, forward and back; its kill tests read this list. */
 export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
@@ -52,6 +55,7 @@ const ALL = [
   ...BUILD_FAILPOINTS,
   ...MOVE_FAILPOINTS,
   ...SNAPSHOT_FAILPOINTS,
+  ...FORK_FAILPOINTS,
   ...UPGRADE_FAILPOINTS,
   ...STOPPOINTS,
 ] as const;

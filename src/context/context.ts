@@ -7,6 +7,7 @@ import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { ledgerUpkeep } from "#actors/chat/spending/ledger.ts";
 import { recordingRetention } from "#actors/chat/spending/recording-retention.ts";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
+import { ForkKeeper } from "#actors/forks/keeper.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
@@ -151,6 +152,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly dryRuns: Templates["dryRuns"];
   readonly chats: ChatServices["chats"];
   readonly tasks: TaskKeeper;
+  readonly forks: ForkKeeper;
   readonly generations: ChatServices["generations"];
   readonly titles: ChatServices["titles"];
   readonly warnings: ChatServices["warnings"];
@@ -351,6 +353,7 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
+    this.forks = new ForkKeeper({ store, clock, topics, workspaces: this.workspaces, chats });
     this.generations = generations;
     this.titles = titles;
     this.warnings = warnings;
@@ -438,6 +441,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.usage.stop();
     await this.generations.stop();
     await this.tasks.stop();
+    await this.forks.stop();
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();

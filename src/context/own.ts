@@ -2,6 +2,7 @@
 // takes up the same.
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
+import type { ForkKeeper } from "#actors/forks/keeper.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
@@ -22,9 +23,10 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 /** What has to do with parts, of the context (context.ts). */
-type Owning = Omit<ApiContext, "tasks"> & {
+type Owning = Omit<ApiContext, "tasks" | "forks"> & {
   readonly parts: Parts;
   readonly tasks: TaskKeeper;
+  readonly forks: ForkKeeper;
   readonly readyTemplates: ReadyTemplates;
   readonly scheduler: Scheduler;
   readonly uses: Uses;
@@ -77,6 +79,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
   // Workspaces that live on the server's own machine: not available where several nodes share a deployment.
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
+  await ctx.forks.start(parts);
   // A start continues without; of parts that have come it is tried again.
   if (later && parts !== undefined) throw later;
 };
@@ -122,6 +125,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ended,
     ...actors.map((one) => one.leave(isLeaving)),
     ctx.tasks.leave(ownParts(ctx.parts)),
+    ctx.forks.leave(ownParts(ctx.parts)),
     ctx.usage.flush(),
   ]);
   // Messages that were waiting may have begun something.

@@ -7,6 +7,7 @@ import type { Titles } from "#actors/chat/background/titles.ts";
 import type { ModelLedger } from "#actors/chat/spending/ledger.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import type { ChatWarnings } from "#actors/chat/turn/warnings.ts";
+import type { ForkKeeper } from "#actors/forks/keeper.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { Notifier } from "#actors/notifications/notifier.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
@@ -70,6 +71,8 @@ export interface DomainContext {
   readonly versions: Directory<TemplateVersionActor>;
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
+  /** Makes the workspaces of forks. */
+  readonly forks: Pick<ForkKeeper, "wait">;
   /** Gives tasks their prompts. */
   readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;

@@ -164,6 +164,7 @@ import type { ContainerListing } from "./workspaces/container.ts";
 import type { CreateDryRun } from "./workspaces/dry-run.ts";
 import type { DynamicParameters, DynamicParametersRequest } from "./workspaces/dynamic-parameters.ts";
 import type { ExternalAgentCredentials } from "./workspaces/external-agent.ts";
+import type { CreateFork, Fork, Forks } from "./workspaces/fork.ts";
 import type { MatchedProvisioners, ProvisionerJob, JobLog as ProvisionerJobLog } from "./workspaces/job.ts";
 import type { ListeningPorts } from "./workspaces/listening-port.ts";
 import type { PortShare, UpsertPortShare } from "./workspaces/port-share.ts";
@@ -1651,6 +1652,13 @@ export interface Routes {
       readonly favorite: {
         readonly DELETE: Route<undefined, undefined, never>;
         readonly PUT: Route<undefined, undefined, never>;
+      };
+      readonly forks: {
+        readonly GET: Route<Forks, undefined, never>;
+        readonly POST: Route<Fork, CreateFork | undefined, never>;
+        readonly "{}": {
+          readonly GET: Route<Fork, undefined, never>;
+        };
       };
       readonly "port-share": {
         readonly DELETE: Route<undefined, { agent_name: string; port: number }, never>;

@@ -28,6 +28,19 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await confirm("Delete snapshot");
   await page.getByText("No snapshots yet").waitFor();
 
+  await page.getByRole("button", { name: "More for dev" }).click();
+  await page.getByRole("button", { name: "Fork", exact: true }).click();
+  await dialog.getByLabel("Workspaces", { exact: true }).fill("2");
+  await dialog.getByLabel("Start the new workspaces").uncheck();
+  await look("fork");
+  await confirm("Fork workspace");
+  await page.goto(at("/workspaces"));
+  for (const name of ["dev-fork", "dev-fork-2"])
+    await page.getByRole("main").getByText(name, { exact: true }).first().waitFor();
+  await look("forked");
+  await page.goto(at(`/workspaces/${workspace}/snapshots`));
+  await page.getByText("No snapshots yet").waitFor();
+
   await page.request.post(at(`/api/v2/workspaces/${workspace}/builds`), {
     data: { transition: "delete" },
     headers: { "Service-Session-Token": token },

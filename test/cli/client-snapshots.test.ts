@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Fork } from "#schema/workspaces/fork.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { Client } from "#src/client.ts";
 import { testOfOne } from "#test/support/one-server.ts";
@@ -39,6 +40,33 @@ test("[CV-43] `slipway snapshots` creates, lists, restores and deletes, by name 
   const { snapshots } = JSON.parse(await must("list", "dev", "--json")) as Snapshots;
   expect(await must("delete", "dev", snapshots[0]?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
   await until(async () => (await must("list", "dev")) === "No snapshots.\n");
+}, 60_000);
+
+test("[CV-46] `slipway fork` creates workspaces with copies of the files, and says what became of each", async () => {
+  await using world = await openClientWorld();
+  await signInAs(world);
+  const admin = new Client(world.server.url, tokenOf(world));
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+  await awaitBuild(admin, id);
+  const home = (one: string): string => join(world.server.directory, "workspaces", one, "home", "kept");
+  writeFileSync(home(id), "of dev");
+  expect(await world.must(["fork", "dev", "--count", "2"])).toBe(
+    "dev-fork is ready. Start it with: slipway start dev-fork\ndev-fork-2 is ready. Start it with: slipway start dev-fork-2\n",
+  );
+  const made = JSON.parse(
+    await world.must(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
+  ) as Fork;
+  expect(made.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
+  expect(readFileSync(home(made.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
+  expect(await world.must(["ls", "--json"])).toContain('"running"');
+  expect(await world.run(["fork", "dev", "--name", "other"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("other is taken"),
+  });
+  expect(await world.run(["fork", "dev", "--count", "0"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("from 1 to 100"),
+  });
 }, 60_000);
 
 test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by its name; `--permanent` leaves nothing there", async () => {

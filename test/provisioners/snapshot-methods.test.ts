@@ -1,6 +1,15 @@
 // How the files of a home are copied: an archive on any file system, shared copies and subvolumes on real ones where this machine can make them.
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -108,6 +117,30 @@ testNeeding(
   "[SN-14] on btrfs homes are subvolumes, and copies snapshots of them",
   () => story(places.btrfs ?? "", "btrfs"),
 );
+
+testNeeding([need(places.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share their space", async () => {
+  const root = places.btrfs ?? "";
+  const homes = new LocalHomes(join(root, "many"), systemClock);
+  const folderOf = (id: string) => new WorkspaceFolder(join(root, "many"), id);
+  const used = (): number => {
+    run("sync", "-f", root);
+    const { blocks, bfree, bsize } = statfsSync(root);
+    return (blocks - bfree) * bsize;
+  };
+  const place = { workspace_id: uuid(), snapshot_id: uuid() };
+  folderOf(place.workspace_id).create();
+  const size = 64 * 1024 * 1024;
+  run("sh", "-c", `head -c ${size} /dev/urandom > '${folderOf(place.workspace_id).home}/large'`);
+  await homes.capture(place, signal);
+  const before = used();
+  const forks = Array.from({ length: 20 }, () => uuid());
+  for (const id of forks) {
+    folderOf(id).prepare();
+    await homes.restore(id, place, signal);
+    expect(statSync(join(folderOf(id).home, "large")).size).toBe(size);
+  }
+  expect(used() - before).toBeLessThan(size / 4);
+});
 
 testNeeding([needs.root, need(places.reflink, "mkfs.xfs")], "[SN-14] where files can share their data, copies do", () =>
   story(places.reflink ?? "", "reflink"),

@@ -27,7 +27,11 @@ export type ForkChat = {
   readonly source_id: string;
   /** The last message that is copied; the newest when absent. */
   readonly message_id?: number | undefined;
+  /** The same as a number that need not be a message that people see. */
+  readonly up_to?: number;
   readonly title?: string | undefined;
+  /** The workspace of the copy; that of the source when absent. */
+  readonly workspace_id?: string;
   /** What asks for it, kept so that the same again is known. */
   readonly request?: RequestKey | undefined;
 };
@@ -39,9 +43,11 @@ const NO_RESULT = "The chat was copied before this call had a result.";
 /** 404 when there is no such chat, or no such message that people can see. */
 export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
   const { store, clock, topics, effects } = parts;
-  const source = await readChat(store, args.source_id);
-  if (!source) throw notFound();
-  const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to: await findForkEnd(parts, source, args) }));
+  const found = await readChat(store, args.source_id);
+  if (!found) throw notFound();
+  const source = { ...found, workspace_id: args.workspace_id ?? found.workspace_id };
+  const up_to = args.up_to ?? (await findForkEnd(parts, source, args));
+  const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
   const files = await store.all(listChatFiles({ chat: source.key }));
   const now = clock.now();
   const owed = unanswered(rows);

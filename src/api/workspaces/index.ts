@@ -21,6 +21,7 @@ import { dormant } from "./dormant.ts";
 import { extend } from "./extend.ts";
 import { externalAgent } from "./external-agent.ts";
 import { favorite } from "./favorite.ts";
+import { forks } from "./forks.ts";
 import { WorkspaceLists } from "./list.ts";
 import { portShares } from "./port-shares.ts";
 import { rename } from "./rename.ts";
@@ -103,6 +104,7 @@ export const workspaces = (ctx: ApiContext) => {
     .use(acl(ctx))
     .use(portShares(ctx))
     .use(snapshots(ctx))
+    .use(forks(ctx))
     .use(trash(ctx))
     .use(rename(ctx))
     .use(autoupdates(ctx))

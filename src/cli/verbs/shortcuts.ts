@@ -27,6 +27,6 @@ const RUNNING: Verb = {
 export const SHORTCUTS: readonly Verb[] = [
   shortcut("ls", "list"),
   RUNNING,
-  ...["create", "start", "stop", "restart", "update"].map((name) => shortcut(name)),
+  ...["create", "start", "stop", "restart", "update", "fork"].map((name) => shortcut(name)),
   shortcut("rm", "delete"),
 ];

@@ -96,6 +96,13 @@ export const WORKSPACES = group({
       load: () => import("../client/workspaces/delete.ts"),
     },
     {
+      name: "fork",
+      names,
+      usage: "WORKSPACE [--count N] [--name NAME]... [--start] [--no-chats] [--no-wait]",
+      help: "Creates workspaces with copies of this one's files and of your chats in it; --start starts them.",
+      load: () => import("../client/workspaces/fork.ts"),
+    },
+    {
       name: "restore",
       usage: "WORKSPACE [--as NAME] [--no-wait]",
       help: "Restores a deleted workspace from the trash, stopped and with its files.",

@@ -1,8 +1,8 @@
 // Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
 
+import { newRow } from "#actors/workspace/new-row.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findOrganization } from "#db/users/organizations.ts";
@@ -56,9 +56,9 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   }
   const manifest = usableManifest(version, "invalid");
   const { template_version_preset_id } = body;
-  const target = { owner_id: owner.id, organization_id: template.organization_id, user_acl: {}, group_acl: {} };
+  const target = { owner_id: owner.id, organization_id: template.organization_id };
   const id = uuid();
-  const no_user_data = !mayUseWorkspace(caller, { ...target, id });
+  const no_user_data = !mayUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
   const input = {
     rich_parameter_values: await valuesFor(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
     template_version_preset_id,
@@ -68,28 +68,14 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   };
   const build = await newBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
   const now = clock.now();
-  const workspace = {
+  const settings = {
     ...fields,
-    ...target,
-    id,
     ttl_ms: fields.ttl_ms ?? (template.default_ttl_ms || null),
-    part: partOf(owner.id),
+    ...target,
     template_id: template.id,
-    favorite: false,
-    created_at: now,
-    updated_at: now,
-    last_used_at: now,
-    dormant_at: null,
-    deleting_at: null,
-    next_start_at: null,
-    deleted: false,
-    trashed_until: null,
-    trashed_bytes: null,
     task_id: task?.id ?? null,
-    latest_build_id: build.id,
-    status: "pending",
-    version: 0,
   };
+  const workspace = newRow(settings, { id, latest_build_id: build.id, now });
   const beside = (workspace_id: string) =>
     task?.rows({ workspace_id, organization_id: template.organization_id }) ?? [];
   const claimed = await claimPrebuild(ctx, manifest, workspace, build, beside);

@@ -22,7 +22,7 @@ import type { DomainContext } from "../context.ts";
 type Kept = Pick<SnapshotWork, "provisioner"> & { readonly unsupported: string };
 
 /** What keeps the workspace's files, and why it can make no copies of them; empty where it can. */
-const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
+export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
   const build = await ctx.store.get(findBuild({ id: latest_build_id }));
   const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
   if (!job) throw notFound();
@@ -58,7 +58,7 @@ export const createSnapshot = async (
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const id = uuid();
-  const snapshot = { id, name: name.trim(), created_by: caller.user_id, provisioner };
+  const snapshot = { id, name: name.trim(), reason: "manual", created_by: caller.user_id, provisioner } as const;
   await ctx.workspaces.ask(place.id, "createSnapshot", snapshot);
   const row = await ctx.store.get(findSnapshot({ id }));
   if (!row) throw notFound();

@@ -51,13 +51,18 @@ export class WorkspaceFolder {
 
   /** Makes what is missing; only the server's user may look inside, or the one the workspace runs as into its home. */
   create(user?: LocalUser): void {
+    this.prepare();
+    if (readKind(this.home) === undefined) makeHome(this.home);
+    if (user) openToUser(this.#root, this.path, this.home, user);
+    else closeToOthers([this.path]);
+  }
+
+  /** Makes the folder, if it is missing, without a home in it. */
+  prepare(): void {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     this.#check();
     this.settle();
-    if (readKind(this.home) === undefined) makeHome(this.home);
-    if (user) openToUser(this.#root, this.path, this.home, user);
-    else closeToOthers([this.path]);
   }
 
   /** Removes what the daemon read its token from: no secret stays in the trash. */

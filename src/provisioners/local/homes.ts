@@ -73,6 +73,11 @@ export class LocalHomes implements Homes {
     await removeTree(folder.snapshot(snapshot_id));
   }
 
+  /** True for a copy that a home can be made of in no time. */
+  isSubvolume({ workspace_id, snapshot_id }: SnapshotPlace): boolean {
+    return readMethod(this.#folder(workspace_id).snapshot(snapshot_id)) === "btrfs";
+  }
+
   /** Gives the workspace the files of a copy in place of its own; nothing of it may run. A failure leaves its own. */
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
     const folder = this.#folder(workspace_id);
@@ -120,6 +125,6 @@ const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promi
 
 /** Whose the home is, where the server can act as that user and is another. */
 const findUser = (home: string): As | undefined => {
-  const { uid, gid } = lstatSync(home);
+  const { uid = 0, gid = 0 } = lstatSync(home, { throwIfNoEntry: false }) ?? {};
   return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
 };

@@ -95,8 +95,12 @@ export class LocalProvisioner implements Provisioner {
     const { restore } = request;
     if (restore) {
       await step("restore", "Restoring the workspace's files from the snapshot.", async () => {
-        folder.create(this.#user());
+        const user = this.#user();
+        // A subvolume needs no home to take the place of: forks by the hundred are made so.
+        if (this.homes.isSubvolume(restore)) folder.prepare();
+        else folder.create(user);
         await this.homes.restore(workspace.id, restore, signal);
+        folder.create(user);
       });
     }
     if (request.keeps_files) {

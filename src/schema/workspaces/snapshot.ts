@@ -13,11 +13,11 @@ export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
 export const SNAPSHOT_STATUSES = ["creating", "ready", "failed", "restoring", "deleting"] as const;
 export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
 
-/** Who asked for it: a person, or the template's policy when the workspace stopped. */
-export const SNAPSHOT_REASONS = ["manual", "stop"] as const;
+/** What it is for: a person wants it, the template's policy when the workspace stops, or workspaces that are made of it. */
+export const SNAPSHOT_REASONS = ["manual", "stop", "fork"] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
-/** Snapshots a workspace can have; those that failed do not count. */
+/** Snapshots a workspace can have; those that failed and those of forks do not count. */
 export const MAX_SNAPSHOTS = 50;
 
 /** Why workspaces of this provisioner have no snapshots; undefined where they have. */
@@ -40,7 +40,13 @@ export const Snapshot = namedObject("Snapshot", {
   id: uuid(),
   workspace_id: uuid(),
   name: t.String({ description: "Empty if it has no name." }),
-  reason: named("SnapshotReason", oneOf(SNAPSHOT_REASONS, "`stop`: made by the template's policy.")),
+  reason: named(
+    "SnapshotReason",
+    oneOf(
+      SNAPSHOT_REASONS,
+      "`stop`: made by the template's policy. `fork`: other workspaces get their files from it; it is deleted when they have.",
+    ),
+  ),
   status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),
   method: t.Optional(method),
   bytes: t.Integer({ minimum: 0, description: "Size of the files, of an archive its own. 0 until it is ready." }),

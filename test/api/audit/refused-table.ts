@@ -25,6 +25,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   [`POST ${W}/restore`]: "write workspace",
   [`POST ${W}/snapshots`]: "create workspace_snapshot",
   [`POST ${W}/snapshots/{snapshot}/restore`]: "write workspace_snapshot",
+  [`POST ${W}/forks`]: "create workspace_snapshot",
   [`DELETE ${W}/snapshots/{snapshot}`]: "delete workspace_snapshot",
 };
 

@@ -226,6 +226,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${W}/snapshots`]: SNAPSHOTS,
   [`POST ${W}/snapshots/{snapshot}/restore`]: SNAPSHOTS,
   [`DELETE ${W}/snapshots/{snapshot}`]: SNAPSHOTS,
+  [`POST ${W}/forks`]: SNAPSHOTS,
   [`POST ${W}/usage`]: "use is counted, not told",
   "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",
   "POST /api/v2/external-auth/{externalauth}/callback": LINKED,

@@ -175,6 +175,7 @@ const OTHERWISE: Record<string, string> = {
   "POST /api/v2/workspaces/{workspace}/snapshots/{snapshot}/restore":
     "needs files: shown by the snapshots of workspaces",
   "DELETE /api/v2/workspaces/{workspace}/snapshots/{snapshot}": "needs files: shown by the snapshots of workspaces",
+  "GET /api/v2/workspaces/{workspace}/forks/{fork}": "needs files: shown by the forks of workspaces",
   "GET /api/v2/workspaces/{workspace}/external-agent/{agent}/credentials": "the agent is a name in that workspace",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",

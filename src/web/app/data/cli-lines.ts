@@ -174,6 +174,15 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /workspaces/trash": () => line("trash list"),
   "POST /workspaces/:workspace/restore": ({ path, body }) =>
     line("workspaces restore", quoted(id(path)), body.name !== undefined && text("as", body.name)),
+  "POST /workspaces/:workspace/forks": ({ path, body }) =>
+    line(
+      "fork",
+      named(path),
+      flag("count", body.count),
+      flags("name", body.names),
+      body.chats === false && "--no-chats",
+      body.start === true && "--start",
+    ),
   "GET /workspaces/:workspace/snapshots": ({ path }) => line("snapshots list", named(path)),
   "POST /workspaces/:workspace/snapshots": ({ path, body }) =>
     line("snapshots create", named(path), body.name !== undefined && text("name", body.name)),

@@ -13,6 +13,7 @@ import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
+import { ForkDialog, openFork } from "../workspaces/fork.tsx";
 import { archiveChat, askToFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Meter } from "./meter.tsx";
@@ -43,6 +44,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
     const own: MenuItem[] = [
       { icon: "pen", label: "Rename", act: openRename },
       { icon: "branch", label: "Fork", act: forkIt },
+      ...(workspace ? [{ icon: "box" as const, label: "Fork workspace", act: () => openFork(workspace) }] : []),
       { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
       { label: "Summarize history", icon: "spark", act: () => compact(chat.id) },
       { label: "Clear context", icon: "restart", act: () => clear(chat.id) },
@@ -83,6 +85,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
         <IconButton icon="cols" label="Changes" pressed={hasAside} onPress={onAside} />
         {isOwner && <Menu label={`More for ${title}`} items={items} />}
       </span>
+      <ForkDialog />
       {renames.value && known && (
         <Rename
           chat={known}

@@ -22,6 +22,7 @@ import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
+import { ForkDialog } from "../workspaces/fork.tsx";
 import { makeMenu, waysIn } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { AgentChoice } from "./agent-choice.tsx";
@@ -187,6 +188,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       )}
       <StopsSoon row={row} />
       <OutOfSpace agents={agents} />
+      <ForkDialog />
       <div class="page top">
         <Stats row={row} workspace={workspace} />
         {row.status === "running" && (

@@ -7,6 +7,7 @@ import { isPassing, mayStart, mayStop } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import type { MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
+import { openFork } from "./fork.tsx";
 
 /** Everything one can do with it, as far as its state lets one. */
 export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
@@ -31,6 +32,7 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
     ? [{ icon: "chat" as const, label: "New chat", href: `/chats?workspace=${row.id}` }]
     : []),
   { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.pin(row) },
+  { icon: "branch", label: "Fork", act: () => openFork(row) },
   { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
   { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
   "line",

@@ -18,6 +18,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { Bulk } from "./bulk.tsx";
 import { isRemote, KEYS, listValues, matching } from "./filter.ts";
+import { ForkDialog } from "./fork.tsx";
 import { Row } from "./row.tsx";
 import { Saved } from "./saved.tsx";
 
@@ -98,6 +99,7 @@ export default function WorkspacesPage() {
         </>
       }
     >
+      <ForkDialog />
       <Saved q={q} go={go} />
       <div class="filter line wrap">
         <Search

@@ -1,0 +1,72 @@
+// `slipway fork WORKSPACE [--count N] [--name NAME]... [--start] [--no-chats]`: makes workspaces with the files of this one, and waits for them.
+import { usageError } from "#base/usage-error.ts";
+import { type Fork, MAX_COPIES } from "#schema/workspaces/fork.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { readMessages, withServer } from "../remote.ts";
+import { workspaceAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, {
+    values: ["count"],
+    lists: ["name"],
+    switches: ["start", "no-chats", "no-wait"],
+  });
+  const count = value.count === undefined ? undefined : Number(value.count);
+  if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_COPIES)) {
+    throw usageError("workspaces fork", `--count is a number from 1 to ${MAX_COPIES}`);
+  }
+  const named = workspaceAsked(input, words);
+  return withServer("workspaces fork", input, value, async ({ client }) => {
+    const workspace = await named(client);
+    const made = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
+      ...(count === undefined ? {} : { count }),
+      ...(list.name.length > 0 ? { names: list.name } : {}),
+      ...(has["no-chats"] ? { chats: false } : {}),
+      ...(has.start ? { start: true } : {}),
+    });
+    const fork = has["no-wait"] ? made : await waitForFork(client, workspace, made);
+    input.print(has.json ? JSON.stringify(fork) : describe(fork, has.start));
+    const failed = fork.copies.find(({ status }) => status === "failed");
+    if (fork.status === "failed" || failed) {
+      throw new VerbFailure(`${failed?.name ?? "The fork"} failed: ${plain(failed?.error ?? fork.error)}`);
+    }
+    return EXIT.ok;
+  });
+};
+
+/** A line for each workspace, with what it is. */
+const describe = ({ copies }: Fork, starts: boolean): string => {
+  const words = {
+    waiting: "is waiting for its files",
+    creating: "is being created",
+    failed: "failed",
+    deleted: "was deleted",
+  };
+  return copies
+    .map(({ name, status }) => {
+      if (status !== "ready") return `${plain(name)} ${words[status]}.`;
+      return starts
+        ? `${plain(name)} is running.`
+        : `${plain(name)} is ready. Start it with: slipway start ${plain(name)}`;
+    })
+    .join("\n");
+};
+
+/** The fork once nothing of it is under way any more. */
+const waitForFork = async (client: Client, { id }: Workspace, { id: fork }: Fork): Promise<Fork> => {
+  const isOver = ({ status, copies }: Fork): boolean =>
+    status === "ready" ||
+    status === "failed" ||
+    copies.every((one) => one.status !== "waiting" && one.status !== "creating");
+  // The workspace is news when its snapshot is there, and when that goes because all have their files.
+  for await (const _ of readMessages(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+    const found = await client.get(`/api/v2/workspaces/${id}/forks/${fork}`);
+    if (isOver(found)) return found;
+  }
+  throw new VerbFailure("The workspace was deleted.");
+};

@@ -1,0 +1,223 @@
+// Forks of a workspace: who may make which, and how they are shown. What is planned here is made by the keeper of forks (actors/forks/keeper.ts).
+import { FORK, GO_ON } from "#actors/forks/keeper.ts";
+import type { NewBuild } from "#actors/workspace/decision.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, conflict, forbidden, invalid, notFound } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { uuid } from "#base/ids.ts";
+import { setTimer } from "#db/engine/timers.ts";
+import type { PlannedCopy } from "#db/schema/forks.ts";
+import type { PlannedBuild } from "#db/schema/workspaces.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
+import {
+  type ForkRow,
+  findFork,
+  insertFork,
+  listBuildsOfFork,
+  listChatsToCopy,
+  listForks,
+  listForksUnderWay,
+} from "#db/workspaces/forks.ts";
+import {
+  findWorkspace,
+  findWorkspaceByName,
+  type WorkspacePlace,
+  type WorkspaceRow,
+} from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { type CreateFork, type Fork, type Forks, MAX_COPIED_CHATS, MAX_OPEN_FORKS } from "#schema/workspaces/fork.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import { mayCreateChat, mayCreateWorkspaceFor, mayManageTemplate, mayUseTemplate, mayUseWorkspace } from "../access.ts";
+import { loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
+import type { DomainContext } from "../context.ts";
+import { nameProblem } from "./fields.ts";
+import { findKeeper } from "./snapshots.ts";
+
+const MAX_LISTED = 20;
+const MAX_NAME = 32;
+
+/**
+ * The new fork: what it is made of is being copied. 400 where the workspace's files cannot be copied or a value does not fit, 403 for who may not
+ * work in the workspace or make another one of its template, 409 as the actor says and when a name is taken.
+ */
+export const createFork = async (
+  ctx: DomainContext,
+  place: WorkspacePlace,
+  body: CreateFork,
+  caller: UserCaller,
+): Promise<Fork> => {
+  const { store, clock } = ctx;
+  // Who forks it reads all that is in it.
+  if (!mayUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
+  const source = await store.get(findWorkspace({ id: place.id }));
+  if (!source) throw notFound();
+  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  if (unsupported !== "") throw new AppError("invalid", unsupported);
+  const names = await chooseNames(ctx, source, body, caller.user_id);
+  const build = await planBuild(ctx, source, body, caller);
+  if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
+    throw conflict(
+      `At most ${MAX_OPEN_FORKS} forks of a workspace can be created at a time. Try again when one is ready.`,
+    );
+  }
+  const chats = body.chats === false ? [] : await findChats(ctx, source, caller);
+  const first_key = await store.reserve("jobs", names.length);
+  const now = clock.now();
+  const row: ForkRow = {
+    id: uuid(),
+    workspace_id: source.id,
+    organization_id: source.organization_id,
+    owner_id: caller.user_id,
+    snapshot_id: uuid(),
+    status: "copying",
+    error: "",
+    copies: names.map((name, at) => ({
+      workspace_id: uuid(),
+      name,
+      build: { ...build, id: uuid(), job_id: uuid(), job_key: first_key + at },
+      chats: chats.map((chat) => ({ ...chat, chat_id: uuid() })),
+    })),
+    problems: {},
+    created_at: now,
+    updated_at: now,
+  };
+  const rows = [insertFork(row), setTimer(FORK, row.id, GO_ON, now)];
+  const about = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
+  await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, rows });
+  failpoint("fork_asked");
+  ctx.forks.wait(row.id);
+  return present(ctx, row);
+};
+
+/** The build that each copy begins with: as the last one of the workspace, of a version that may be used now. */
+const planBuild = async (
+  ctx: DomainContext,
+  source: WorkspaceRow,
+  { start = false }: CreateFork,
+  caller: UserCaller,
+): Promise<PlannedBuild> => {
+  const { store } = ctx;
+  const last = await store.get(findBuild({ id: source.latest_build_id }));
+  const template = await store.get(findTemplateEvenDeleted({ id: source.template_id }));
+  if (!last || !template) throw notFound();
+  if (template.deleted) throw conflict("The template of the workspace was deleted.");
+  if (!mayUseTemplate(caller, template)) throw forbidden("You may not use the template of this workspace.");
+  if (!mayCreateWorkspaceFor(caller, template.organization_id, caller.user_id)) {
+    throw forbidden("You may not create workspaces here.");
+  }
+  if (!(template.organization_id in caller.organizations)) {
+    throw new AppError("invalid", "You are not a member of the template's organization.");
+  }
+  if (template.deprecation_message !== "") {
+    throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
+  }
+  const mustBeActive = template.require_active_version && !mayManageTemplate(caller, template);
+  const version = await loadVersion(store, mustBeActive ? template.active_version_id : last.template_version_id);
+  if (!version) throw notFound();
+  const manifest = usableManifest(version, "not_acceptable");
+  const values = await store.all(listBuildParameters({ build_id: last.id }));
+  const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+  const no_user_data = caller.only_workspace !== undefined;
+  const input = { owner_id: caller.user_id, initiator_id: caller.user_id, reason: "initiator", no_user_data };
+  // Checked as a start in any case: what could not be started is not made.
+  const planned: NewBuild = await newBuild(ctx, version, manifest, { ...input, transition: "start" }, previous);
+  return start ? planned : { ...planned, transition: "stop" };
+};
+
+/** The names of the copies, which are free and differ. 400 and 409 for those that were given. */
+const chooseNames = async (
+  { store }: DomainContext,
+  source: WorkspaceRow,
+  { count, names }: CreateFork,
+  owner_id: string,
+): Promise<readonly string[]> => {
+  const isTaken = async (name: string): Promise<boolean> => {
+    const found = await store.get(findWorkspaceByName({ owner_id, name }));
+    return found !== undefined && !found.deleted;
+  };
+  if (names) {
+    if (count !== undefined && count !== names.length) {
+      throw invalid("Validation failed.", [{ field: "count", detail: "must be the number of names" }]);
+    }
+    const known = new Set<string>();
+    for (const name of names) {
+      const problem = nameProblem(name) ?? (known.has(name.toLowerCase()) ? "is given twice" : undefined);
+      if (problem !== undefined)
+        throw invalid("Validation failed.", [{ field: "names", detail: `${name} ${problem}` }]);
+      if (await isTaken(name)) {
+        throw conflict("A workspace of this name exists already.", [{ field: "names", detail: `${name} is taken` }]);
+      }
+      known.add(name.toLowerCase());
+    }
+    return names;
+  }
+  const found: string[] = [];
+  for (let number = 1; found.length < (count ?? 1); number++) {
+    const end = number === 1 ? "-fork" : `-fork-${number}`;
+    const name = `${source.name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
+    if (!(await isTaken(name))) found.push(name);
+  }
+  return found;
+};
+
+const findChats = async ({ store }: DomainContext, { id, organization_id }: WorkspaceRow, caller: UserCaller) => {
+  if (!mayCreateChat(caller, organization_id)) return [];
+  const query = { workspace_id: id, owner_id: caller.user_id, limit: MAX_COPIED_CHATS };
+  const rows = await store.all(listChatsToCopy(query));
+  return rows.map(({ id: from_chat_id, up_to }) => ({ from_chat_id, up_to: Number(up_to) }));
+};
+
+/** The forks of a workspace that the caller has made, the newest first. */
+export const readForks = async (ctx: DomainContext, { id }: WorkspacePlace, caller: UserCaller): Promise<Forks> => {
+  const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
+  const own = rows.filter(({ owner_id }) => owner_id === caller.user_id);
+  return { forks: await Promise.all(own.map((row) => present(ctx, row))) };
+};
+
+/** The fork with this id, of this workspace. 404 also when it is not the caller's. */
+export const readFork = async (
+  ctx: DomainContext,
+  { id }: WorkspacePlace,
+  fork: string,
+  caller: UserCaller,
+): Promise<Fork> => {
+  const row = await ctx.store.get(findFork({ id: fork.toLowerCase() }));
+  if (row?.workspace_id !== id || row.owner_id !== caller.user_id) throw notFound();
+  return present(ctx, row);
+};
+
+const present = async ({ store }: DomainContext, row: ForkRow): Promise<Fork> => {
+  const { id, workspace_id, owner_id, status, error, problems } = row;
+  const builds = await store.all(listBuildsOfFork({ restored_snapshot_id: row.snapshot_id }));
+  const names = new Map(builds.map((one) => [one.workspace_id, one.name]));
+  const become = ({ workspace_id: copy }: PlannedCopy): Pick<Fork["copies"][number], "status" | "error"> => {
+    if (status === "failed" || problems[copy] !== undefined) {
+      return { status: "failed", error: problems[copy] ?? error };
+    }
+    const own = builds.filter((one) => one.workspace_id === copy);
+    const newest = own.toSorted((a, b) => b.build_number - a.build_number)[0];
+    if (!newest) return { status: "waiting", error: "" };
+    if (newest.deleted) return { status: "deleted", error: "" };
+    const job = own.some((one) => jobStatus(one) === "succeeded") ? "succeeded" : jobStatus(newest);
+    if (job === "succeeded") return { status: "ready", error: "" };
+    if (job === "failed" || job === "canceled")
+      return { status: "failed", error: newest.error || "The build was canceled." };
+    return { status: "creating", error: "" };
+  };
+  return {
+    id,
+    workspace_id,
+    owner_id,
+    status,
+    error,
+    copies: row.copies.map((copy) => ({
+      workspace_id: copy.workspace_id,
+      name: names.get(copy.workspace_id) ?? copy.name,
+      ...become(copy),
+      chats: copy.chats.map(({ from_chat_id, chat_id }) => ({ from_chat_id, chat_id })),
+    })),
+    created_at: rfc3339(row.created_at),
+    updated_at: rfc3339(row.updated_at),
+  };
+};

@@ -1,0 +1,73 @@
+// Wire shapes of forks: workspaces that begin with the files of another one.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+
+/** `copying`: the snapshot is being created; `creating`: the workspaces get their files. */
+export const FORK_STATUSES = ["copying", "creating", "ready", "failed"] as const;
+export type ForkStatus = (typeof FORK_STATUSES)[number];
+
+/** Workspaces that one request can make. */
+export const MAX_COPIES = 100;
+/** Chats that are copied with a workspace: the newest. */
+export const MAX_COPIED_CHATS = 20;
+/** Forks of a workspace that are being made at a time. */
+export const MAX_OPEN_FORKS = 5;
+
+const ForkedChat = namedObject("ForkedChat", {
+  from_chat_id: uuid(),
+  chat_id: uuid("The copy, once it is there."),
+});
+
+const ForkCopy = namedObject("ForkCopy", {
+  workspace_id: uuid("The new workspace, once it is there."),
+  name: t.String({ description: "The name that was planned; another one if that was taken in the meantime." }),
+  status: named(
+    "ForkCopyStatus",
+    oneOf(
+      ["waiting", "creating", "ready", "failed", "deleted"],
+      "`failed`: it was not created, or its files were not copied; start the workspace to try again.",
+    ),
+  ),
+  error: t.String({ description: "Why it failed; empty otherwise." }),
+  chats: t.Array(ForkedChat),
+});
+
+export const Fork = namedObject("Fork", {
+  id: uuid(),
+  workspace_id: uuid("The workspace whose files they begin with."),
+  owner_id: uuid("Whose the new workspaces are."),
+  status: named(
+    "ForkStatus",
+    oneOf(FORK_STATUSES, "`copying`: the files are being copied; `creating`: the workspaces are being created."),
+  ),
+  error: t.String({ description: "Why it failed; empty otherwise." }),
+  copies: t.Array(ForkCopy),
+  created_at: time(),
+  updated_at: time(),
+});
+export type Fork = Static<typeof Fork>;
+
+export const Forks = namedObject("Forks", { forks: t.Array(Fork, { description: "The newest first." }) });
+export type Forks = Static<typeof Forks>;
+
+export const CreateFork = named(
+  "CreateFork",
+  strictObject({
+    count: t.Optional(
+      t.Integer({ minimum: 1, maximum: MAX_COPIES, description: "How many workspaces to create; default 1." }),
+    ),
+    names: t.Optional(
+      t.Array(t.String(), {
+        minItems: 1,
+        maxItems: MAX_COPIES,
+        description: "Their names. Default: the workspace's name with `-fork` and a number.",
+      }),
+    ),
+    chats: t.Optional(t.Boolean({ description: "Also copy your chats in the workspace; default true." })),
+    start: t.Optional(t.Boolean({ description: "Start the new workspaces; default false." })),
+  }),
+);
+export type CreateFork = Static<typeof CreateFork>;

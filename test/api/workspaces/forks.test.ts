@@ -1,0 +1,215 @@
+// Forks of real local workspaces: their files, their chats, and what keeps them apart.
+import { expect } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Fork, Forks } from "#schema/workspaces/fork.ts";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { createChat, historyOf, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
+
+const TEMPLATE = `
+provisioner: local
+parameters: [{name: color, type: string, default: red}]
+resources:
+  - name: main
+    agents:
+      - name: main
+        scripts: [{display_name: Work, run_on_start: true, script: "true"}]
+`;
+
+const HANGING = "provisioner: echo\necho: {hang: true}\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+const at = (id: string): string => `/api/v2/workspaces/${id}`;
+const fork = (client: Client, id: string, body: object = {}): Promise<Fork> =>
+  client.post<Fork>(`${at(id)}/forks`, body);
+const ended = (client: Client, { workspace_id, id }: Fork): Promise<Fork> =>
+  until(async () => {
+    const found = await client.get<Fork>(`${at(workspace_id)}/forks/${id}`);
+    return ["ready", "failed"].includes(found.status) && found;
+  });
+const noSnapshots = (client: Client, id: string): Promise<boolean> =>
+  until(async () => (await client.get<Snapshots>(`${at(id)}/snapshots`)).snapshots.length === 0, {
+    what: "the snapshot of the fork goes",
+  });
+
+test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters and settings, and nothing that is done in one is in another", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const template = await makeTemplate(admin, TEMPLATE);
+  const values = { rich_parameter_values: [{ name: "color", value: "blue" }] };
+  const { id } = await createWorkspace(admin, template.id, "dev", values);
+  await awaitBuild(admin, id);
+  const home = (one: string): string => join(server.directory, "workspaces", one, "home");
+  writeFileSync(join(home(id), "kept"), "of dev");
+  await admin.put(`${at(id)}/ttl`, { ttl_ms: 7_200_000 });
+
+  const made = await fork(admin, id, { count: 3 });
+  expect(made).toMatchObject({ status: "copying", workspace_id: id, error: "" });
+  expect(made.copies.map(({ name, status }) => `${name} ${status}`)).toEqual([
+    ...["dev-fork waiting", "dev-fork-2 waiting", "dev-fork-3 waiting"],
+  ]);
+  const done = await ended(admin, made);
+  expect(done).toMatchObject({ status: "ready", error: "" });
+  expect(done.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
+  expect((await admin.get<Forks>(`${at(id)}/forks`)).forks).toEqual([done]);
+  await noSnapshots(admin, id);
+  expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
+
+  const [first, second] = done.copies.map(({ workspace_id }) => workspace_id);
+  const copy = await admin.get<Workspace>(at(first ?? ""));
+  expect(copy).toMatchObject({ name: "dev-fork", ttl_ms: 7_200_000, template_id: template.id });
+  expect(copy.latest_build).toMatchObject({ status: "stopped", transition: "stop", build_number: 1 });
+  expect(await admin.get(`/api/v2/workspacebuilds/${copy.latest_build.id}/parameters`)).toEqual([
+    { name: "color", value: "blue" },
+  ]);
+  writeFileSync(join(home(first ?? ""), "kept"), "of the first");
+  expect(readFileSync(join(home(second ?? ""), "kept"), "utf8")).toBe("of dev");
+  expect(readFileSync(join(home(id), "kept"), "utf8")).toBe("of dev");
+  await createBuild(admin, first ?? "", "start");
+  await awaitBuild(admin, first ?? "");
+  expect(readFileSync(join(home(first ?? ""), "kept"), "utf8")).toBe("of the first");
+  const token = (one: string): string => readFileSync(join(server.directory, "workspaces", one, "token"), "utf8");
+  expect(token(first ?? "")).not.toBe(token(id));
+
+  // The next ones have other names, and may run.
+  const named = await fork(admin, id, { names: ["other"], start: true });
+  await ended(admin, named);
+  await awaitWorkspace(
+    admin,
+    named.copies[0]?.workspace_id ?? "",
+    ({ latest_build }) => latest_build.status === "running",
+  );
+  expect((await fork(admin, id)).copies[0]?.name).toBe("dev-fork-4");
+}, 60_000);
+
+test("[FO-3] a fork is refused where a name is taken or a member may not work in the workspace, and changes nothing", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+  const early = await admin.fetch("POST", `${at(id)}/forks`, {});
+  expect(early.status).toBe(409);
+  await awaitBuild(admin, id);
+  const refused = async (body: object, client = admin): Promise<string> => {
+    const answer = await client.fetch("POST", `${at(id)}/forks`, body);
+    const { validations = [] } = (await answer.json()) as { validations?: { field: string; detail: string }[] };
+    return [answer.status, ...validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+  };
+  expect(await refused({ names: ["dev"] })).toBe("409 names: dev is taken");
+  expect(await refused({ names: ["a", "A"] })).toBe("400 names: A is given twice");
+  expect(await refused({ names: ["no way"] })).toStartWith("400 names: no way must be");
+  expect(await refused({ names: ["a", "b"], count: 3 })).toBe("400 count: must be the number of names");
+  expect(await refused({ count: 101 })).toStartWith("400 count");
+  const stranger = new Client(server.url, (await seedUser(server, { organization_id })).token);
+  expect(await refused({}, stranger)).toBe("404");
+  // Template administrators may change a workspace, but what is in it is not theirs to read.
+  const keeper = await seedUser(server, { organization_id, roles: ["template-admin"] });
+  expect(await refused({}, new Client(server.url, keeper.token))).toBe("403");
+  expect((await admin.get<Forks>(`${at(id)}/forks`)).forks).toEqual([]);
+  expect((await admin.get<Snapshots>(`${at(id)}/snapshots`)).snapshots).toEqual([]);
+}, 60_000);
+
+test("[FO-6] a fork that did not get its files gets them with its next start, and the workspace it is of stays until then", async () => {
+  await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+  await awaitBuild(admin, id);
+  const hanging = await makeTemplate(admin, HANGING);
+  /** A fork whose copy finds something in the place of its folder: its build fails. */
+  const failing = async (): Promise<{ made: Fork; copy: string }> => {
+    const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
+    const made = await fork(admin, id, {});
+    const copy = made.copies[0]?.workspace_id ?? "";
+    const statusNow = async () => (await admin.get<Fork>(`${at(id)}/forks/${made.id}`)).copies[0]?.status;
+    await until(async () => (await statusNow()) === "creating");
+    writeFileSync(folder(copy), "");
+    await admin.fetch("PATCH", `/api/v2/workspacebuilds/${blocker.latest_build.id}/cancel`);
+    await until(async () => (await statusNow()) === "failed");
+    Bun.spawnSync(["rm", folder(copy)]);
+    return { made, copy };
+  };
+  const folder = (one: string): string => join(server.directory, "workspaces", one);
+  writeFileSync(join(folder(id), "home", "kept"), "of dev");
+  const { made, copy } = await failing();
+  const [snapshot] = (await admin.get<Snapshots>(`${at(id)}/snapshots`)).snapshots;
+  expect(snapshot).toMatchObject({ reason: "fork", status: "ready" });
+  expect((await admin.fetch("DELETE", `${at(id)}/snapshots/${snapshot?.id}`)).status).toBe(409);
+  const deleting = await admin.fetch("POST", `${at(id)}/builds`, { transition: "delete", permanent: true });
+  expect([deleting.status, (await deleting.json()) as object]).toMatchObject([
+    409,
+    { message: "The workspace is being forked. Try again when the forks have their files." },
+  ]);
+  await createBuild(admin, copy, "start");
+  expect((await awaitBuild(admin, copy)).latest_build.status).toBe("running");
+  expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of dev");
+  expect((await ended(admin, made)).copies[0]?.status).toBe("ready");
+  await noSnapshots(admin, id);
+  // The next start keeps what was done since.
+  writeFileSync(join(folder(copy), "home", "kept"), "of the copy");
+  await createBuild(admin, copy, "stop");
+  await awaitBuild(admin, copy);
+  await createBuild(admin, copy, "start");
+  await awaitBuild(admin, copy);
+  expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of the copy");
+
+  // One that is deleted needs no files.
+  const { made: unwanted, copy: gone } = await failing();
+  await createBuild(admin, gone, "delete", { permanent: true });
+  expect((await ended(admin, unwanted)).copies[0]?.status).toBe("deleted");
+  await noSnapshots(admin, id);
+  await createBuild(admin, id, "delete", { permanent: true });
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  expect(existsSync(folder(id))).toBe(false);
+}, 60_000);
+
+testInside(
+  "[FO-4] one's chats are copied with the workspace, with their history until then, and go on in the copy",
+  async () => {
+    const models = new ScriptedModels();
+    await using world = await openWorld({ models });
+    const { admin } = world;
+    const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
+    await awaitBuild(admin, id);
+    const speaker = { owner: admin, organization_id };
+    const chat = await createChat(speaker, "hello wombat", { workspace_id: id, labels: { team: "red" } });
+    (await models.next()).say("good day").finish();
+    const isIdle = async (one: string): Promise<boolean> =>
+      (await admin.get<Chat>(`/api/v2/chats/${one}`)).status === "waiting";
+    await until(() => isIdle(chat.id));
+    await createChat(speaker, "elsewhere");
+    (await models.next()).say("not here").finish();
+
+    const without = await fork(admin, id, { chats: false });
+    expect(without.copies[0]?.chats).toEqual([]);
+    await ended(admin, without);
+    const done = await ended(admin, await fork(admin, id, { count: 2, start: true }));
+    const copied = done.copies.map(({ chats, workspace_id }) => ({ ...chats[0], workspace_id }));
+    expect(copied.map(({ from_chat_id }) => from_chat_id)).toEqual([chat.id, chat.id]);
+    const [first, second] = copied;
+    for (const one of copied) {
+      expect(await historyOf(admin, one.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
+      expect(await admin.get<Chat>(`/api/v2/chats/${one.chat_id}`)).toMatchObject({
+        workspace_id: one.workspace_id,
+        labels: { team: "red" },
+        status: "waiting",
+      });
+    }
+    await sendMessage(speaker, first?.chat_id ?? "", "go on");
+    const call = await models.next();
+    expect(JSON.stringify(call.request)).toContain("good day");
+    call.say("here").finish();
+    await until(() => isIdle(first?.chat_id ?? ""));
+    expect(await historyOf(admin, second?.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
+  },
+  60_000,
+);

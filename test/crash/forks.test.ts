@@ -1,0 +1,58 @@
+// A server that is killed while it forks a workspace, at each named place: the next one makes all copies, each once, with all files, and nothing
+// is left over.
+import { expect } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FORK_FAILPOINTS } from "#base/failpoint.ts";
+import type { Fork, Forks } from "#schema/workspaces/fork.ts";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { ServerPlace } from "./server.ts";
+import { enter } from "./server-world.ts";
+
+const test = testOfOne("localOfProcess");
+
+const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
+/** Chats have no model here: their copies are shown elsewhere. Of those of snapshots the one that copies alone pass. */
+const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "home_replaced"] as const;
+
+test("[FO-6] killed at each named place, a server makes all copies of a fork afterwards, each once, and leaves nothing over", async () => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  const { admin } = await enter(place);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  await awaitBuild(admin, id);
+  const root = join(place.directory, "workspaces");
+  const path = `/api/v2/workspaces/${id}`;
+  const known = new Set([id]);
+  for (const point of POINTS) {
+    await place.stop();
+    const server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
+    writeFileSync(join(root, id, "home", "kept"), point);
+    // The server may be dead before it has answered.
+    await admin
+      .post<Fork>(`${path}/forks`, { names: ["a", "b"].map((name) => `${name}-${known.size}`) })
+      .catch(() => {});
+    expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+    await place.start();
+    const fork = await until(async () => {
+      const [newest] = (await admin.get<Forks>(`${path}/forks`)).forks;
+      return newest?.status === "ready" && newest;
+    });
+    expect({ point, copies: fork.copies.map(({ status }) => status) }).toEqual({ point, copies: ["ready", "ready"] });
+    for (const { workspace_id } of fork.copies) {
+      expect(readFileSync(join(root, workspace_id, "home", "kept"), "utf8")).toBe(point);
+      expect(readdirSync(join(root, workspace_id)).filter((name) => /draft|replaced/.test(name))).toEqual([]);
+      known.add(workspace_id);
+    }
+    await until(async () => (await admin.get<Snapshots>(`${path}/snapshots`)).snapshots.length === 0);
+    expect({ point, left: readdirSync(join(root, id, "snapshots")) }).toEqual({ point, left: [] });
+    expect(new Set(readdirSync(root))).toEqual(known);
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).count).toBe(known.size);
+  }
+  await place.stop();
+}, 90_000);
