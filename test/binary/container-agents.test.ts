@@ -97,7 +97,7 @@ resources:
       };
       await until(async () => (await status()) === "requires_action", { patience: 240_000 });
       const [call] = await pendingCalls(admin, chat.id);
-      await admin.post(`/api/v2/chats/${chat.id}/permissions`, {
+      await admin.post<unknown>(`/api/v2/chats/${chat.id}/permissions`, {
         answers: [{ tool_call_id: call?.tool_call_id, decision: "allow" }],
       });
       await until(async () => (await status()) === "waiting", { patience: 120_000 });

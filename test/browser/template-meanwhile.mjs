@@ -1,5 +1,5 @@
 // The pages of a template that others work on: what they promote, archive and delete shows on an idle page, and what is typed stays.
-// node template-in the meantime.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
+// node template-meanwhile.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, template, first, second, folder] = process.argv.slice(2);
