@@ -49,7 +49,7 @@ type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; reado
 
 /** For the owner, who may wonder where their variables are. */
 const WITHHELD =
-  "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. They are there after the owner starts it.";
+  "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. Its agents get them after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {

@@ -33,7 +33,7 @@ const pace = new Pace();
 type Asked = {
   /** Goes into the build's batch. */
   readonly beside?: readonly Statement[];
-  /** The server asks for it in the caller's name. */
+  /** The caller did not ask for a start as such: somebody connected, or a model asked. It gives the agents no more than they had. */
   readonly isOnBehalf?: boolean;
 };
 

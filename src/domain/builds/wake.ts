@@ -76,18 +76,16 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
-/** `isOnBehalf`: its owner, who did not ask for it. */
-type Initiator = { readonly initiator: UserCaller; readonly isOnBehalf: boolean };
-
 const start = async (
   ctx: DomainContext,
   { id }: WorkspacePlace,
-  { initiator, isOnBehalf }: Initiator,
+  initiator: UserCaller,
   reason: CreateBuild["reason"],
 ): Promise<string | undefined> => {
   try {
     const body = { transition: "start", ...(reason === undefined ? {} : { reason }) } as const;
-    return (await createBuild(ctx, id, body, initiator, { isOnBehalf })).id;
+    // Any page can make a browser connect: to connect is not to agree to what the workspace runs.
+    return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true })).id;
   } catch (error) {
     const now = await ctx.store.get(findWorkspacePlace({ id }));
     const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
@@ -101,7 +99,7 @@ const checkWake = async (
   { store }: DomainContext,
   place: WorkspacePlace,
   { caller, isVisitor = false }: WakeInput,
-): Promise<Initiator> => {
+): Promise<UserCaller> => {
   const template = await store.get(findTemplateEvenDeleted({ id: place.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
   const isPerson = caller !== undefined && mayStartStop(caller, place);
@@ -120,5 +118,5 @@ const checkWake = async (
   if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
   if (!chooser.wake_on_connect)
     throw conflict("The workspace is stopped, and your preferences say not to start it on connect.");
-  return { initiator, isOnBehalf: !isPerson };
+  return initiator;
 };

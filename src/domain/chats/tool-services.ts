@@ -152,7 +152,8 @@ export class ChatToolServices implements ToolServices {
     const isUp = asItIs && (await this.#isBack(workspace, caller, signal));
     if (!isUp) {
       const rich_parameter_values = toParameterValues(parameters);
-      await createBuild(this.#ctx, workspace.id, { transition: "start", rich_parameter_values }, caller);
+      const body = { transition: "start", rich_parameter_values } as const;
+      await createBuild(this.#ctx, workspace.id, body, caller, { isOnBehalf: true });
     }
     const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
     return { started: true, ...rebuilt, ...(await this.#ready(workspace.id, caller, signal)) };

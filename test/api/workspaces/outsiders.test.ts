@@ -48,6 +48,10 @@ describe("a workspace that an organization's administrator", () => {
     await run(outsider, id, "start");
     expect(await hasUserData(id, token)).toBe(false);
     await run(owner, id, "stop");
+    // Any page can make the owner's browser connect.
+    await owner.post<unknown>(`/api/v2/workspaces/${id}/wake`, {});
+    expect(await hasUserData(id, token)).toBe(false);
+    await run(owner, id, "stop");
     await run(owner, id, "start");
     expect(await hasUserData(id, token)).toBe(true);
   });
