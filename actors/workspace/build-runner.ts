@@ -7,6 +7,7 @@ import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
 import { beginSpan, currentSpan, errorType, inOwnSpan, inSpan } from "#base/spans.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import {
   ProvisionError,
@@ -162,7 +163,8 @@ export class BuildRunner implements Builds {
     try {
       if (verbose)
         for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
-      if (request.no_user_data && request.transition === "start")
+      // What is kept ready has no owner yet.
+      if (request.no_user_data && request.transition === "start" && request.owner.id !== PREBUILDS_USER_ID)
         report.say("provisioner_daemon", "warn", "Starting", WITHHELD);
       signal.throwIfAborted();
       if (request.transition !== "start" && !orphan) {

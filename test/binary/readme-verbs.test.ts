@@ -58,7 +58,7 @@ testHere(
     expect([code, code === 0 ? "" : err]).toEqual([0, ""]);
     for (const line of [
       `Signed in to ${server.url.origin} as admin.`,
-      "The template hello is there",
+      "Created the template hello",
       "hello from first",
       "Linux",
       "greeter is running.",

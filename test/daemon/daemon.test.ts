@@ -154,13 +154,14 @@ describe("a daemon that starts", () => {
     const there = (): string[] => [...names, "elsewhere", "late"].filter((name) => existsSync(at(name)));
     await server.until(({ states }) => settled(states));
     expect(there()).toEqual(names);
-    await first.stop();
-    // The workspace is stopped in the meantime.
     await Bun.write(at("edited"), "edited value, and more");
     renameSync(at("linked"), at("target"));
     symlinkSync(at("target"), at("linked"));
     rmSync(at("folder"));
     mkdirSync(at("folder"));
+    await first.stop();
+    // While the workspace is stopped others may mount or copy its files: what was written for the owner alone does not stay among them.
+    expect(there()).toEqual(["edited", "linked", "folder"]);
     server.manifest = {
       workspaceId,
       secrets: [secret("~/kept", "kept value"), secret("~/elsewhere", "moved value"), secret("~/late", "late", "LATE")],

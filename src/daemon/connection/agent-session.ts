@@ -116,7 +116,7 @@ export class AgentSession {
 
   /** Runs the stop scripts, ends every process that still runs, and says how it went. Scripts are not waited for once all is `gone`. */
   async end(gone: AbortSignal): Promise<void> {
-    const { manifest, clock, lifecycle } = this.#options;
+    const { manifest, env, clock, lifecycle } = this.#options;
     this.#stopping.abort();
     lifecycle.enter("shutting_down");
     const cut = aborted(gone).then(() => pause(clock, GONE_MS));
@@ -128,6 +128,8 @@ export class AgentSession {
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
+    // They must not stay in a volume that others can mount or copy while the workspace is stopped. The next start writes them again.
+    writeSecretFiles({ secrets: [], workspaceId: manifest.workspaceId }, env);
     this.#removeFiles();
     lifecycle.enter(outcome);
   }

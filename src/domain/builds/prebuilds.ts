@@ -17,6 +17,7 @@ export const firstPrebuild =
       reason: "initiator",
       initiator_id: PREBUILDS_USER_ID,
       owner_id: PREBUILDS_USER_ID,
-      no_user_data: false,
+      // It belongs to no person yet: no AI token that no budget of a person counts, and no key that all of these share.
+      no_user_data: true,
     });
   };

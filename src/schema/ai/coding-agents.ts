@@ -7,9 +7,11 @@ import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
-/** Below a home: no way up, and not absolute. */
+/** A name in a path that is neither "." nor "..". */
+const SEGMENT = "(?:[^/.][^/]*|\\.[^/.][^/]*|\\.\\.[^/]+)";
+/** Below a home: no way up, and not absolute. Written without look-ahead, which generators of values and clients do not know. */
 const homePath = (description: string) =>
-  t.String({ maxLength: 256, pattern: "^(?!/)(?!(.*/)?\\.\\.?(/|$))(?!.*//).*$", description });
+  t.String({ maxLength: 256, pattern: `^(?:${SEGMENT}(?:/${SEGMENT})*/?)?$`, description });
 
 const fields = {
   display_name: lineText({ minLength: 1, maxLength: 64, description: "What people see in the picker." }),
