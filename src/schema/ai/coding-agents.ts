@@ -7,11 +7,12 @@ import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
-/** A name in a path that is neither "." nor "..". */
-const SEGMENT = "(?:[^/.][^/]*|\\.[^/.][^/]*|\\.\\.[^/]+)";
-/** Below a home: no way up, and not absolute. Written without look-ahead, which generators of values and clients do not know. */
+/** A segment of a path that is neither `.` nor `..`, written without looking ahead: readers of the document such as Go's have no such thing. */
+const SEGMENT = "([^/.\\n\\r]|\\.[^/.\\n\\r]|\\.\\.[^/\\n\\r])[^/\\n\\r]*";
+
+/** Below a home: no way up, and not absolute. */
 const homePath = (description: string) =>
-  t.String({ maxLength: 256, pattern: `^(?:${SEGMENT}(?:/${SEGMENT})*/?)?$`, description });
+  t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 
 const fields = {
   display_name: lineText({ minLength: 1, maxLength: 64, description: "What people see in the picker." }),

@@ -198,6 +198,7 @@ test("[HT-41] query parameters that the specification requires are required, and
     "format?: string",
   ]);
   expect(shown("workspaceagents/me/reinit")).toEqual(["wait?: boolean"]);
+  expect(shown("workspaceagents/me/external-auth")).toContain("listen?: boolean");
   const asWords = operations.flatMap(({ name, parameters }) =>
     parameters.flatMap((one) =>
       one.schema.type === "string" && /\b(Boolean|Required)\b/.test(one.description ?? "")
@@ -206,6 +207,18 @@ test("[HT-41] query parameters that the specification requires are required, and
     ),
   );
   expect(asWords).toEqual([]);
+});
+
+test("[HT-41] no pattern looks ahead or behind, which readers in Go or Rust do not have", () => {
+  const patterns = [...schemasIn(document)].filter(([, { pattern = "" }]) => /\(\?(<?[=!])/.test(pattern));
+  expect(patterns.map(([place]) => place)).toEqual([]);
+});
+
+test("[HT-41] an extension requires its deadline, which is a time and never null", () => {
+  const extend = operations.find(({ name }) => name === "PUT /api/v2/workspaces/{workspace}/extend");
+  expect(extend?.body?.required).toEqual(["deadline"]);
+  const { type, format, nullable }: Schema = extend?.body?.properties?.deadline ?? {};
+  expect({ type, format, nullable }).toEqual({ type: "string", format: "date-time", nullable: undefined });
 });
 
 test("[HT-41] an upload declares the header with the name of its file, and all types that it takes", () => {

@@ -73,6 +73,12 @@ describe("times", () => {
     expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "deadline", detail }] });
   });
 
+  test.each([{}, { deadline: null }])("[HT-42] %j has no deadline", async (body) => {
+    const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
+    const { status, validations } = await ask("PUT", path, body);
+    expect([status, validations?.map(({ field }) => field)]).toEqual([400, ["deadline"]]);
+  });
+
   test.each(["2030-01-31T09:30:00Z", "2030-01-31T09:30:00.123456789+05:30", "2028-02-29t09:30:00z"])(
     "[HT-28] %s is one",
     async (deadline) => {
