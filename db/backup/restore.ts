@@ -34,17 +34,16 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   await using source = await openBackup(backup, flow);
   refuseNewer(source.manifest, backup);
   await refuseFull(data_dir);
-  const isNew = !existsSync(data_dir);
   const staging = join(data_dir, STAGING);
-  await mkdir(staging, { recursive: true, mode: 0o700 });
+  const made = await mkdir(staging, { recursive: true, mode: 0o700 });
   // Whatever made the folder, what is restored into it is for the server's user alone.
   await chmod(data_dir, 0o700);
   try {
     await copyChecked(source, backup, staging);
     await moveIn(staging, data_dir);
   } catch (error) {
-    // A mistyped name of a folder leaves none behind.
-    if (isNew) await rm(data_dir, { recursive: true, force: true });
+    // A mistyped name of a folder leaves none behind, and none of those above it that were not there.
+    if (made !== undefined) await rm(made, { recursive: true, force: true });
     throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });

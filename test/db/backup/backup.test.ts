@@ -166,11 +166,15 @@ describe("a restore", () => {
   test.each(damages)("[OP-3] of %s is refused, and nothing is there afterwards", async (_what, damage, said) => {
     const { path } = await backUp("backups");
     damage(path);
-    const restored = join(place.path, "restored");
-    const refused = await refusal(restoreBackup(path, restored, flow()));
-    expect(refused).toBeInstanceOf(BackupError);
-    expect(String(refused)).toContain(said);
-    expect(existsSync(restored) ? readdirSync(restored) : []).toEqual([]);
+    const there = join(place.path, "there");
+    mkdirSync(there);
+    for (const target of [join(place.path, "not/yet/there"), there]) {
+      const refused = await refusal(restoreBackup(path, target, flow()));
+      expect(refused).toBeInstanceOf(BackupError);
+      expect(String(refused)).toContain(said);
+    }
+    expect(existsSync(join(place.path, "not"))).toBe(false);
+    expect(readdirSync(there)).toEqual([]);
   });
 
   test("[OP-3] of a damaged database with right checksums is refused", async () => {
