@@ -2,6 +2,7 @@
 // start immediately one does it and the others wait.
 import type { ReservedSQL } from "bun";
 import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
 import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "../engine/migration.ts";
 import compat from "./compat.sql" with { type: "text" };
 import { PG_MIGRATIONS } from "./migrations.ts";
@@ -35,6 +36,8 @@ export const migratePostgres = async (
       }).catch((cause) => {
         throw new Error(`migration ${step.name} failed`, { cause });
       });
+      // A new database has no upgrade to tell of.
+      if (current > 0) log("db").info("upgrade step applied", { step: step.name, schema: step.version });
     }
     return missing.map(({ name }) => name);
   } finally {

@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { configureLogging, resetLogging } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { migrate } from "#db/engine/migrate.ts";
@@ -39,6 +40,24 @@ const released = (directory: string): Database => {
   for (const statement of schema.split("--> statement-breakpoint")) db.run(statement);
   return db;
 };
+/** What the work writes to the log. */
+const logged = (work: () => void): unknown[] => {
+  const lines: unknown[] = [];
+  configureLogging({
+    level: "info",
+    format: "json",
+    write: (line) => {
+      const { message, copy, step, schema } = JSON.parse(line);
+      lines.push({ message, copy, step, schema });
+    },
+  });
+  try {
+    work();
+    return lines;
+  } finally {
+    resetLogging();
+  }
+};
 const pets = (db: Database): unknown =>
   db.query("select p.name, o.name as owner from pets p join owners o on o.id = p.owner").all();
 
@@ -60,7 +79,12 @@ describe("migrations", () => {
     upTo(db, place.path, STEPS.slice(0, 1));
     db.run("insert into owners values (1, 'ada')");
     db.run("insert into pets values (1, 1, 'rex')");
-    expect(upTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]);
+    const lines = logged(() => expect(upTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]));
+    expect(lines).toEqual([
+      { message: "the database was copied before the upgrade", copy: join(place.path, "backups", COPY), schema: 1 },
+      { message: "upgrade step applied", step: "0001_ages", schema: 2 },
+      { message: "upgrade step applied", step: "0002_owners_rebuilt", schema: 3 },
+    ]);
     expect(db.query("select name, age from pets").all()).toEqual([{ name: "rex", age: 0 }]);
     db.close();
 

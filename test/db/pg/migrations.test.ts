@@ -1,6 +1,7 @@
 // Where the steps of PostgreSQL lead: to the tables of db/schema, from an empty database and from that of release 0.2.0.
 import { afterAll, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Migration } from "#db/engine/migration.ts";
 import { migratePostgres } from "#db/pg/migrate.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
@@ -48,7 +49,12 @@ testNeeding(
     const wanted = await after([printed]);
     expect(wanted.length).toBeGreaterThan(1_000);
     expect(await after(PG_MIGRATIONS)).toEqual(wanted);
+    const steps: string[] = [];
+    configureLogging({ level: "info", format: "json", write: (line) => void steps.push(JSON.parse(line).step) });
+    using _quiet = { [Symbol.dispose]: resetLogging };
     expect(await after([released], PG_MIGRATIONS)).toEqual(wanted);
+    // A new database has no upgrade that the log could name.
+    expect(steps).toEqual(PG_MIGRATIONS.slice(1).map(({ name }) => name));
     expect(await after([released])).not.toEqual(wanted);
   },
 );
