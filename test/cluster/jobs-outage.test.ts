@@ -1,5 +1,9 @@
 // A PostgreSQL that is away for a moment, under builds and imports: none fails for it, and none is done twice. And one that refuses a node.
 import { expect } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
+import { checkAccess } from "#db/pg/inspect.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -96,6 +100,42 @@ testNeeding(
     expect(errors).toMatch(
       /slipway serve: database_url: PostgreSQL at .* refuses the connection: .*nobody_of_this_name/,
     );
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres, needs.root],
+  "[CL-71] a wrong password and a database that is not there are refused by name, also the role that may not sign in; a server that is away is waited for",
+  async () => {
+    await using alone = await startAlone();
+    const { server } = alone;
+    const hba = join(server.data, "pg_hba.conf");
+    await Bun.write(hba, `host all asker all scram-sha-256\n${await Bun.file(hba).text()}`);
+    const sql = new SQL(server.url(), { max: 1 });
+    await sql.unsafe("create role asker login password 'right'");
+    await sql.unsafe("create role closed");
+    await sql.unsafe("select pg_reload_conf()");
+    await sql.close();
+    const reasonFor = async (change: Partial<URL>): Promise<string> => {
+      const url = Object.assign(new URL(server.url()), change);
+      const error = await checkAccess(url.href).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      if (error === undefined) return "";
+      expect(error).toBeInstanceOf(UnsafeDatabaseError);
+      return String(error);
+    };
+    await until(async () => (await reasonFor({ username: "asker", password: "mistyped" })) !== "");
+    const wrong = await reasonFor({ username: "asker", password: "mistyped" });
+    expect(wrong).toContain('password authentication failed for user "asker"');
+    expect(wrong).not.toContain("mistyped");
+    expect(await reasonFor({ pathname: "/elsewhere" })).toContain('database "elsewhere" does not exist');
+    expect(await reasonFor({ username: "closed" })).toContain('role "closed" is not permitted to log in');
+    expect(await reasonFor({ username: "asker", password: "right" })).toBe("");
+    server.kill();
+    expect(await reasonFor({ username: "asker", password: "mistyped" })).toBe("");
   },
   60_000,
 );

@@ -10,6 +10,7 @@ import { isAlive } from "#test/daemon/support/daemon.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { startSessionHost } from "./session-host.ts";
 import { type McpHost, PIXEL, startMcpHost } from "./support.ts";
 
 let world: ToolWorld;
@@ -116,6 +117,23 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   (await world.models.next()).finish("stop");
   for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
 }, 60_000);
+
+test("[MC-13] a tool that a server adds during a turn is offered to the model in it, and to chats that begin later", async () => {
+  await using growing = startSessionHost();
+  const { id } = await add("growing", { url: growing.url, availability: "force_on" });
+  const { call } = await openChat(world);
+  expect(namesIn(call, "growing")).not.toContain("growing__late");
+  let { next } = await callTools(world, call, ["growing__grow"]);
+  // The notification comes over a stream of its own, so it may be heard of after the answer.
+  for (let steps = 0; steps < 20 && !namesIn(next, "growing").includes("growing__late"); steps++)
+    ({ next } = await callTools(world, next, ["growing__hello"]));
+  expect(namesIn(next, "growing")).toContain("growing__late");
+  next.finish("stop");
+  const later = await openChat(world);
+  expect(namesIn(later.call, "growing")).toContain("growing__late");
+  later.call.finish("stop");
+  await admin.delete(`${base}/${id}`);
+}, 30_000);
 
 test("[MC-8] secrets go in and never come out, nor along to another origin; what makes no sense is refused by name", async () => {
   const headers = { "X-One": "hidden-1" };

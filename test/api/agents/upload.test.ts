@@ -1,8 +1,10 @@
 // A file that a person brings into a workspace, as the terminal's page does when one is dropped on it.
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
+import { configureLogging, resetLogging } from "#base/log.ts";
 import { AGENT_FILE_LIMIT } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -108,4 +110,21 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is brought
   const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
   const { status } = await world.owner.as(stranger.token).fetch("GET", world.path("files"));
   expect(status).toBe(404);
+});
+
+test("[HT-43] a file that the daemon's user may not read is 403 and no error in the log", async () => {
+  const lines: string[] = [];
+  configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
+  using _quiet = { [Symbol.dispose]: resetLogging };
+  const ask = async (path: string) => {
+    const response = await world.owner.fetch("GET", world.path(path));
+    return [response.status, ((await response.json()) as { message: string }).message];
+  };
+  const closed = join(world.home, "closed");
+  writeFileSync(closed, "secret", { mode: 0o000 });
+  // Not even root may read the other one.
+  const path = userInfo().uid === 0 ? "/proc/sys/vm/compact_memory" : closed;
+  for (const rest of [`files/content?path=${path}`, `files/content?path=${path}&limit=4`])
+    expect(await ask(rest)).toEqual([403, "The user may not do this."]);
+  expect(lines.filter((line) => JSON.parse(line).level !== "info")).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // What callers read when a value is wrong: which one, by its index, and what it must be, in words.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
+import { CommitError } from "#db/engine/store.ts";
 import type { Generic } from "#schema/generic.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
 import { Client } from "#src/client.ts";
@@ -92,4 +93,14 @@ test("[HT-43] a body that its sender cuts off is no error of the server", () => 
   expect(told(closed, AbortSignal.abort())).toEqual([]);
   expect(told(closed, new AbortController().signal)).toHaveLength(1);
   expect(told(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
+});
+
+test("[CP-73] a database that does not answer is named, and is not taken for too much work", async () => {
+  const answer = async (reason: "unreachable" | "overloaded") => {
+    const request = new Request("http://localhost/api/v2/chats");
+    const response = errorResponse(new CommitError(reason, "no primary answers"), request);
+    return [response.status, response.headers.get("retry-after"), ((await response.json()) as Generic).message];
+  };
+  expect(await answer("unreachable")).toEqual([503, "1", "The server's database does not answer. Please retry."]);
+  expect(await answer("overloaded")).toEqual([503, "1", "The server is overloaded. Please retry."]);
 });
