@@ -8,7 +8,7 @@ export type BudgetRow = typeof budgets.$inferSelect;
 /** Whom a model call counts for. Texts are empty where there is none. */
 export type CallPlace = {
   readonly user_id: string;
-  /** Empty for a person's token: then the call counts for each organization of the person. */
+  /** Where the call is made; with a person's token the person's home organization. Budgets of other organizations and their groups do not count. */
   readonly organization_id: string;
   readonly template_id: string;
   readonly root_chat_id: string;
@@ -35,9 +35,9 @@ export const deleteBudget = deleteBy(budgets, budgets.id);
 export const limitsCall = ([user, organization, template, chat]: readonly [string, string, string, string]): string =>
   `(b.scope = 'everyone'
     or (b.scope = 'user' and b.scope_id = ${user})
-    or (b.scope = 'group' and b.scope_id in (select group_id from group_members where user_id = ${user}))
-    or (b.scope = 'organization' and (b.scope_id = ${organization} or (${organization} = ''
-      and b.scope_id in (select organization_id from organization_members where user_id = ${user}))))
+    or (b.scope = 'group' and b.scope_id in (select group_id from group_members
+      where user_id = ${user} and organization_id = ${organization}))
+    or (b.scope = 'organization' and b.scope_id = ${organization})
     or (b.scope = 'template' and b.scope_id = ${template})
     or (b.scope = 'chat' and b.scope_id = ${chat}))`;
 

@@ -25,10 +25,9 @@ const COUNTS: Readonly<Record<AccountScope, (row: string) => string>> = {
   everyone: () => "?5 = ''",
   user: (row) => `${row}.user_id = ?5`,
   person: (row) => `${row}.user_id = ?5`,
-  group: (row) => `${row}.user_id in (select user_id from group_members where group_id = ?5)`,
-  organization: (row) =>
-    `(${row}.organization_id = ?5 or (${row}.organization_id = ''
-      and ${row}.user_id in (select user_id from organization_members where organization_id = ?5)))`,
+  group: (row) => `exists (select 1 from group_members g
+    where g.group_id = ?5 and g.user_id = ${row}.user_id and g.organization_id = ${row}.organization_id)`,
+  organization: (row) => `${row}.organization_id = ?5`,
   template: (row) => `${row}.template_id = ?5`,
   chat: (row) => `${row}.root_chat_id = ?5`,
 };

@@ -1,9 +1,9 @@
 // Membership of users in organizations.
-import { and, asc, count, eq, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { group_members } from "../schema/groups.ts";
-import { organization_members, users } from "../schema/users.ts";
+import { organization_members, organizations, users } from "../schema/users.ts";
 
 export type Member = typeof organization_members.$inferSelect;
 
@@ -12,6 +12,20 @@ export const listMemberships = query(
     .select({ organization_id: organization_members.organization_id, roles: organization_members.roles })
     .from(organization_members)
     .where(given(organization_members.user_id)),
+);
+
+/**
+ * Finds the organization that a person has belonged to for the longest: {user_id}. Administrators of other organizations cannot change it by adding
+ * the person there.
+ */
+export const findHomeOrganization = query(
+  build
+    .select({ id: organization_members.organization_id })
+    .from(organization_members)
+    .innerJoin(organizations, eq(organizations.id, organization_members.organization_id))
+    .where(and(given(organization_members.user_id), eq(organizations.deleted, false)))
+    .orderBy(asc(organization_members.created_at), desc(organizations.is_default), asc(organizations.id))
+    .limit(1),
 );
 
 const listGroupIds = query(
@@ -92,6 +106,21 @@ const leaveGroups = statement<Pair>(
  * the member into a group in the meantime holds its row until the group's can be seen.
  */
 export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
+
+/** A guard: refuses the batch as `stale` when this is the person's only membership. */
+export const belongsElsewhere = statement<Pair>(
+  build
+    .update(organization_members)
+    .set({ updated_at: sql`${organization_members.updated_at}` })
+    .where(
+      and(
+        given(organization_members.user_id),
+        sql`${organization_members.organization_id} = (select min(other.organization_id) from organization_members other
+          where other.user_id = ${sql.placeholder("user_id")} and other.organization_id <> ${sql.placeholder("organization_id")})`,
+      ),
+    ),
+  { expect: 1, alone: "users", touches: [] },
+);
 
 const deleteMembersByOrganization = deleteBy(organization_members, organization_members.organization_id);
 const deleteGroupMembersByOrganization = deleteBy(group_members, group_members.organization_id);

@@ -4,7 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { findChatPayer } from "#db/chats/spend.ts";
-import { readMemberships } from "#db/users/members.ts";
+import { findHomeOrganization, readMemberships } from "#db/users/members.ts";
 import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
@@ -141,13 +141,14 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
     const message = `This API key cannot call models. Create one with the scope ${GATEWAY_SCOPE}.`;
     return { status: 403, code: "permission_denied", message };
   }
+  const home = await who.store.get(findHomeOrganization({ user_id: identity.user_id }));
   return {
     payer: {
       ...NO_CHAT,
       user_id: identity.user_id,
       workspace_id: "",
       key_id: identity.key_id,
-      organization_id: "",
+      organization_id: home?.id ?? "",
       template_id: "",
     },
     asker: { groups: identity.groups, template_id: undefined },

@@ -139,7 +139,7 @@ export const members = (ctx: ApiContext) =>
           tags,
           operationId: "removeMember",
           summary: "Remove a member",
-          description: "Their workspaces are kept.",
+          description: "Their workspaces are kept. Everyone may leave an organization that is not their only one.",
           audit: target.deletes(target.member),
           scope: "organization_member:delete",
         }),

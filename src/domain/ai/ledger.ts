@@ -19,7 +19,7 @@ export type Payer = {
   readonly user_id: string;
   readonly workspace_id: string;
   readonly key_id: string;
-  /** Empty for a person's token: then the call counts for each organization of the person. */
+  /** With a person's token: the person's home organization, or empty without one. */
   readonly organization_id: string;
   readonly template_id: string;
   /** Empty: no chat's coding agent calls. */

@@ -5,6 +5,7 @@ import { log } from "#base/log.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import {
+  belongsElsewhere,
   countMembers,
   endMembership,
   findMemberWithUser,
@@ -109,20 +110,33 @@ export const addMember = async (
   return loadMember(store, pair);
 };
 
-/** Removes a member. Their workspaces stay; what was shared with them there ends (rule SH-13). 400 for oneself, 403, 404. */
+/**
+ * Removes a member, or lets the caller leave. Their workspaces stay; what was shared with them there ends (rule SH-13). 403, 404, and 400 when the
+ * caller belongs to no other organization.
+ */
 export const removeMember = async (
   ctx: DomainContext,
   organization_id: string,
   user: string,
   caller: UserCaller,
 ): Promise<void> => {
-  const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
+  const own = { organization_id, user_id: caller.user_id };
+  const leaves = (await anyUserAt(ctx.store, user, caller)).id === caller.user_id;
+  const { pair, member } = leaves
+    ? { pair: own, member: await loadMember(ctx.store, own) }
+    : await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
   const { username, roles } = member;
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
-  await ctx.store.commit([
-    ...endMembership(pair),
-    writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
-  ]);
+  await ctx.store
+    .commit([
+      ...(leaves ? [belongsElsewhere(pair)] : []),
+      ...endMembership(pair),
+      writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
+    ])
+    .catch((error) => {
+      if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
+      throw invalid("You cannot leave your only organization.");
+    });
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {
     log("http").warn("what was shared with a former member is ended when they come back: {error}", { error });

@@ -71,6 +71,26 @@ test("[BU-1] [BU-7] calls count for the budgets of everyone, person, group and o
   expect(await use(world, 1)).toBe(200);
 });
 
+test("[BU-9] a person's token counts for their home organization alone, whoever adds them to another one and to its groups", async () => {
+  await using world = await openWorld();
+  const { owner } = world;
+  const { id: scope_id } = await owner.post<{ id: string }>("/api/v2/organizations", { name: "crew" });
+  const group = await owner.post<{ id: string }>("/api/v2/organizations/crew/groups", { name: "all" });
+  const mal = await newPerson(owner, "mal");
+  const token = await gatewayToken(mal.client);
+  await setBudget(owner, { scope: "organization", scope_id, amount: 0, unit: "tokens" });
+  await setBudget(owner, { scope: "group", scope_id: group.id, amount: 0, unit: "tokens" });
+  await owner.post("/api/v2/organizations/crew/members/mal");
+  await owner.patch(`/api/v2/groups/${group.id}`, { add_users: [mal.user.id] });
+  expect(await use(world, 20, token)).toBe(200);
+  await owner.delete("/api/v2/organizations/default/members/mal");
+  expect(await use(world, 20, token)).toBe(429);
+  expect((await budgetsOf(owner)).map(({ spent }) => spent)).toEqual([0, 0]);
+  await owner.post("/api/v2/organizations/default/members/mal");
+  expect((await mal.client.fetch("DELETE", "/api/v2/organizations/crew/members/me")).status).toBe(204);
+  expect(await use(world, 20, token)).toBe(200);
+});
+
 test("[BU-4] each SDK raises its own error of a budget that is used up, with the amount, the end and who may raise it; a raise counts for the period", async () => {
   await using world = await openWorld();
   const { base, token, owner } = world;

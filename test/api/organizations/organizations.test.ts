@@ -71,6 +71,21 @@ describe("members", () => {
     expect(await statusOf(mia.client, "GET", "/organizations/team")).toBe(404);
   });
 
+  test("[ID-16] leave an organization on their own, except for their only one", async () => {
+    await lead.client.post<Member>(`${MEMBERS}/mia`);
+    expect(await statusOf(outsider.client, "DELETE", "/organizations/team/members/me")).toBe(404);
+    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/lead")).toBe(404);
+    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(204);
+    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(404);
+    const only = await mia.client.fetch("DELETE", "/api/v2/organizations/default/members/mia");
+    expect([only.status, await only.text()]).toEqual([400, expect.stringContaining("cannot leave your only organization")]);
+    await lead.client.post<Member>(`${MEMBERS}/mia`);
+    const both = ["team", "default"].map((name) => statusOf(mia.client, "DELETE", `/organizations/${name}/members/me`));
+    expect((await Promise.all(both)).toSorted()).toEqual([204, 400]);
+    for (const name of ["team", "default"]) await statusOf(admin, "POST", `/organizations/${name}/members/mia`);
+    await admin.delete(`${MEMBERS}/mia`);
+  });
+
   test("[ID-16] see themselves and not each other; nobody gives themselves a role", async () => {
     const path = "/organizations/default/members";
     expect((await mia.client.get<Member[]>(`/api/v2${path}`)).map((member) => member.username)).toEqual(["mia"]);
