@@ -123,7 +123,8 @@ export class TimedDecisions {
       build = input && (await this.#plan(state, input));
     } catch (error) {
       if (action.kind !== "autostart" || !(error instanceof AppError)) throw error;
-      const why = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+      const fields = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
+      const why = [error.message, error.detail, ...fields].filter((part) => part !== "").join(" ");
       return this.#skipped(state, rules, why, now);
     }
     if (action.kind === "autostart" && build && !this.#deps.automatic.hasWorker(build.tags)) {

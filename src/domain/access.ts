@@ -18,6 +18,13 @@ const isMember = (caller: UserCaller, organization: string): boolean => organiza
 
 // Organizations and their members.
 
+/**
+ * Whether a person may start workspaces, talk to models and spend in an organization: only while they are a member. Looking at what is theirs,
+ * stopping and deleting it needs no membership.
+ */
+export const mayWorkIn = (person: Pick<UserCaller, "organizations">, organization: string): boolean =>
+  organization in person.organizations;
+
 /** Members see their organizations; site-wide readers see all. */
 export const maySeeOrganization = (caller: UserCaller, organization: string): boolean =>
   isMember(caller, organization) || hasSiteRole(caller, "owner", "auditor", "user-admin", "template-admin");
@@ -298,7 +305,7 @@ export const isLimitedBy = (
   return scope === "everyone" || (scope === "organization" && isMember(caller, scope_id));
 };
 
-export const mayCreateChat = (caller: UserCaller, organization: string): boolean => isMember(caller, organization);
+export const mayCreateChat = (caller: UserCaller, organization: string): boolean => mayWorkIn(caller, organization);
 
 // The server itself.
 

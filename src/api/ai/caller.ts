@@ -5,6 +5,7 @@ import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { findChatPayer } from "#db/chats/spend.ts";
 import { findHomeOrganization, readMemberships } from "#db/users/members.ts";
+import { mayWorkIn } from "#domain/access.ts";
 import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
@@ -60,6 +61,7 @@ const whenTokenLost =
       topics.subscribe("agent_gone", agent_id, look),
       topics.subscribe("missed", "", look),
       ...user_ids.map((id) => topics.subscribe("key_gone", id, look)),
+      ...user_ids.map((id) => topics.subscribe("access_changed", id, look)),
     ];
     // It may have ended while the call was being set up.
     look();
@@ -78,6 +80,12 @@ const NO_ACCESS: Refusal = {
   message: "The template gives this agent no access to models.",
 };
 
+const NO_MEMBER: Refusal = {
+  status: 403,
+  code: "permission_denied",
+  message: "The owner of this token is not a member of the organization.",
+};
+
 const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
   const agent_id = agentOfToken(who.encryption, token);
   const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
@@ -85,7 +93,8 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
     return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
   if (agent.api_key_scope !== "all") return NO_ACCESS;
-  const { groups } = await readMemberships(who.store, agent.owner_id);
+  const { groups, organizations } = await readMemberships(who.store, agent.owner_id);
+  if (!mayWorkIn({ organizations }, agent.organization_id)) return NO_MEMBER;
   return {
     payer: {
       ...NO_CHAT,
@@ -110,7 +119,8 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
   if (chat.owner_status === "suspended") return unknown("The owner of this chat is suspended.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
   if (agent.api_key_scope !== "all") return NO_ACCESS;
-  const { groups } = await readMemberships(who.store, chat.owner_id);
+  const { groups, organizations } = await readMemberships(who.store, chat.owner_id);
+  if (!mayWorkIn({ organizations }, chat.organization_id)) return NO_MEMBER;
   return {
     payer: {
       user_id: chat.owner_id,

@@ -23,7 +23,7 @@ import {
   mayUseWorkspace,
 } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { loadVersion, newBuild, usableManifest } from "./new-build.ts";
+import { checkOwnerBelongs, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
 import { checkPushed, stateFrom } from "./state-text.ts";
 
@@ -85,6 +85,7 @@ export const restoreBuild = async (
     throw conflict(`The snapshot is ${snapshot.status}; only a ready one can be restored.`);
   const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller);
   const { workspace, last } = place;
+  await checkOwnerBelongs(ctx.store, workspace);
   const stop = await planned(ctx, place, { transition: "stop" }, caller);
   const job = await ctx.store.get(findJob({ id: last.job_id }));
   const isRunning = last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
@@ -115,6 +116,7 @@ export const restoreDeleted = async (
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller, true);
   const { workspace, last, template } = place;
+  await checkOwnerBelongs(ctx.store, workspace);
   if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
   if (template.deleted) throw conflict("The template of the workspace was deleted.");
   const build = await planned(ctx, place, { transition: "stop" }, caller);

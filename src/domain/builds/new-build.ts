@@ -3,11 +3,12 @@
 import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Config } from "#base/config.ts";
-import { AppError, invalidField } from "#base/errors.ts";
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
@@ -17,6 +18,7 @@ import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
+import { mayWorkIn } from "../access.ts";
 import { withPlans } from "../repositories/planned.ts";
 import type { Repositories } from "../repositories/repositories.ts";
 import { askedFor, type FormDeps, known } from "../template-versions/form.ts";
@@ -124,9 +126,18 @@ const findTrashTime = async (
   return template && template.trash_days > 0 ? { kept_ms: template.trash_days * DAY_MS } : {};
 };
 
+/** Rejects with 403 when the owner of a workspace is no member of its organization: then it may be stopped and deleted, and not run. */
+export const checkOwnerBelongs = async (
+  store: Store,
+  { owner_id, organization_id }: { readonly owner_id: string; readonly organization_id: string },
+): Promise<void> => {
+  if (owner_id === PREBUILDS_USER_ID || mayWorkIn(await readMemberships(store, owner_id), organization_id)) return;
+  throw forbidden("The owner of the workspace is not a member of its organization.");
+};
+
 /**
- * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
- * the values of the build before.
+ * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a start that may not be; `previous` are the values of the
+ * build before.
  */
 export const newBuild = async (
   deps: BuildDeps,
@@ -137,6 +148,9 @@ export const newBuild = async (
 ): Promise<NewBuild> => {
   const { store } = deps;
   // What is stopped or removed may always be.
+  if (input.transition === "start") {
+    await checkOwnerBelongs(store, { owner_id: input.owner_id, organization_id: version.row.organization_id });
+  }
   if (input.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
     await mayStartLocal(deps, { ...input, author_id: version.row.created_by });
   }

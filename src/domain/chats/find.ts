@@ -9,7 +9,7 @@ import type { Store } from "#db/engine/store.ts";
 import { findModelName } from "#db/models/models.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
+import { mayDriveChat, mayUpdateChat, mayWorkIn, readsChatsAs } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
 import { presentAgentOptions, presentChat, presentContext } from "./present.ts";
@@ -49,10 +49,11 @@ export const changeableChat = async (ctx: DomainContext, id: string, caller: Use
   return place;
 };
 
-/** A chat the caller may speak in: its owner's alone. 404, 403, archived 409. */
+/** A chat the caller may speak in: its owner's alone, while a member of its organization. 404, 403, archived 409. */
 export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  if (!mayWorkIn(caller, place.organization_id)) throw forbidden("You are not a member of the chat's organization.");
   if (place.archived) throw conflict("The chat is archived. Unarchive it first.");
   return place;
 };

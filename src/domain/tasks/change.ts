@@ -8,7 +8,7 @@ import { replacePrompt, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Build } from "#schema/workspaces/build.ts";
-import { mayDriveChat } from "../access.ts";
+import { mayDriveChat, mayWorkIn } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { admittedPrompt } from "../chats/admitted.ts";
 import { toContent } from "../chats/input.ts";
@@ -18,6 +18,7 @@ import { parsePrompt } from "./create.ts";
 
 const checkOwn = (caller: UserCaller, task: TaskRow): void => {
   if (!mayDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
+  if (!mayWorkIn(caller, task.organization_id)) throw forbidden("You are not a member of the task's organization.");
 };
 
 /** Another prompt, as long as the first one was not given. 403, 409. */

@@ -105,6 +105,19 @@ testInside("[GW-13] a call under way ends when its workspace stops", async () =>
   await awaitBuild(world.owner, world.workspace.id);
 });
 
+testInside("[GW-16] the token of a workspace counts while its owner is a member of its organization", async () => {
+  await using world = await openWorkspace();
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
+  await world.owner.post("/api/v2/organizations", { name: "other" });
+  await world.owner.post("/api/v2/organizations/other/members/me");
+  const asked = ask(base, token);
+  const call = await world.upstream.next();
+  await world.owner.delete("/api/v2/organizations/default/members/me");
+  await call.gone;
+  expect((await asked).status).toBe(401);
+  expect((await ask(base, token)).status).toBe(403);
+});
+
 testInside("[GW-3] [GW-7] nothing of it is there while it is disabled, and the provider's key never is", async () => {
   await using world = await openWorkspace();
   expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);

@@ -68,6 +68,27 @@ test("[SH-13] a chat shared with a member is not theirs when they return to the 
   expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
 });
 
+test("[CH-50] who was removed from its organization reads and stops a chat, and sends nothing", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "hello");
+  await world.models.next();
+  const admin = await adminOf(world);
+  const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
+  await admin.delete(`/api/v2/organizations/${world.organization_id}/members/${user_id}`);
+  expect(await historyOf(world.owner, id)).toEqual(["user: hello"]);
+  const content = [{ type: "text", text: "more" }];
+  const [message] = (await world.owner.get<MessagePage>(`${pathOf(id)}/messages`)).messages;
+  for (const [method, path, body] of [
+    ["POST", "/messages", { content }],
+    ["PATCH", `/messages/${message?.id}`, { content }],
+    ["POST", "/title/propose", {}],
+    ["POST", "/compact", {}],
+    ["POST", "/fork", {}],
+  ] as const)
+    expect([path, await statusOf(world.owner, method, pathOf(id) + path, body)]).toEqual([path, 403]);
+  expect(await statusOf(world.owner, "POST", `${pathOf(id)}/interrupt`, {})).toBe(200);
+});
+
 test("[CS-2] who reads along changes nothing: 403, and 404 for strangers; the owner's read cursor stays", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];

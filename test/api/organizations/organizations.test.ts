@@ -78,7 +78,10 @@ describe("members", () => {
     expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(204);
     expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(404);
     const only = await mia.client.fetch("DELETE", "/api/v2/organizations/default/members/mia");
-    expect([only.status, await only.text()]).toEqual([400, expect.stringContaining("cannot leave your only organization")]);
+    expect([only.status, await only.text()]).toEqual([
+      400,
+      expect.stringContaining("cannot leave your only organization"),
+    ]);
     await lead.client.post<Member>(`${MEMBERS}/mia`);
     const both = ["team", "default"].map((name) => statusOf(mia.client, "DELETE", `/organizations/${name}/members/me`));
     expect((await Promise.all(both)).toSorted()).toEqual([204, 400]);

@@ -89,6 +89,16 @@ test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start not
   expect((await read(time.owner, one)).latest_build.build_number).toBe(2);
 });
 
+test("[WK-34] nothing starts on its own for an owner who was removed from the organization", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ autostart_schedule: NOON });
+  await time.build(one.id, "stop");
+  await time.admin.delete(`/api/v2/organizations/default/members/${time.owner_id}`);
+  expect((await time.pass(2 * HOUR, one.id))?.latest_build.build_number).toBe(2);
+  const [entry] = (await time.activity(one.id)).entries;
+  expect(entry).toMatchObject({ reason: "autostart_skipped", detail: expect.stringContaining("not a member") });
+});
+
 test("[TI-20] [TI-19] an autostart keeps its version, follows the active one when asked to, and says why it cannot", async () => {
   await using time = await openClockwork();
   const { store } = contextOf(time.server);

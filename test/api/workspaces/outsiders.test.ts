@@ -27,8 +27,8 @@ const known = async () => {
   return { template_id: made.template_id, token };
 };
 
-const createFor = (client: Client, template: string, name: string): Promise<Workspace> =>
-  client.post<Workspace>(`/api/v2/organizations/default/members/ada/workspaces`, { name, template_id: template });
+const createFor = (client: Client, template_id: string, name: string, owner = "ada"): Promise<Workspace> =>
+  client.post<Workspace>(`/api/v2/organizations/default/members/${owner}/workspaces`, { name, template_id });
 
 const run = async (client: Client, id: string, transition: string, more: object = {}): Promise<void> => {
   await createBuild(client, id, transition, more);
@@ -88,4 +88,28 @@ describe("a workspace that an organization's administrator", () => {
     expect((await follow(outsider, "never")).status).toBe(204);
     expect((await follow(owner, "always")).status).toBe(204);
   });
+});
+
+test("[WK-34] the workspace of somebody who was removed from its organization is stopped and deleted, and started by no one", async () => {
+  const { template_id } = await known();
+  const bob = clients.member;
+  const { id } = await createFor(bob, template_id, "left", "bob");
+  await awaitBuild(bob, id);
+  await site.delete(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await createBuild(bob, id, "stop");
+  await awaitBuild(bob, id);
+  for (const who of [bob, outsider, site]) {
+    const refused = await who.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "start" });
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("not a member of its org")]);
+  }
+  for (const way of ["restart", "wake"]) {
+    expect((await bob.fetch("POST", `/api/v2/workspaces/${id}/${way}`, {})).status).toBe(403);
+  }
+  await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  await createBuild(bob, id, "start");
+  await awaitBuild(bob, id);
+  await site.delete(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  expect((await bob.fetch("POST", `/api/v2/workspaces/${id}/restart`, {})).status).toBe(403);
+  await createBuild(bob, id, "delete");
+  await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
 });
