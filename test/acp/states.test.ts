@@ -123,6 +123,26 @@ test("[CA-18] an approval counts for the command that the person saw, also when 
   }
 }, 120_000);
 
+test("[CA-31] a second call is asked about although the first, which was allowed, has no result yet", async () => {
+  const { id } = await beginAgentChat(world, "apart ls; rm -rf /home\nsay done", ASKS);
+  const path = `/api/v2/chats/${id}/permissions`;
+  type Calls = { readonly calls: readonly { readonly tool_call_id: string; readonly args: string }[] };
+  for (const [command, decision] of [
+    ["ls", "allow"],
+    ["rm -rf /home", "deny"],
+  ]) {
+    const { calls } = await until(async () => {
+      const found = await world.owner.get<Calls>(path);
+      return found.calls.length > 0 && found;
+    });
+    expect(calls.map(({ args }) => JSON.parse(args) as unknown)).toEqual([{ command }]);
+    await world.owner.post<unknown>(path, { answers: [{ tool_call_id: calls[0]?.tool_call_id, decision }] });
+  }
+  await statusIs(id, "waiting");
+  expect((await shown(id)).join()).toContain("done");
+  expect(logOf(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
+});
+
 test("[CA-18] a repeated ID is asked about again in the next turn, too, and a request that cannot be shown is not asked", async () => {
   const { id } = await beginAgentChat(world, "same ls", ASKS);
   await answer(id, "allow");

@@ -77,8 +77,10 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   }
   const folder = await editedFolder(deps.store, step.state);
   const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
-  // What may not run is answered by the turn before anyone else is asked for anything (rule PE-10).
-  const goes_on = then === "continue" || (then === "act" && calls.length > 0);
+  // What may not run is answered by the turn before anyone else is asked for anything (rule PE-10). The calls of a coding agent run in the agent
+  // already, which may wait for this answer before it reports any of them.
+  const hasOwnWork = calls.length > 0 && !(step.state.coding_agent !== null && asked.length > 0);
+  const goes_on = then === "continue" || (then === "act" && hasOwnWork);
   const act = { type: "enter_requires_action", history_version, asked, approval_ms: deps.approval_ms } as const;
   const ending = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
   const end = goes_on ? undefined : await decideLate(deps, step.state, ending);

@@ -10,7 +10,8 @@
 //   leave MODE        says that it is in this mode now
 //   through PATH TEXT as edit, but writes the file through its client
 //   put PATH          writes to the path as it stands, through its client
-//   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time
+//   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time;
+//                     apart A; B under two IDs, without a word about the first in between
 //   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
 //   huge MIB          says so much at once
 //   tools             lists the tools of its MCP servers
@@ -318,6 +319,7 @@ agent({ name: "test-agent" })
       if (verb === "write") await turn.write(join(folders.get(sessionId) ?? ".", first));
       if (verb === "put") await turn.write(first);
       if (verb === "same") for (const command of tail.split("; ")) await turn.ask("fixed", command);
+      if (verb === "apart") for (const command of tail.split("; ")) await turn.ask(`of ${command}`, command);
       if (verb === "together") await Promise.all(tail.split("; ").map((command) => turn.ask("fixed", command)));
       if (verb === "foreign") await turn.foreign(first);
       if (verb === "huge") await turn.say("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
