@@ -83,7 +83,7 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by 
   expect(await must("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d+ +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
   expect(await world.run(["workspaces", "restore", "none"])).toMatchObject({
     code: 1,
-    err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` shows what is."),
+    err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` lists deleted workspaces."),
   });
   expect(await must("workspaces restore dev --as again")).toContain("again is stopped.");
   expect(readFileSync(kept, "utf8")).toBe("mine");

@@ -154,6 +154,24 @@ test("[PV-2] pull policies: missing fetches once, always each time, never not at
   expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
 });
 
+test("[PV-2] an ID of an image, the beginning of one and an image of a repository are no names", async () => {
+  const made = () => engine.calls.filter((call) => call.includes("/containers/create")).length;
+  const before = made();
+  const others = [
+    "c",
+    "c2C8",
+    `sha256:${"a".repeat(64)}`,
+    "slipway-repository:1f",
+    "docker.io/library/slipway-repository@sha256:1f",
+  ];
+  for (const image of others) {
+    await expect(run(request({}, { ...docker, image, pull: "never" }))).rejects.toThrow(
+      /ID of an image|built from repositories/,
+    );
+  }
+  expect(made()).toBe(before);
+});
+
 test("[PV-3] a build that is run again, whatever is left of the one before, ends with exactly one fresh container and the old volume", async () => {
   await run();
   const before = only().id;

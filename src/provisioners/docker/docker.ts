@@ -28,6 +28,7 @@ import {
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
 import { DockerHomes } from "./homes.ts";
+import { checkImageName } from "./image-name.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
 import { ownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
@@ -163,6 +164,7 @@ export class DockerProvisioner implements Provisioner {
     await engine.connect(signal);
     for (const { docker, resource } of wantedContainers(request)) {
       const wanted = docker.image;
+      checkImageName(wanted);
       const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
       const policy = docker.pull ?? "missing";
       if (!image && policy === "never") {
@@ -225,6 +227,7 @@ export class DockerProvisioner implements Provisioner {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
     if (!plan || !needsBuild(plan)) {
+      checkImageName(docker.image);
       return { image: docker.image, ...(await provideImage(pull, docker.image, docker.pull ?? "missing")) };
     }
     return repositoryImage({

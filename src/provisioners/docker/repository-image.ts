@@ -19,11 +19,11 @@ import {
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
+import { checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
 
 /** The form of keys: what is built in another way has another one. */
 const VERSION = 1;
-const NAME = "slipway-repository";
 const LABEL = "slipway.repository_image";
 /** Milliseconds after which an image is built again at the next start, for what its base and its features have become. */
 const MAX_AGE_MS = 30 * 86_400_000;
@@ -75,6 +75,7 @@ const keyOf = (parts: readonly unknown[]): string => sha256(JSON.stringify([VERS
 
 const pulledImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const image = build.plan.image ?? build.docker.image;
+  checkImageName(image);
   return { image, ...(await provideImage(build, image, build.docker.pull ?? "missing")) };
 };
 
@@ -111,7 +112,7 @@ const kept = async (
   make: (name: string) => Promise<void>,
 ): Promise<BuiltImage> => {
   const { report, stage, signal } = build;
-  const image = `${NAME}:${key}`;
+  const image = `${REPOSITORY_IMAGE}:${key}`;
   // In turn: the second one finds what the first one has built.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
@@ -149,8 +150,8 @@ const kept = async (
 
 /** Notes that the image is in use: the engine keeps when it was tagged last. */
 const touch = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
-  const query = { repo: NAME, tag: key };
-  await engine.json("tag an image", "POST", `/images/${NAME}:${key}/tag`, { query, signal, fine: [404] });
+  const query = { repo: REPOSITORY_IMAGE, tag: key };
+  await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, { query, signal, fine: [404] });
 };
 
 const opened = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {

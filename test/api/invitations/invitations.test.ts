@@ -199,7 +199,7 @@ test("[IV-3] people who look after an organization's members invite to it, and g
   expect(invitations.map(({ email }) => email)).toEqual(["new@example.com"]);
   // Rights count again when the invitation is accepted.
   await by.put(`${member}/roles`, { roles: [] });
-  expect(await refusal(look(token))).toStartWith("403 The person who invited you may no longer give");
+  expect(await refusal(look(token))).toStartWith("403 The person who invited you no longer has the rights");
   expect(await refusal(accept(token, "newbie"))).toStartWith("403");
   await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
   const came = await accept(token, "newbie");

@@ -118,6 +118,9 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "POST workspaces/{w}/restart", call: at("/restart", "POST", { rich_parameter_values: [{ name: "x", value: "y" }] }), statuses: "401 400 400 403 404 400 400 404 400 401" },
   // Its agent is no external one: 404 for all who may know it.
   { rule: "WC-7", name: "GET workspaces/{w}/external-agent/{a}/credentials", call: at("/external-agent/main/credentials"), statuses: "401 404 404 404 404 403 403 404 404 401" },
+  { rule: "FO-2", name: "GET workspaces/{w}/forks", call: at("/forks"), statuses: READ },
+  { rule: "FO-3", name: "POST workspaces/{w}/forks", call: at("/forks", "POST", {}), statuses: "401 400 400 403 404 403 403 404 400 401" },
+  { rule: "FO-2", name: "GET workspaces/{w}/forks/{f}", call: at(`/forks/${NOBODYS_ID}`), statuses: "401 404 404 404 404 404 404 404 404 401" },
   { rule: "SN-1", name: "GET workspaces/{w}/snapshots", call: at("/snapshots"), statuses: READ },
   // Its provisioner can make none: 400 for all who may.
   { rule: "SN-1", name: "POST workspaces/{w}/snapshots", call: at("/snapshots", "POST", {}), statuses: "401 400 400 403 404 400 400 404 400 401" },

@@ -20,6 +20,11 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "connection_logs" where "connection_logs"."key" in', OLD],
   ['delete from "workspace_activity"', OLD],
   ['delete from "app_statuses" where "app_statuses"."app_id"', OLD],
+  ['delete from "model_recordings"', OLD],
+  [
+    "insert into model_recordings",
+    "one that is written in the moment of its person's deletion goes when its time is over",
+  ],
   ["delete from chat_files", OLD],
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
