@@ -57,6 +57,18 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
   return { id, agent: world.admin.as(token) };
 };
 
+testInside("[PB-19] a workspace that is kept ready gets no personal data until it is claimed", async () => {
+  await using world = await openWorld();
+  const { agent, claim } = await openPrepared(world);
+  const status = async (): Promise<number> => (await agent.fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
+  expect(await status()).toBe(403);
+  const { id, latest_build } = await claim();
+  await awaitBuild(world.admin, id);
+  expect(await status()).toBe(200);
+  const logs = await world.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
+  expect(logs.map(({ output }) => output).join()).not.toContain("gets no secrets");
+});
+
 /** Resolves once someone waits for this workspace to be claimed. */
 const waitedFor = async ({ server }: World, id: string): Promise<void> => {
   await until(() => contextOf(server).topics.heard("reinit", id));
