@@ -75,7 +75,7 @@ describe("through the API", () => {
     ["GET", "/organizations/default/members/roles", undefined, [200, 200, 200, 200, 200]],
     ["GET", "/organizations/default/members/target", undefined, [200, 200, 200, 200, 404]],
     ["POST", "/organizations/default/members/target", undefined, [409, 409, 403, 403, 403]],
-    ["DELETE", "/organizations/default/members/me", undefined, [400, 400, 400, 400, 400]],
+    ["DELETE", "/organizations/default/members/me", undefined, [400, 400, 403, 403, 403]],
     ["PUT", "/organizations/default/members/target/roles", { roles: [] }, [200, 403, 403, 403, 404]],
     ["POST", "/users/logout?stay", "not json", [415, 415, 415, 415, 415]],
   ];

@@ -33,6 +33,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     await dialog.getByLabel("Message").fill(message);
     await dialog.getByLabel("Color").fill(colour);
     await dialog.getByRole("button", { name: "Add announcement" }).click();
+    await dialog.waitFor({ state: "detached" });
     await told.getByText(message).waitFor();
   }
   await look("admin");

@@ -30,7 +30,9 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.keyboard.type("# Typed here.\n");
   await page.getByText("1 file changed since two").waitFor();
   await promote(first);
-  await page.getByText(/one is now the active version\. Your changes are based on two/).waitFor();
+  await page
+    .getByText(/one became the active version while you were editing\. Your changes are based on two/)
+    .waitFor();
   await page.keyboard.type("# And after.\n");
   result.kept = await page.getByText("# Typed here.").count();
   await look("template-other-active");

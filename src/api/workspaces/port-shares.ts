@@ -2,7 +2,7 @@
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayUpdateWorkspace } from "#domain/access.ts";
+import { mayUpdateWorkspace, mayUseWorkspace } from "#domain/access.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import * as target from "../audit/targets.ts";
@@ -46,7 +46,10 @@ export const portShares = (ctx: ApiContext) => {
     .post(
       "/:workspace/port-share",
       async ({ caller, params, body }) => {
-        const { id } = await changeable(params.workspace, caller);
+        const place = await changeable(params.workspace, caller);
+        // Who opens a port can then read it: administrators who may not enter the workspace can only close one.
+        if (!mayUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
+        const { id } = place;
         const { agent_name, port, protocol, share_level } = body;
         await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level });
         return { workspace_id: id, agent_name, port, share_level, protocol };

@@ -111,8 +111,8 @@ export const addMember = async (
 };
 
 /**
- * Removes a member, or lets the caller leave. Their workspaces stay; what was shared with them there ends (rule SH-13). 403, 404, and 400 when the
- * caller belongs to no other organization.
+ * Removes a member, or lets the caller leave. Their workspaces stay; what was shared with them there ends (rule SH-13). 403 and 404; 403, or 400
+ * for who manages members, when the caller belongs to no other organization.
  */
 export const removeMember = async (
   ctx: DomainContext,
@@ -135,7 +135,8 @@ export const removeMember = async (
     ])
     .catch((error) => {
       if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
-      throw invalid("You cannot leave your only organization.");
+      const words = "You cannot leave your only organization.";
+      throw mayManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
     });
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {

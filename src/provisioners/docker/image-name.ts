@@ -19,3 +19,69 @@ export const checkImageName = (image: string): void => {
     throw new ProvisionError("Images that were built from repositories cannot be used by name.");
   }
 };
+
+const VARIABLE = /\$(?:(\w+)|\{(\w+)(?:(:[-+])([^}]*))?\})/g;
+
+/**
+ * Throws ProvisionError for a Dockerfile that builds on such an image or copies from one. `args` are the values given to its ARGs. What it cannot
+ * follow for certain counts as refused: names of stages within the text of a here-document, and variables in `--from`.
+ */
+export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>): void => {
+  const values = new Map<string, string>();
+  const stages = new Set<string>();
+  let count = 0;
+  for (const { line, isQuoted } of readInstructions(text)) {
+    const [, word = "", rest = ""] = /^(?:ONBUILD\s+)?(\w+)\s*(.*)$/is.exec(line) ?? [];
+    const instruction = word.toUpperCase();
+    const [, flags = "", operands = ""] = /^((?:--\S+\s+)*)(.*)$/s.exec(rest) ?? [];
+    if (instruction === "ARG" && count === 0) {
+      for (const [, name = "", given = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g))
+        values.set(name, args[name] ?? expand(unquote(given), values));
+    }
+    if (instruction === "FROM") {
+      const [image = "", as = "", name = ""] = operands.trim().split(/\s+/);
+      const wanted = expand(unquote(image), values);
+      if (!stages.has(wanted.toLowerCase())) checkImageName(wanted);
+      if (as.toUpperCase() === "AS" && !isQuoted) stages.add(name.toLowerCase());
+      count += 1;
+    }
+    if (!["COPY", "ADD", "RUN"].includes(instruction)) continue;
+    for (const [, from = ""] of flags.matchAll(/\bfrom=([^\s,]+)/gi)) {
+      const wanted = unquote(from);
+      if (wanted.includes("$"))
+        throw new ProvisionError(`The Dockerfile has a variable in --from=${from}. Write the name.`);
+      const isStage = stages.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < count);
+      if (!isStage) checkImageName(wanted);
+    }
+  }
+};
+
+/** The instructions with their continued lines; `isQuoted`: within what could be a here-document. */
+const readInstructions = (text: string): { line: string; isQuoted: boolean }[] => {
+  const continuation = /^\s*#\s*escape\s*=\s*`/im.test(text) ? "`" : "\\\\";
+  const plain = text.replace(/^[ \t]*#.*(?:\r?\n|$)/gm, "").replace(/^[ \t]*\r?\n/gm, "");
+  let end: string | undefined;
+  return plain
+    .replace(new RegExp(`${continuation}[ \\t]*\\r?\\n`, "g"), " ")
+    .split(/\r?\n/)
+    .map((raw) => {
+      const line = raw.trim();
+      const isQuoted = end !== undefined;
+      if (isQuoted && line === end) end = undefined;
+      else end ??= /<<-?["']?(\w+)/.exec(line)?.[1];
+      return { line, isQuoted };
+    });
+};
+
+const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");
+
+const expand = (text: string, values: ReadonlyMap<string, string>): string => {
+  const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", form = "", other = "") => {
+    const value = values.get(bare || braced) ?? "";
+    if (form === ":+") return value === "" ? "" : other;
+    return value === "" ? other : value;
+  });
+  if (expanded.includes("$"))
+    throw new ProvisionError(`The image ${text} of the Dockerfile has a variable in a form that cannot be followed.`);
+  return expanded;
+};

@@ -19,7 +19,7 @@ import {
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
-import { checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
+import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
 
 /** The form of keys: what is built in another way has another one. */
@@ -92,10 +92,11 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
       buildargs: JSON.stringify(wanted.args),
       ...(wanted.target === undefined ? {} : { target: wanted.target }),
     };
-    // The copy is there until the engine has read it.
-    if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
+    checkDockerfile(text, wanted.args);
+    // The copy is there until the engine has read it.
+    if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });

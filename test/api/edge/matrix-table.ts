@@ -123,7 +123,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${O}/members/{user}/chats/model-overrides`]: { is: "401 401 401 404 404 403 403", why: "each for themselves, and nobody has allowed it" },
   [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { is: "401 401 401 404 404 403 403", path: { context: "root" }, body: { mode: "chat_default" }, why: "each for themselves, and nobody has allowed it" },
   [`POST ${O}/members/{user}`]: { is: LEADS, path: { user: "{zoe}" }, fresh: "organization", why: "the new one has nobody in it" },
-  [`DELETE ${O}/members/{user}`]: { is: "401 401 401 404 404 403 204", fresh: "user" },
+  [`DELETE ${O}/members/{user}`]: { is: "401 401 401 404 404 403 204", fresh: "user", why: "403: it is her only organization" },
   [`PUT ${O}/members/{user}/roles`]: { is: "401 401 401 404 404 403 200", body: { roles: [] }, fresh: "user" },
   [`GET ${O}/members/{user}/workspace-quota`]: PRIVATE,
   [`GET ${O}/groups`]: MEMBERS,

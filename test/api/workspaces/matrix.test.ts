@@ -98,7 +98,7 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "PUT workspaces/{w}/extend", call: at("/extend", "PUT", { deadline: "2040-01-01T00:00:00Z" }),
     statuses: "401 409 409 403 404 409 409 404 409 409" },
   { rule: "SH-2", name: "PATCH workspaces/{w}/acl", call: at("/acl", "PATCH", { user_roles: {} }), statuses: SHARE },
-  { rule: "SH-8", name: "POST workspaces/{w}/port-share", call: at("/port-share", "POST", share), statuses: CHANGE.replaceAll("204", "200") },
+  { rule: "SH-8", name: "POST workspaces/{w}/port-share", call: at("/port-share", "POST", share), statuses: "401 200 200 403 404 403 403 404 200 401" },
   { rule: "SH-8", name: "DELETE workspaces/{w}/port-share", call: at("/port-share", "DELETE", { agent_name: "dev", port: 9 }), statuses: CHANGE.replaceAll("204", "404") },
   { rule: "WC-6", name: "GET .../members/me/workspaces/available-users",
     call: to("/api/v2/organizations/default/members/me/workspaces/available-users"), statuses: "401 403 403 403 403 403 200 403 200 401" },
