@@ -263,7 +263,7 @@ describe("templates", () => {
     const cwd = folder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
     symlinkSync("/etc/passwd", join(cwd, "link"));
     const first = await run("templates push", { cwd });
-    expect(first).toMatchObject({ code: 0, out: expect.stringContaining("The template My-template is there") });
+    expect(first).toMatchObject({ code: 0, out: expect.stringContaining("Created the template My-template") });
     expect(first.err).toContain("link is skipped: it is not a file in this folder\nuploading 2 files\n");
     expect(first.err).toContain("\nFound template.yaml.\n");
     writeFileSync(join(cwd, "template.yaml"), `${GOOD}# more\n`);

@@ -190,7 +190,7 @@ describe("slipway port-forward", () => {
       if (done) throw new Error(`it ended: ${said}`);
       said += new TextDecoder().decode(value);
     }
-    const ports = [...said.matchAll(/127\.0\.0\.1:(\d+) leads/g)].map(([, port]) => Number(port));
+    const ports = [...said.matchAll(/127\.0\.0\.1:(\d+) forwards/g)].map(([, port]) => Number(port));
     return {
       ports,
       child,

@@ -46,7 +46,7 @@ test("[CV-22] a push, a backup and a restore go through whole, and say on a term
     "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n",
   );
   writeFileSync(join(folder, "data.bin"), crypto.getRandomValues(new Uint8Array(60_000)).toHex().repeat(20));
-  expect(await world.must(["templates", "push", folder])).toContain("The template large is there");
+  expect(await world.must(["templates", "push", folder])).toContain("Created the template large");
   const data = world.server.directory;
   await using backup = world.onTerminal(`slipway backup '${world.home}/a.tar' --data-dir '${data}'`);
   await backup.until(/backing up [\s\S]*a\.tar {2}[\d.]+ MiB/);
