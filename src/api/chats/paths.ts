@@ -20,5 +20,5 @@ export const changesChat = {
 export const parseNumber = (field: string, text: string): number => {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(number)) return number;
-  throw invalid("Path parameters have invalid values.", [{ field, detail: "must be a positive integer" }]);
+  throw invalid("Path parameters have invalid values.", [{ field, detail: "must be a whole number above 0" }]);
 };
