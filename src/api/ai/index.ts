@@ -6,7 +6,6 @@ import { clockOffset, costRange } from "#domain/chats/cost-range.ts";
 import { AiUsage, GatewayCalls, GatewayRecording, GatewaySettings, USAGE_DIMENSIONS } from "#schema/ai/gateway.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { writesSetting } from "../audit/setting-targets.ts";
-import { parseNumber } from "../chats/paths.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -88,7 +87,8 @@ export const ai = (ctx: ApiContext) =>
     )
     .get(
       "/calls/:call/recording",
-      ({ caller, params }) => readRecording(ctx, caller, parseNumber("call", params.call)),
+      // What is no number names no call.
+      ({ caller, params }) => readRecording(ctx, caller, /^[1-9]\d{0,15}$/.test(params.call) ? Number(params.call) : 0),
       {
         user,
         params: t.Object({ call: t.String({ description: "`id` of the call." }) }),

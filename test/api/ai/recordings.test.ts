@@ -63,7 +63,7 @@ test("[GW-15] nothing is recorded unless an owner has turned it on, and a change
   expect((await callOnce()).is_recorded).toBe(true);
   await setGateway(owner);
   expect((await callOnce()).is_recorded).toBe(false);
-  expect(await statusOf("none")).toBe(400);
+  expect(await statusOf("none")).toBe(404);
 });
 
 test("[GW-15] a recording has what the caller sent and got, is stored sealed, and each reading is in the audit log", async () => {
