@@ -353,7 +353,7 @@ const auditModel = (
 ): Statement =>
   audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
-/** Makes the model that has just answered the default when these go, unless it is gone or disabled by now. */
+/** Makes the model that has just answered the default when these are removed, unless it has been deleted or disabled. */
 const promoteHeir = (
   gone: readonly ModelConfigRow[],
   left: readonly ModelConfigRow[],

@@ -1,6 +1,6 @@
 // Slots for running chats (facts/chats 1.12): so many turns at once, roots and sub-chats apart, so that a parent that waits for its
 // child cannot take the child's slot. Anyone who gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
-// whose last one is longest ago, so that nobody's many chats keep another's out. Who has none for a while gets one on top of them: others may keep theirs for hours, as the
+// whose last one is longest ago, so that one owner's chats never lock out another's. An owner without a slot for a while gets an extra one, because a turn can keep its slot for hours, as the
 // turn of a coding agent does. Nothing of this is stored.
 import type { Clock, Timer } from "#base/clock.ts";
 

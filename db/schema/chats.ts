@@ -53,7 +53,7 @@ export const chats = quietTable(
     permissions: text({ mode: "json" }).$type<ChatPermissions>(),
     /** The coding agent that it is led with; absent: a model of ours. */
     coding_agent: text(),
-    /** The agent's session, the last message that it was told, and what people have chosen in it. */
+    /** The agent's session, the last message sent to it, and what people have chosen in it. */
     agent_session: text({ mode: "json" }).$type<AgentSessionState>(),
     pin_order: integer().notNull().default(0),
     /** The newest assistant message the owner has seen. */

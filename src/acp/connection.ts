@@ -114,7 +114,7 @@ export class AcpConnection {
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
-        // What it only reads it reads by itself, also what is not there; what it writes and runs goes by the rules of the chat.
+        // The agent reads files directly, also missing ones. Writes and commands follow the rules of the chat.
         clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: true },
         clientInfo: { name: "slipway", version },
       }),

@@ -93,7 +93,7 @@ export const PRESETS: readonly CodingAgent[] = [
     display_name: "Gemini CLI",
     command: "gemini",
     arguments: ["--acp"],
-    // A folder that it does not trust keeps it from all MCP servers, those that it is given included.
+    // In a folder that it does not trust it ignores all MCP servers, also ours.
     variables: { GEMINI_CLI_NO_RELAUNCH: "1", GEMINI_CLI_TRUST_WORKSPACE: "true" },
     install_script: npmScript("gemini", "@google/gemini-cli@0.61.0"),
     dialect: "google",

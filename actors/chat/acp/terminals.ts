@@ -1,5 +1,5 @@
 // Commands that a coding agent has its client run: the workspace's daemon runs them, after the chat's rules and a person where they ask one.
-// What they print is kept for the agent and for those who follow the chat, the newest of it; they end with the turn or the agent.
+// The newest output is kept for the agent and for followers of the chat. Terminals end with the turn or the agent.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { quoteWords } from "#src/acp/calls.ts";
@@ -106,7 +106,7 @@ export class Terminals {
     return terminal;
   }
 
-  /** The output of those that have ended stays for a while: tool calls show it. */
+  /** Output of ended terminals is kept for a while, because tool calls show it. */
   #forgetOldest(): void {
     if (this.#terminals.size < 2 * MAX_OPEN) return;
     const oldest = [...this.#terminals].find(([, { exit }]) => exit !== undefined);

@@ -38,7 +38,7 @@ type Options = {
   readonly directory: string;
   /** Where homes and installed programs are kept. */
   readonly state: string;
-  /** Takes a port of ours out of the list of those that people see. */
+  /** Hides one of our own ports from the list that people see. */
   readonly hidePort: (port: number) => void;
 };
 

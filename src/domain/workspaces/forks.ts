@@ -125,7 +125,7 @@ const planBuild = async (
   return start ? planned : { ...planned, transition: "stop" };
 };
 
-/** The names of the copies, which are free and differ. 400 and 409 for those that were given. */
+/** Chooses free, distinct names for the copies. Rejects given names with 400 or 409. */
 const chooseNames = async (
   { store }: DomainContext,
   source: WorkspaceRow,

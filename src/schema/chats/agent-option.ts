@@ -26,7 +26,7 @@ export type ChosenOptions = Static<typeof ChosenOptions>;
 /** The session of a chat's coding agent. */
 export type AgentSessionState = {
   readonly session_id: string;
-  /** The last message that it was told. */
+  /** The last message sent to the agent. */
   readonly through: number;
   readonly options?: readonly AgentOption[];
   readonly chosen?: ChosenOptions;

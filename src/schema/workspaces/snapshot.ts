@@ -17,7 +17,7 @@ export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
 export const SNAPSHOT_REASONS = ["manual", "stop", "fork"] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
-/** Snapshots a workspace can have; those that failed and those of forks do not count. */
+/** Snapshots a workspace can have; failed ones and snapshots of forks do not count. */
 export const MAX_SNAPSHOTS = 50;
 
 /** Why workspaces of this provisioner have no snapshots; undefined where they have. */
