@@ -1,8 +1,15 @@
-// Takes the provider's key out of an answer while its bytes pass, however they are cut. The length stays. Pure.
+// Takes the provider's key out of an answer while its bytes pass, however they are cut, also where JSON writes some of its characters as escapes.
+// The length stays. Pure.
 
 /** What is shorter could stand anywhere. */
 const MIN_KEY_BYTES = 8;
 const STAR = 0x2a;
+const SLASH = 0x2f;
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+/** JSON within JSON doubles the backslashes of an escape. */
+const MAX_BACKSLASHES = 8;
+const HEX_DIGITS = 4;
 
 export class KeyMask {
   readonly #key: Buffer;
@@ -15,15 +22,24 @@ export class KeyMask {
 
   /** Returns what passes of these bytes: all but what may be the beginning of the key. */
   read(piece: Uint8Array): Uint8Array {
-    const key = this.#key;
-    if (key.length < MIN_KEY_BYTES || piece.length === 0) return piece;
+    if (this.#key.length < MIN_KEY_BYTES || piece.length === 0) return piece;
     const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     let bytes = this.#held.length > 0 ? Buffer.concat([this.#held, view]) : view;
-    let at = bytes.indexOf(key);
-    // Others hold the same bytes.
-    if (at >= 0 && bytes === view) bytes = Buffer.from(view);
-    for (; at >= 0; at = bytes.indexOf(key, at)) bytes.fill(STAR, at, at + key.length);
-    const passing = bytes.length - this.#beginningAtEnd(bytes);
+    const [first] = this.#key;
+    let passing = 0;
+    while (passing < bytes.length) {
+      const isCandidate = bytes[passing] === first || bytes[passing] === BACKSLASH;
+      const end = isCandidate ? this.#endOfKey(bytes, passing) : undefined;
+      if (end === "open") break;
+      if (end === undefined) {
+        passing++;
+        continue;
+      }
+      // Others hold the same bytes.
+      if (bytes === view) bytes = Buffer.from(view);
+      bytes.fill(STAR, passing, end);
+      passing = end;
+    }
     this.#held = Buffer.from(bytes.subarray(passing));
     return bytes.subarray(0, passing);
   }
@@ -35,12 +51,28 @@ export class KeyMask {
     return held;
   }
 
-  /** How many bytes at the end are the first ones of the key. */
-  #beginningAtEnd(bytes: Buffer): number {
-    const key = this.#key;
-    for (let size = Math.min(key.length - 1, bytes.length); size > 0; size--) {
-      if (bytes.compare(key, 0, size, bytes.length - size) === 0) return size;
+  /** Where the key ends that begins at `from`; "open" where the bytes end before it does. Undefined: it does not begin there. */
+  #endOfKey(bytes: Buffer, from: number): number | "open" | undefined {
+    let at = from;
+    for (const wanted of this.#key) {
+      if (at === bytes.length) return "open";
+      const end = bytes[at] === wanted ? at + 1 : endOfEscape(bytes, at, wanted);
+      if (typeof end !== "number") return end;
+      at = end;
     }
-    return 0;
+    return at;
   }
 }
+
+/** The same for one byte that is written as an escape: `\u002f`, or `\/`. */
+const endOfEscape = (bytes: Buffer, from: number, wanted: number): number | "open" | undefined => {
+  let at = from;
+  while (bytes[at] === BACKSLASH && at - from <= MAX_BACKSLASHES) at++;
+  if (at === from || at - from > MAX_BACKSLASHES) return undefined;
+  if (at === bytes.length) return "open";
+  if (bytes[at] === SLASH && wanted === SLASH) return at + 1;
+  if (bytes[at] !== LETTER_U) return undefined;
+  const digits = bytes.toString("latin1", at + 1, at + 1 + HEX_DIGITS).toLowerCase();
+  if (!wanted.toString(16).padStart(HEX_DIGITS, "0").startsWith(digits)) return undefined;
+  return digits.length < HEX_DIGITS ? "open" : at + 1 + HEX_DIGITS;
+};
