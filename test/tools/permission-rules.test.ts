@@ -176,6 +176,8 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     "sed 's/a/b/w out' file",
     "sed '1e rm x' file",
     "tree -o out",
+    "tree -R -H x -L 1",
+    "date 010100002030",
     "uniq in out",
     "uniq -f 1 in out",
     "xxd in out",
@@ -203,6 +205,8 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     "xxd -l 16 in",
     "curl -s example.com",
     "date +%s",
+    "date -u -d tomorrow +%s",
+    "tree -L 1",
   ]) {
     expect([reading, of(reading)]).toEqual([reading, "allow"]);
   }

@@ -21,7 +21,7 @@ const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long
   rg: [undefined, ["pre", "hostname-bin"]],
   sed: [/^-[a-zA-Z]*[if]/, ["in-place", "file"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
-  tree: [/^-[a-zA-Z]*o/, ["output"]],
+  tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],
   yq: [/^-[a-zA-Z]*[is]/, ["inplace", "split-exp"]],
 };
@@ -36,6 +36,9 @@ const isLong = (argument: string, names: readonly string[]): boolean => {
 const SED_SUBSTITUTION = /s([^\w\s])(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1(\w*)/g;
 /** What remains of a script that writes (`w`) or runs (`e`). */
 const SED_COMMAND = /(?:^|[;{}/0-9$!\s])[we](?:\s|$)/i;
+
+/** Options of date whose next word is no time to set. */
+const DATE_VALUED = /^(-[uR]*[dfr]|--(date|file|reference))$/;
 
 /** Programs whose second file is the one they write, with the options that take a word of their own. */
 const SECOND_FILE: Readonly<Record<string, RegExp>> = { uniq: /^-[fsw]$/, xxd: /^-[cglosn]$/ };
@@ -60,6 +63,7 @@ export const writingArgument = (program: string, args: readonly string[]): strin
   const option = args.find((one) => short?.test(one) || isLong(one, long));
   if (option !== undefined) return option;
   if (program === "sed") return args.find((one) => isWritingScript(scriptIn(one)));
+  if (program === "date") return args.find((one, at) => /^[^-+]/.test(one) && !DATE_VALUED.test(args[at - 1] ?? ""));
   const valued = Object.hasOwn(SECOND_FILE, program) ? SECOND_FILE[program] : undefined;
   if (!valued) return undefined;
   const files = args.filter((one, at) => (one === "-" || !one.startsWith("-")) && !valued.test(args[at - 1] ?? ""));
