@@ -1,31 +1,9 @@
-// One server process for each data directory. The lock is SQLite's own exclusive file lock on an otherwise empty database: the
-// kernel drops it when the process dies, so a crash leaves nothing behind that has to be cleaned up.
-import { Database } from "bun:sqlite";
-
-export class LockedError extends Error {
-  override readonly name = "LockedError";
-}
+// One server process for each data directory.
+import { lockFile } from "#base/lock-file.ts";
 
 /** Takes the lock of this directory or throws `LockedError`. Close the returned value to give it up. */
 export const lockDirectory = (directory: string): { close(): void } => {
   const db = lockFile(`${directory}/lock`, `the data directory ${directory} is in use by another Slipway process`);
   db.run("create table if not exists held (by integer)");
   return { close: () => db.close() };
-};
-
-/** Takes the lock of this file, which is made if need be, or throws `LockedError` with these words. Close the database to give it up. */
-export const lockFile = (path: string, taken: string): Database => {
-  const db = new Database(path, { create: true });
-  try {
-    db.run("pragma busy_timeout=0");
-    db.run("pragma locking_mode=exclusive");
-    // Nothing is ever written: without this a second file would stand beside it.
-    db.run("pragma journal_mode=memory");
-    db.run("begin exclusive");
-    return db;
-  } catch (cause) {
-    db.close();
-    if (!/^SQLITE_(BUSY|LOCKED)/.test(String((cause as { code?: unknown }).code))) throw cause;
-    throw new LockedError(taken, { cause });
-  }
 };

@@ -2,10 +2,10 @@
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
+import { LockedError } from "#base/lock-file.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { TlsError } from "#base/tls.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
-import { LockedError } from "#db/engine/lock.ts";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";

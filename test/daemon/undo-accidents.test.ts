@@ -361,16 +361,21 @@ testNeeding(
     await checkpoints.take({ chat_id: CHAT, message_id: 1 });
     sh("cd u; echo newer > src/deep/code.txt; echo more > more; git add -A; git commit -qm newer; echo newest > a.txt");
     const at = { "u/a.txt": "newest\n", "u/src/deep/code.txt": "newer\n", "u/more": "more\n" };
-    await checkpoints.take({ chat_id: CHAT, message_id: 2 });
-    await other.take({ chat_id: CHAT, message_id: 3 }).catch(() => undefined);
-    // A checkpoint that takes longer than a prompt may wait is completed in the background.
-    await Promise.all([checkpoints.idle(), other.idle()]);
+    const taken = [checkpoints.take({ chat_id: CHAT, message_id: 2 }), other.take({ chat_id: CHAT, message_id: 3 })];
+    expect(await Promise.all(taken)).toEqual([{ problems: [] }, { problems: [] }]);
     const missing = await checkpoints.restore({ chat_id: CHAT, message_id: 99 }).catch((error) => error);
     expect(missing.kind).toBe("not_found");
     expect(textsOf(home, Object.keys(at))).toEqual(at);
     sh("cd u; echo bad > a.txt; rm src/deep/code.txt more; echo bad > made");
     await other.restore({ chat_id: CHAT, message_id: 2 });
     expect(textsOf(home, [...Object.keys(at), "u/made"])).toEqual({ ...at, "u/made": undefined });
+    // What the other one has seen first is no news to this one, and still in its checkpoint.
+    sh("cd u; echo last > a.txt; chmod 600 a.txt");
+    await other.take({ chat_id: CHAT, message_id: 4 });
+    await checkpoints.take({ chat_id: CHAT, message_id: 5 });
+    sh("cd u; echo bad > a.txt; chmod 644 a.txt");
+    await checkpoints.restore({ chat_id: CHAT, message_id: 5 });
+    expect(textsOf(home, ["u/a.txt"])).toEqual({ "u/a.txt": "last\n" });
   },
   60_000,
 );

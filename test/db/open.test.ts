@@ -3,7 +3,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { LockedError, lockDirectory } from "#db/engine/lock.ts";
+import { LockedError } from "#base/lock-file.ts";
+import { lockDirectory } from "#db/engine/lock.ts";
 import { openDatabase } from "#db/engine/open.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";
 

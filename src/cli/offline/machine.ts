@@ -4,9 +4,9 @@
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
+import { LockedError } from "#base/lock-file.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { openLocalStore } from "#db/engine/local.ts";
-import { LockedError } from "#db/engine/lock.ts";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
 import type { Store } from "#db/engine/store.ts";
 import { giveToOwner } from "../server/ownership.ts";

@@ -1,9 +1,9 @@
 // `slipway salvage FOLDER [--json] [settings]`: copies what can be read of a damaged data directory into a new one.
 import { resolve } from "node:path";
 import { loadConfig } from "#base/config.ts";
+import { LockedError } from "#base/lock-file.ts";
 import { usageError } from "#base/usage-error.ts";
 import { BackupError } from "#db/backup/manifest.ts";
-import { LockedError } from "#db/engine/lock.ts";
 import { type Salvaged, type SalvagedTable, salvage } from "#db/salvage/salvage.ts";
 import { asTable } from "../options.ts";
 import { type RunVerb, takePath, takeSwitch } from "../verb.ts";

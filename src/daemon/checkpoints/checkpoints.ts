@@ -4,8 +4,9 @@ import { mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
+import { LockedError, lockFile } from "#base/lock-file.ts";
 import { log } from "#base/log.ts";
-import { oneAtATime, within } from "#base/retry.ts";
+import { oneAtATime, retry, within } from "#base/retry.ts";
 import {
   CHECKPOINT_DAYS,
   type Checkpoint,
@@ -19,6 +20,7 @@ import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
 import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
 import { FolderRestore } from "./restore.ts";
+import { BULK_TIMEOUT_MS } from "./run.ts";
 import { type Kind, ShadowGit } from "./shadow.ts";
 
 const MAX_FOLDERS = 64;
@@ -35,6 +37,9 @@ const [RECORDS, WORK, OBJECTS, REMOVED] = ["chats", "folders", "objects", "remov
 const REMOVED_DAYS = 7;
 /** Its time is that of the last full cleanup. */
 const TIDIED = "tidied";
+/** Held while git directories are read or written. */
+const LOCK = "lock";
+const LOCKED_RETRY_MS = 20;
 const IN_PREPARATION = "the first checkpoint of its files is still being made";
 
 export class Checkpoints {
@@ -43,8 +48,7 @@ export class Checkpoints {
   readonly #store: CheckpointStore;
   readonly #shadows = new Map<string, ShadowGit>();
   readonly #ignored = new Map<string, IgnoredFiles>();
-  /** They share index files. */
-  readonly #inTurn = oneAtATime();
+  readonly #inOwnTurn = oneAtATime();
   #next: Promise<CheckpointRecord> | undefined;
 
   constructor(options: CheckpointsOptions) {
@@ -135,6 +139,20 @@ export class Checkpoints {
         throw conflict(`No file could be restored: ${named(left_out).join("; ")}`);
       }
       return { restored_files, left_out: named(left_out) };
+    });
+  }
+
+  /** One piece of work after another, also of other daemons with the same state: they share index files. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#inOwnTurn(async () => {
+      const { state, clock } = this.#options;
+      await mkdir(state, { recursive: true, mode: 0o700 });
+      const lock = await retry(clock, async () => lockOf(join(state, LOCK)), whileLocked);
+      try {
+        return await work();
+      } finally {
+        lock?.close();
+      }
     });
   }
 
@@ -259,6 +277,20 @@ export class Checkpoints {
     }
   }
 }
+
+const whileLocked = (error: unknown, failures: number): number | undefined =>
+  error instanceof LockedError && failures * LOCKED_RETRY_MS < BULK_TIMEOUT_MS ? LOCKED_RETRY_MS : undefined;
+
+/** Undefined where the file system keeps no locks: one daemon is what is usual there, too. Throws LockedError. */
+const lockOf = (file: string): { close(): void } | undefined => {
+  try {
+    return lockFile(file, "another daemon keeps checkpoints of the same files");
+  } catch (error) {
+    if (error instanceof LockedError) throw error;
+    log("daemon").debug("checkpoints go on without a lock: {error}", { error });
+    return undefined;
+  }
+};
 
 const toName = (kind: Kind, root: string): string => sha256(`${kind} ${root}`).slice(0, 32);
 

@@ -8,7 +8,7 @@ const MAX_NOTED = 5_000;
 
 export class ModeList {
   readonly #file: string;
-  #known: Map<string, number> | undefined;
+  #known: ReadonlyMap<string, number> = new Map();
 
   constructor(file: string) {
     this.#file = file;
@@ -16,7 +16,7 @@ export class ModeList {
 
   /** Those of the last capture. */
   get all(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#known ?? []);
+    return Object.fromEntries(this.#known);
   }
 
   /** Takes in what was just looked at. */
@@ -37,12 +37,12 @@ export class ModeList {
     await this.note(new Map(paths.map((path) => [path, 0])));
   }
 
+  /** From the file each time: another daemon may have written it. */
   async #read(): Promise<Map<string, number>> {
-    if (!this.#known) {
-      const text = await readFile(this.#file, "utf8").catch(() => "{}");
-      this.#known = new Map(Object.entries(parsed(text)));
-    }
-    return this.#known;
+    const text = await readFile(this.#file, "utf8").catch(() => "{}");
+    const known = new Map(Object.entries(parsed(text)));
+    this.#known = known;
+    return known;
   }
 
   async #write(known: Map<string, number>): Promise<void> {

@@ -1,7 +1,7 @@
 // One folder of the workspace as git sees it from a git directory of our own: the user's repository, its index and its branches are only
 // read, and nothing that is kept depends on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
 import { constants } from "node:fs";
-import { access, appendFile, copyFile, lstat, mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { access, appendFile, copyFile, lstat, mkdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
 import type { GitOptions } from "../git/scan.ts";
@@ -46,7 +46,8 @@ export class ShadowGit {
   readonly #options: GitOptions;
   readonly #place: Place;
   readonly #modes: ModeList;
-  #tree: string | undefined;
+  /** The tree of an index file, which another daemon may replace. */
+  #tree: { readonly id: string; readonly index: string } | undefined;
 
   constructor(options: GitOptions, place: Place, kind: Kind) {
     this.root = place.root;
@@ -70,11 +71,7 @@ export class ShadowGit {
       await this.#modes.drop(gone);
     }
     if (kept.length > 0) await this.#add(kept);
-    if (this.#tree === undefined || kept.length + gone.length > 0) {
-      // The objects of tracked files that are too large are not here.
-      this.#tree = (await this.git(["write-tree", "--missing-ok"])).trim();
-    }
-    return { tree: this.#tree, skipped, modes: this.#modes.all, nested };
+    return { tree: await this.#treeOfIndex(), skipped, modes: this.#modes.all, nested };
   }
 
   /** Lists what is there and not in the index, and what is in the index and has changed. `without`: folders below that are not looked into. */
@@ -94,7 +91,24 @@ export class ShadowGit {
 
   /** The tree of the last capture; that of nothing when there was none. */
   async indexTree(): Promise<string> {
+    // The objects of tracked files that are too large are not here.
     return (await this.git(["write-tree", "--missing-ok"])).trim();
+  }
+
+  /** The same, without asking git again for an index that has not changed since. */
+  async #treeOfIndex(): Promise<string> {
+    const before = await this.#indexFile();
+    if (this.#tree && this.#tree.index === before) return this.#tree.id;
+    const id = await this.indexTree();
+    // Git may note the trees that it has made in the index.
+    this.#tree = { id, index: await this.#indexFile() };
+    return id;
+  }
+
+  /** What tells an index file from the one that takes its place: git writes a new file for each change. */
+  async #indexFile(): Promise<string> {
+    const found = await stat(join(this.#place.place, "index"), { bigint: true }).catch(() => undefined);
+    return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : "";
   }
 
   /** Makes the git directory where none exists. Its index starts from what the user's knows, so that not every file is read again. */
@@ -102,7 +116,6 @@ export class ShadowGit {
     const { place, objects, root } = this.#place;
     await this.#removeLeftLock();
     if (await isThere(join(place, "info", "ready"))) return;
-    this.#tree = undefined;
     await rm(place, { recursive: true, force: true });
     await mkdir(place, { recursive: true, mode: 0o700 });
     await mkdir(objects, { recursive: true, mode: 0o700 });
@@ -134,7 +147,6 @@ export class ShadowGit {
   async #seed(): Promise<boolean> {
     const found = await findOwnRepository(this.#options, this.root);
     if (found?.format !== "sha1") return false;
-    this.#tree = undefined;
     return seedIndex(this.#options, this.#place, found);
   }
 

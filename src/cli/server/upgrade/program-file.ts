@@ -17,8 +17,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
+import { LockedError, lockFile } from "#base/lock-file.ts";
 import { flush } from "#base/system/flush.ts";
-import { LockedError, lockFile } from "#db/engine/lock.ts";
 import { readSystem } from "#src/provisioners/docker/program.ts";
 import { UpgradeError } from "./error.ts";
 
