@@ -1,16 +1,22 @@
-// Secrets of the workspace's owner: as variables of its programs, and as files that only this user can read (rules DM-21 and DM-23).
+// Secrets of the workspace's owner: as variables of its programs, and as files that only this user can read (rules DM-21 and DM-23). A file is a
+// link to its content in memory where the system has such a folder.
 import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readlinkSync,
   renameSync,
+  rmdirSync,
   rmSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { makeMemoryFolder, memoryFolder } from "#base/secrets/memory-folder.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { type Environment, resolvePlace, stateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
@@ -44,19 +50,24 @@ export const writeSecretFiles = (
   env: Given,
   { isStart = true }: { isStart?: boolean } = {},
 ): void => {
-  const record = new SecretRecord(stateFolder(env), toId(workspaceId));
+  const id = toId(workspaceId);
+  const record = new SecretRecord(stateFolder(env), id);
+  const memory = memoryFolder(id);
   const wanted = new Map(
     secrets
       .filter(({ filePath }) => filePath !== "")
       .map(({ filePath, value }) => [resolvePlace(filePath, env, "/"), value]),
   );
-  for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path);
+  for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path, placeIn(memory, path));
+  if (wanted.size === 0) removeEmpty(memory);
+  const hasMemory = id !== "" && wanted.size > 0 && makeMemoryFolder(memory);
   const due = [...wanted].filter(([path, value]) => isStart || !record.isWritten(path, value));
   for (const [path, value] of due) record.begin(path, value);
   record.save();
   for (const [path, value] of due) {
     try {
-      writeWhole(path, value);
+      if (hasMemory) writeLinked(path, placeIn(memory, path), value);
+      else writeWhole(path, value);
       record.end(path, value);
     } catch (error) {
       log("daemon").error("the secret for the file {path} cannot be written: {error}", { path, error });
@@ -65,13 +76,27 @@ export const writeSecretFiles = (
   if (due.length > 0) record.save();
 };
 
-/** Removes a file that is still as it was written; one that someone has changed is theirs. */
-const takeBack = (record: SecretRecord, path: string): void => {
+/** Another daemon of the same workspace may have content there. */
+const removeEmpty = (folder: string): void => {
   try {
-    if (lstatSync(path).isFile() && record.isWritten(path, readFileSync(path))) {
-      unlinkSync(path);
-      log("daemon").info("the file {path} held a secret that is no longer kept, and is removed", { path });
-    } else log("daemon").info("the file {path} was changed since a secret was written into it, and stays", { path });
+    rmdirSync(folder);
+  } catch {}
+};
+
+const placeIn = (memory: string, path: string): string => join(memory, sha256(path).slice(0, 32));
+
+/** Removes a file that is still as it was written; one that someone has changed is theirs, and becomes a file of the workspace. */
+const takeBack = (record: SecretRecord, path: string, place: string): void => {
+  try {
+    const found = lstatSync(path);
+    const isLinked = found.isSymbolicLink() && readlinkSync(path) === place;
+    const text = isLinked || found.isFile() ? readBytes(isLinked ? place : path) : undefined;
+    const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
+    if (isOurs) unlinkSync(path);
+    else if (isLinked && text) writeWhole(path, text);
+    if (isOurs) log("daemon").info("the file {path} held a secret that is no longer kept, and is removed", { path });
+    else log("daemon").info("the file {path} was changed since a secret was written into it, and stays", { path });
+    rmSync(place, { force: true });
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ENOENT" && code !== "ENOTDIR") {
@@ -86,14 +111,40 @@ const takeBack = (record: SecretRecord, path: string): void => {
   record.forget(path);
 };
 
-/** In place of what stands there, also of a link: alongside it first, in a folder of its own that nobody else can look into. */
-const writeWhole = (path: string, bytes: Uint8Array): void => {
+/** Undefined where nothing is: content in memory went with a daemon that was killed. */
+const readBytes = (path: string): Uint8Array | undefined => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return undefined;
+    throw error;
+  }
+};
+
+/** In place of what stands at `path`, also of a link: a link to `place`, which has the content first. */
+const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
+  writeWhole(place, bytes);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === place) return;
+  try {
+    putInPlace(path, (file) => symlinkSync(place, file));
+  } catch (error) {
+    rmSync(place, { force: true });
+    throw error;
+  }
+};
+
+/** In place of what stands there, also of a link. */
+const writeWhole = (path: string, bytes: Uint8Array): void =>
+  putInPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
+
+/** Makes it alongside first, in a folder of its own that nobody else can look into. */
+const putInPlace = (path: string, make: (file: string) => void): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const beside = mkdtempSync(join(folder, ".slipway-secret-"));
   try {
     const file = join(beside, basename(path));
-    writeFileSync(file, bytes, { mode: 0o600 });
+    make(file);
     renameSync(file, path);
   } finally {
     rmSync(beside, { recursive: true, force: true });

@@ -1,9 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -12,6 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
+import { memoryFolder } from "#base/secrets/memory-folder.ts";
 import { VERSION } from "#base/version.ts";
 import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
@@ -102,7 +105,9 @@ describe("a daemon that starts", () => {
   test("[DM-21] the owner's secrets are variables and files of the workspace, and one that cannot be written keeps nothing back", async () => {
     await using server = new RecordingServer();
     const value = (text: string) => new TextEncoder().encode(text);
+    const workspaceId = bytes(21);
     server.manifest = {
+      workspaceId,
       environmentVariables: { REGISTRY: "of the template" },
       secrets: [
         { envName: "REGISTRY", filePath: "", value: value("of the owner $HOME") },
@@ -112,7 +117,7 @@ describe("a daemon that starts", () => {
       ],
       scripts: [
         script(
-          'echo "$REGISTRY"; echo "$BOTH" | wc -l; echo "[$BINARY]"; stat -c "%a %s" ~/.config/registry/token ~/binary',
+          'echo "$REGISTRY"; echo "$BOTH" | wc -l; echo "[$BINARY]"; stat -Lc "%a %s" ~/.config/registry/token ~/binary',
         ),
       ],
     };
@@ -123,6 +128,26 @@ describe("a daemon that starts", () => {
     expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
     await server.until(({ states }) => settled(states));
     expect(server.states).toEqual(["starting", "ready"]);
+    // Copies of the home, and a volume whose container was killed, have links without what they lead to.
+    const memory = memoryFolder(uuidFromBytes(workspaceId));
+    expect(readlinkSync(join(daemon.home, "binary"))).toStartWith(`${memory}/`);
+    expect(statSync(memory).mode & 0o777).toBe(0o700);
+    expect(readdirSync(memory)).toHaveLength(2);
+    await daemon.stop();
+    expect(existsSync(memory)).toBe(false);
+    expect(readdirSync(daemon.home)).not.toContain("binary");
+  });
+
+  test("[DM-21] a folder in memory that others can open is not used", async () => {
+    await using server = new RecordingServer();
+    const workspaceId = bytes(22);
+    const memory = memoryFolder(uuidFromBytes(workspaceId));
+    mkdirSync(memory);
+    using _removed = { [Symbol.dispose]: () => rmSync(memory, { recursive: true, force: true }) };
+    server.manifest = { workspaceId, secrets: [{ envName: "", filePath: "~/key", value: new Uint8Array([1]) }] };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    expect(lstatSync(join(daemon.home, "key"))).toMatchObject({ mode: 0o100600, size: 1 });
   });
 
   test("[DM-24] Codex finds the gateway in its configuration before the first script runs", async () => {
@@ -161,7 +186,9 @@ describe("a daemon that starts", () => {
     mkdirSync(at("folder"));
     await first.stop();
     // While the workspace is stopped others may mount or copy its files: what was written for the owner alone does not stay among them.
-    expect(there()).toEqual(["edited", "linked", "folder"]);
+    expect(there()).toEqual(["edited", "folder"]);
+    expect(readFileSync(at("edited"), "utf8")).toBe("edited value, and more");
+    expect(lstatSync(at("edited"))).toMatchObject({ mode: 0o100600 });
     server.manifest = {
       workspaceId,
       secrets: [secret("~/kept", "kept value"), secret("~/elsewhere", "moved value"), secret("~/late", "late", "LATE")],
@@ -169,8 +196,10 @@ describe("a daemon that starts", () => {
     const sessions = server.calls("getManifest").length;
     await using _second = startDaemon({ url: server.url, env: { HOME: first.home } });
     await server.until((one) => one.calls("getManifest").length > sessions);
-    await until(() => there().join() === "kept,edited,linked,folder,elsewhere,late");
-    expect(readFileSync(at("target"), "utf8")).toBe("linked value");
+    await until(() => there().join() === "kept,edited,folder,elsewhere,late");
+    // It was made by hand, and leads to what was moved away: a link to content that went with the stop.
+    expect(readlinkSync(at("linked"))).toBe(at("target"));
+    expect(existsSync(at("target"))).toBe(false);
     expect(readFileSync(at("kept"), "utf8")).toBe("kept value");
     // Deleted and changed at the server while the daemon runs: it hears of that with its next connection.
     await Bun.write(at("elsewhere"), "mine now");

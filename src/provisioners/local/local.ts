@@ -6,6 +6,7 @@ import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
+import { memoryFolder, removeMemoryFolder } from "#base/secrets/memory-folder.ts";
 import { findSystemUser, isUsableShell } from "#base/system-user.ts";
 import {
   ProvisionError,
@@ -91,6 +92,7 @@ export class LocalProvisioner implements Provisioner {
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
     // A server that was killed right behind the spawn has left a daemon and no record of it.
     else await this.#kill(folder);
+    removeMemoryFolder(memoryFolder(workspace.id));
     await this.homes.settle(workspace.id);
     const { restore } = request;
     if (restore) {
