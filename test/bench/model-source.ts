@@ -1,13 +1,13 @@
 // The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all of them from one
-// moment on. Arguments: the port. `POST /go {chunks, per_s, late}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
-// as it goes. A call whose last message is "now" is answered immediately; one whose last message has "say CHUNKS PER_S" speaks immediately.
+// moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
+// as it goes. A call whose last message is "now" is answered immediately, and so are the product's calls for titles, labels and a first hello; one
+// whose last message has "say CHUNKS PER_S" speaks immediately.
 import { createServer, type Socket } from "node:net";
 import { frame } from "#test/support/models/model-frames.ts";
 
 const waiting: Socket[] = [];
-type Pace = { chunks: number; per_s: number; late?: boolean };
-/** How calls speak that come after a `/go` with `late`: calls for titles may have taken the places of some that were waited for. */
-let late: Pace | undefined;
+/** In calls that no follower hears of. */
+const ASIDE = /Say hello in one short|Answer with (the title|these words|the summary)/;
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
@@ -45,8 +45,7 @@ const readLast = (body: string): string => {
 const answer = (socket: Socket, head: string, body: string): void => {
   if (head.startsWith("GET")) return void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   if (head.startsWith("POST /go")) {
-    const pace = JSON.parse(body) as Pace;
-    late = pace.late ? pace : undefined;
+    const pace = JSON.parse(body) as { chunks: number; per_s: number };
     void speak(waiting.splice(0), pace.chunks, pace.per_s);
     return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`);
   }
@@ -57,9 +56,8 @@ const answer = (socket: Socket, head: string, body: string): void => {
   socket.write(HEAD);
   const last = readLast(body);
   const [, chunks, per_s] = /\bsay (\d+) (\d+)\b/.exec(last) ?? [];
-  if (last.includes('"now"')) socket.write(END);
+  if (last.includes('"now"') || ASIDE.test(body)) socket.write(END);
   else if (chunks !== undefined) void speak([socket], Number(chunks), Number(per_s));
-  else if (late) void speak([socket], late.chunks, late.per_s);
   else waiting.push(socket);
 };
 

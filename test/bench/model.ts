@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { freePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 
-/** `speak` waits for so many calls and lets each say so many chunks; with `late` also those that come afterwards. */
+/** `speak` waits for so many calls and lets each say so many chunks. */
 export type Model = {
   readonly url: string;
-  speak(streams: number, chunks: number, per_s: number, late?: boolean): Promise<void>;
+  speak(streams: number, chunks: number, per_s: number): Promise<void>;
 };
 
 export const startModel = async (dir: string): Promise<Model & AsyncDisposable> => {
@@ -24,9 +24,9 @@ export const startModel = async (dir: string): Promise<Model & AsyncDisposable> 
     fetch(`${server.url}${path}`, { method: "POST", body: JSON.stringify(body ?? {}) });
   return {
     ...server,
-    async speak(streams, chunks, per_s, late = false) {
+    async speak(streams, chunks, per_s) {
       while (Number(await (await post("/waiting")).text()) < streams) await Bun.sleep(20);
-      await post("/go", { chunks, per_s, late });
+      await post("/go", { chunks, per_s });
     },
   };
 };

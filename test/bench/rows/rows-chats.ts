@@ -109,7 +109,7 @@ const stream = async (
     );
   }
   const begun = performance.now();
-  await model.speak(wish.chats, wish.chunks, wish.per_s, true);
+  await model.speak(wish.chats, wish.chunks, wish.per_s);
   await done;
   return { ms: performance.now() - begun };
 };
