@@ -179,7 +179,8 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
         firsts[chat] = at - begun;
       } else chunks.push(at - Number(stamp));
     }
-    if (!text.includes("the end")) return;
+    // The end of the turn that opened the chat may come behind the prompt.
+    if (prompts[chat] === undefined || !text.includes("the end")) return;
     ended.add(chat);
     if (ended.size === count) resolve();
   });
