@@ -2,7 +2,7 @@
 // daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
 import type { AnswerOf, BodyOf, CallAt, Method } from "#schema/call-types.ts";
 import type { Generic } from "#schema/generic.ts";
-import type { Bytes, Route } from "#schema/routes.ts";
+import type { Bytes, Route } from "#schema/route.ts";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
 
 /** What a server answers when it does not do what it was asked. */

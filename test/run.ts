@@ -98,7 +98,8 @@ const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: R
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
   { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
-  { name: "unused", command: ["node_modules/knip/bin/knip-bun.js"] },
+  // The printed types are files of the project, too, though Git ignores them.
+  { name: "unused", command: ["node_modules/knip/bin/knip-bun.js", "--no-gitignore"] },
   { name: "build", command: ["src/build.ts"] },
   { name: "unit", command: ["test"], tests: [] },
   ...(process.env.SLIPWAY_TEST_POSTGRES
@@ -124,6 +125,9 @@ const STEPS: Step[] = [
   },
 ];
 
+/** Prints the types that checks and tests read, which are not committed. */
+const ROUTES: Step = { name: "routes", command: ["test/api/routes-table.ts"] };
+
 /** What `--changed` runs unless steps are named. */
 const QUICK = ["lint", "types", "unused", "unit"];
 
@@ -146,7 +150,7 @@ try {
   if (pace > 1) say(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
   if (chosen.some(({ tests }) => tests)) for (const text of missingNeeds()) say(text);
   // Tests begin when there is a binary for them. What reads the tree alone takes the time that they leave.
-  const [build, checks] = [chosen.filter(isBuild), chosen.filter((step) => !step.tests && !isBuild(step))];
+  const [build, checks] = [[ROUTES, ...chosen.filter(isBuild)], chosen.filter((step) => !step.tests && !isBuild(step))];
   await Promise.all(build.map(runCheck));
   const checking = Promise.all(checks.map(runCheck));
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");

@@ -1,5 +1,6 @@
 // From a path as it is written to what the call answers and takes (src/schema/routes.ts): a wrong path or member is an error of the compiler.
-import type { Route, Routes } from "./routes.ts";
+import type { Route } from "./route.ts";
+import type { Routes } from "./routes.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

@@ -1,5 +1,7 @@
-// Prints who may do what for people: src/api/ACCESS.md, from the reviewed tables that the tests ask. `bun test/api/access-docs.ts` writes
-// it; access.test.ts compares.
+// Prints who may do what for people, from the reviewed tables that the tests ask. `bun run access` writes two pages: src/api/ACCESS.md says it
+// role by role, and access-docs.test.ts compares; dist/operations.md says it call by call, and is not committed, since every new
+// endpoint changes it.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { scopeWords } from "#src/api/http/scope-gate.ts";
@@ -9,7 +11,8 @@ import { declaredScopes } from "./declared-scopes.ts";
 import { TABLE } from "./edge/matrix-table.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
-export const DOCS = join(import.meta.dir, "../../src/api/ACCESS.md");
+const ROOT = join(import.meta.dir, "../..");
+export const DOCS = join(ROOT, "src/api/ACCESS.md");
 
 const ROLES: Record<Name, string> = {
   owner: "owner",
@@ -59,10 +62,11 @@ const operations = (scopes: Scopes): string =>
     }),
   );
 
-/** The whole page. */
-export const accessDocs = (scopes: Scopes): string => `# Who may do what
+/** The page of roles. */
+export const roleDocs = (): string => `# Who may do what
 
-Printed from the tables that the tests ask; \`bun test/api/access-docs.ts\` writes this page, and a test compares.
+Printed from the tables that the tests ask; \`bun run access\` writes this page, and a test compares. It also writes \`dist/operations.md\`:
+what each operation of the API answers to whom, and which scope it takes.
 
 ## Roles
 
@@ -71,18 +75,21 @@ theirs. *banned* is a member with the role that takes away making workspaces; *a
 may not see is answered 404, what one may see but not do 403.
 
 ${actions()}
+`;
 
-## Operations
+/** The page of operations. */
+export const operationDocs = (scopes: Scopes): string => `# What each operation answers to whom
 
-What each operation of the API answers: *stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's
-workspace; *foreigner* belongs to another organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner.
-The *scope* is what a token with scopes needs for it: *any* is every one but \`application_connect\`, *all* a key for everything.
+*stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's workspace; *foreigner* belongs to another
+organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner. The *scope* is what a token with scopes needs
+for it: *any* is every one but \`application_connect\`, *all* a key for everything.
 
 ${operations(scopes)}
 `;
 
 if (import.meta.main) {
-  const server = await startTestServer();
-  await Bun.write(DOCS, accessDocs(declaredScopes(server)));
-  await server[Symbol.asyncDispose]();
+  writeFileSync(DOCS, roleDocs());
+  await using server = await startTestServer();
+  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  writeFileSync(join(ROOT, "dist/operations.md"), operationDocs(declaredScopes(server)));
 }

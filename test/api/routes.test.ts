@@ -1,12 +1,13 @@
 // The types of calls (src/schema/routes.ts) are those of the routes, and refuse what the server does not have.
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
 import type { AnswerOf, BodyOf, CallAt, QueryOf } from "#schema/call-types.ts";
 import type { Build, CreateBuild } from "#schema/workspaces/build.ts";
-import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Workspace } from "#schema/workspaces/workspace.ts";
+import { operation } from "#src/api/http/operation.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { startTestServer } from "#test/support/server.ts";
-import { formatted, ROUTES, routesTable } from "./routes-table.ts";
+import { printRoutes } from "./print-routes.ts";
 
 /** Compiles where both are one type. */
 const same = <A, B>(is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false): boolean =>
@@ -15,14 +16,39 @@ const same = <A, B>(is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extend
 /** Compiles where the server has no such call. */
 const none = <C>(is: [C] extends [never] ? true : false): boolean => is;
 
-testInside(
-  "[WB-7] the types of calls are what the routes print; `bun test/api/routes-table.ts` writes them",
-  async () => {
-    await using server = await startTestServer();
-    expect(await Bun.file(ROUTES).text()).toBe(await formatted(await routesTable(server)));
-  },
-  60_000,
-);
+test("[WB-7] prints the type of each call from its route: shapes by their names, bodies, queries and bytes", async () => {
+  const text = await printRoutes([
+    { method: "GET", path: "/api/v2/workspaces/:workspace", hooks: { response: { 200: Workspace } } },
+    {
+      method: "PATCH",
+      path: "/api/v2/workspaces/:workspace/",
+      hooks: {
+        body: Type.Object({ name: Type.Optional(Type.String()) }),
+        query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
+        response: {
+          200: Type.Array(Type.Object({ "last-seen": Type.Union([Type.Null(), Type.Integer()]) })),
+          404: Type.String(),
+        },
+      },
+    },
+    { method: "POST", path: "/api/v2/files", hooks: { detail: operation({ accepts: ["application/zip"] }) } },
+    { method: "GET", path: "/api/v2/secret", hooks: { detail: { hide: true } } },
+    { method: "GET", path: "/healthz", hooks: {} },
+  ]);
+  expect(text).toContain('import type { Workspace } from "./workspaces/workspace.ts";');
+  expect(text.slice(text.indexOf("export interface Routes"))).toBe(`export interface Routes {
+  readonly files: {
+    readonly POST: Route<unknown, Bytes, never>;
+  };
+  readonly workspaces: {
+    readonly "{}": {
+      readonly GET: Route<Workspace, undefined, never>;
+      readonly PATCH: Route<({ "last-seen": null | number })[], { name?: string } | undefined, "force">;
+    };
+  };
+}
+`);
+});
 
 testInside("[WB-7] a path leads to its route: by names first, else by ids, whatever the query", () => {
   const checked = [

@@ -1,5 +1,5 @@
 // What keys with scopes may do, everywhere: every operation of the OpenAPI document with the scope it takes alone, and with all but that.
-// Which scope it is stands alongside the handler; src/api/ACCESS.md lists them all.
+// Which scope it is stands alongside the handler; `bun run access` lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { allows, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";

@@ -1,0 +1,123 @@
+// Prints the types of all calls of the API from the routes of the server. ./routes-table.ts writes them to `src/schema/routes.ts`.
+import { join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import { NAME } from "#schema/named.ts";
+import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
+import { declaredBy } from "#src/api/http/operation.ts";
+import type { DeclaredRoute } from "./declared-routes.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+
+/** Where the type of a shape is, and what it is called there; by the name of the shape. */
+type Exported = ReadonlyMap<string, { readonly file: string; readonly type: string }>;
+
+const exportedShapes = async (): Promise<Exported> => {
+  const found = new Map<string, { file: string; type: string }>();
+  for (const file of new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/schema"))) {
+    const text = await Bun.file(join(ROOT, "src/schema", file)).text();
+    for (const [, type = "", name = ""] of text.matchAll(/^export const (\w+) = named\w*\(\s*"(\w+)"/gm))
+      if (new RegExp(`^export type ${type} = `, "m").test(text)) found.set(name, { file, type });
+  }
+  return found;
+};
+
+/** A schema as a type. `used` gathers the shapes that have types of their own. */
+const typeOf = (schema: TSchema, exported: Exported, used: Set<string>): string => {
+  const inner = (one: TSchema) => typeOf(one, exported, used);
+  const name = schema[NAME] as string | undefined;
+  if (name !== undefined && exported.has(name)) {
+    used.add(name);
+    return name;
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.anyOf) return unionOf(schema.anyOf as TSchema[], inner);
+  if (schema.type === "array") return `(${inner(schema.items as TSchema)})[]`.replace(/^\((\w+)\)/, "$1");
+  if (schema.patternProperties) {
+    const [values] = Object.values(schema.patternProperties as Record<string, TSchema>);
+    return `Record<string, ${inner(values as TSchema)}>`;
+  }
+  if (schema.type === "object") return objectOf(schema, inner);
+  return PLAIN[schema.type as string] ?? "unknown";
+};
+
+const PLAIN: Readonly<Record<string, string>> = {
+  string: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
+  null: "null",
+  void: "undefined",
+};
+
+/** Elysia lets numbers in queries be texts; answers and bodies have numbers. */
+const unionOf = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
+  const isNumber = members.some(({ type }) => type === "integer" || type === "number");
+  const given = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
+  return [...new Set(given.map(inner))].join(" | ");
+};
+
+const objectOf = ({ properties = {}, required = [] }: TSchema, inner: (one: TSchema) => string): string => {
+  const members = Object.entries(properties as Record<string, TSchema>).map(
+    ([name, of]) =>
+      `${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? "" : "?"}: ${inner(of)}`,
+  );
+  return members.length === 0 ? "Record<string, unknown>" : `{ ${members.join("; ")} }`;
+};
+
+/** The routes by the segments of their paths; `{}` stands for any. */
+type Branch = { [segment: string]: Branch | string };
+
+type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema };
+
+const routeType = (hooks: Hooks, exported: Exported, used: Set<string>): string => {
+  const { body, query } = hooks;
+  const answers = Object.entries(listSchemas(hooks)).filter(([status]) => status.startsWith("2"));
+  const answer = [...new Set(answers.map(([, schema]) => typeOf(schema, exported, used)))].join(" | ") || "unknown";
+  const isOptional = body?.type === "object" && !(body.required?.length > 0);
+  const bytes = declaredBy(hooks).accepts ? "Bytes" : "undefined";
+  const taken = body ? typeOf(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
+  const asked = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
+  return `Route<${answer}, ${taken}, ${asked.join(" | ") || "never"}>`;
+};
+
+const printed = (branch: Branch, depth: number): string =>
+  Object.entries(branch)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([segment, value]) => {
+      const name = `${"  ".repeat(depth)}readonly ${/^\w+$/.test(segment) ? segment : JSON.stringify(segment)}: `;
+      return typeof value === "string"
+        ? `${name}${value};`
+        : `${name}{\n${printed(value, depth + 1)}\n${"  ".repeat(depth)}};`;
+    })
+    .join("\n");
+
+/** Returns the text of `src/schema/routes.ts`. Git and the formatter ignore that file, so it is not formatted. */
+export const printRoutes = async (routes: readonly DeclaredRoute[]): Promise<string> => {
+  const exported = await exportedShapes();
+  const used = new Set<string>();
+  const tree: Branch = {};
+  for (const { method, path, hooks } of routes) {
+    if (!path.startsWith("/api/v2/") || (hooks as Hooks).detail?.hide) continue;
+    let branch = tree;
+    for (const segment of path.slice("/api/v2/".length).replace(/\/$/, "").split("/")) {
+      branch[segment.startsWith(":") ? "{}" : segment] ??= {};
+      branch = branch[segment.startsWith(":") ? "{}" : segment] as Branch;
+    }
+    branch[method] = routeType(hooks as Hooks, exported, used);
+  }
+  const imports = new Map<string, string[]>();
+  for (const name of used) {
+    const { file, type } = exported.get(name) as { file: string; type: string };
+    imports.set(file, [...(imports.get(file) ?? []), type === name ? name : `${type} as ${name}`]);
+  }
+  const lines = [...imports].sort(([a], [b]) => (a < b ? -1 : 1));
+  return `// Printed from the routes of the server by \`bun run routes\`; Git ignores it. What each call takes and answers.
+import type { Bytes, Route } from "./route.ts";
+${lines.map(([file, names]) => `import type { ${names.sort().join(", ")} } from "./${file}";`).join("\n")}
+
+/** The routes below /api/v2, by the segments of their paths; \`{}\` stands for any one. */
+export interface Routes {
+${printed(tree, 1)}
+}
+`;
+};
