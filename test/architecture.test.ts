@@ -65,6 +65,8 @@ describe("the rules bite", () => {
     ["src/client.ts", "#actors/runtime/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
     ["src/api/users.ts", "#base/errors"], ["src/api/users.ts", "#src/nowhere/x.ts"], ["src/new-folder/x.ts", "#base/errors.ts"],
     ["src/api/users.ts", "bun:sqlite"], ["actors/runtime/actor.ts", "drizzle-orm"], ["actors/runtime/actor.ts", "elysia"], ["actors/chat/turn/turn.ts", "ai"],
+    ["src/domain/agents/dialer.ts", "#src/wire/yamux.ts"], ["src/daemon/daemon.ts", "#src/tailnet/relay.ts"], ["src/tailnet/derp.ts", "#src/wire/yamux.ts"],
+    ["src/wire/yamux.ts", "#base/parts.ts"], ["src/tailnet/relay.ts", "#base/config.ts"], ["src/tailnet/derp-map.ts", "#schema/agents/derp-map.ts"],
     ["src/api/users.ts", "p-queue"], ["actors/runtime/actor.ts", "@bufbuild/protobuf"], ["db/users/users.ts", "nanoid"],
   ];
   test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {
@@ -77,9 +79,10 @@ describe("the rules bite", () => {
   const allowed: [string, string][] = [
     ["src/main.ts", "./cli/verbs.ts"], ["src/cli/server/serve.ts", "#src/context/context.ts"], ["src/cli/server/agent.ts", "#src/daemon/daemon.ts"],
     ["src/server.ts", "#db/engine/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users/users.ts"],
-    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users/users.ts", "#schema/users/user.ts"], ["db/users/users.ts", "drizzle-orm"],
+    ["actors/agent/agent.ts", "#src/wire/index.ts"], ["db/users/users.ts", "#schema/users/user.ts"], ["db/users/users.ts", "drizzle-orm"],
     ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users/users.ts", "node:fs"],
     ["src/base/version.ts", "../../package.json"], ["src/base/config.ts", "./config/kinds.ts"],
+    ["src/daemon/daemon.ts", "#src/tailnet/index.ts"], ["src/tailnet/derp.ts", "#src/wire/index.ts"], ["src/wire/yamux.ts", "#base/clock.ts"],
   ];
   test.each(allowed)("[RP-1] %s may import %s", (file, specifier) => {
     expect(importProblem(file, specifier)).toBeUndefined();

@@ -13,7 +13,7 @@ import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/http.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
-import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { AgentHttp } from "#src/wire/index.ts";
 import type { HookService } from "../hooks/open.ts";
 import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";

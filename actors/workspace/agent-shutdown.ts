@@ -8,8 +8,7 @@ import { type AgentRow, findAgent, listRunningAgents } from "#db/agents/agents.t
 import { listAgentScripts } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
-import type { AgentDialer } from "#src/wire/agent-dialer.ts";
-import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { AgentDialer, AgentHttp } from "#src/wire/index.ts";
 import { agentStatus } from "../agent/status.ts";
 import type { Events } from "../runtime/events.ts";
 

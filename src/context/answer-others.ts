@@ -2,7 +2,7 @@
 import type { Usage } from "#actors/usage/usage.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Links } from "#domain/external-auth/links.ts";
-import type { AgentDialer } from "#src/wire/agent-dialer.ts";
+import type { AgentDialer } from "#src/wire/index.ts";
 import { answerFarActors, type Far } from "./far-actors.ts";
 import { answerFarDials, type FarAgents } from "./far-agents.ts";
 import { answerFarRefreshes } from "./far-refreshes.ts";

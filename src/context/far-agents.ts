@@ -4,9 +4,7 @@ import { NotBegun } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";
 import type { PartIndex } from "#db/part-index.ts";
 import type { NodeLinks } from "#src/cluster/node-link.ts";
-import type { AgentDialer } from "#src/wire/agent-dialer.ts";
-import { pipe } from "#src/wire/pipe.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type AgentDialer, pipe, WireError } from "#src/wire/index.ts";
 
 const SERVICE = "agent";
 

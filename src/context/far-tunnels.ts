@@ -1,12 +1,8 @@
-// The coordinators of nodes, joined over the links between them (src/tailnet/far-tunnels.ts).
+// The coordinators of nodes, joined over the links between them (src/domain/tailnet/far-tunnels.ts).
 import type { Clock } from "#base/clock.ts";
-import type { Coordinator } from "#src/tailnet/coordinator.ts";
-import { type FarClient, FarTunnels } from "#src/tailnet/far-tunnels.ts";
-import { LOST_MS } from "#src/tailnet/lost.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
-import { serve } from "#src/wire/drpc/server.ts";
-import { routerFor } from "#src/wire/service.ts";
-import { Tailnet, tailnetClient } from "#src/wire/tailnet-api.ts";
+import { type FarClient, FarTunnels } from "#domain/tailnet/far-tunnels.ts";
+import { type Coordinator, clientRules, LOST_MS } from "#src/tailnet/index.ts";
+import { routerFor, serve, Tailnet, tailnetClient } from "#src/wire/index.ts";
 import type { Far } from "./far-actors.ts";
 import type { FarAgents } from "./far-agents.ts";
 
@@ -19,7 +15,7 @@ export const joinCoordinators = (
   clock: Clock,
   coordinator: Coordinator,
 ): void => {
-  coordinator.beside = new FarTunnels({
+  coordinator.others = new FarTunnels({
     clock,
     parts,
     partOf: (agent_id) => index.of("agent", agent_id),

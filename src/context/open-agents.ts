@@ -1,9 +1,10 @@
 // Workspace agents and the ways to them: their actors, streams and requests into workspaces, the private network.
 import { AgentActor } from "#actors/agent/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
+import { beginOutside, waitingForOthers } from "#base/network/request-part.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { Network } from "#domain/tailnet/network.ts";
-import { AgentHttp } from "#src/wire/agent-http.ts";
+import { AgentHttp } from "#src/wire/index.ts";
 import type { Base } from "./base.ts";
 import { farDialer } from "./far-agents.ts";
 import { joinRelays } from "./far-relay.ts";
@@ -21,7 +22,10 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {
     dialer,
-    agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock),
+    agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock, {
+      begin: beginOutside,
+      wait: waitingForOthers,
+    }),
     tailnet,
     agents: new Directory((id) => new AgentActor(id, deps), clock, {
       copy,

@@ -1,7 +1,7 @@
 // Which jobs of a workspace work: process groups that have used the processor or moved data since the last look, such as a build in a terminal, a
 // download, or a program that an agent has started. An editor or a shell that only waits is no job. Reads /proc; no job is found without it.
 import { basename } from "node:path";
-import type { Job } from "#src/wire/busy-metric.ts";
+import type { Job } from "#src/wire/index.ts";
 import { type Process, readProcesses } from "./own-processes.ts";
 
 /** A group works from this share of a processor on. An idle editor with its language servers stays well below. */

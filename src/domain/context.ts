@@ -41,7 +41,7 @@ import type { GuardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Mailer } from "#src/notify/mail.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
-import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { AgentHttp } from "#src/wire/index.ts";
 
 export interface DomainContext {
   readonly config: Config;

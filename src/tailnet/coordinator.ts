@@ -1,21 +1,36 @@
 // Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
 // leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers return and say it all again, and
-// what they had goes on in the meantime. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
+// what they had continues in the meantime. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
 import {
   type CoordinateRequest,
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { singleAddress } from "./addresses.ts";
-import type { FarTunnels } from "./far-tunnels.ts";
 import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.ts";
 
 /** Tunnels one peer may have open; a person's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
 
-const NOBODY: ReadonlySet<string> = new Set();
+/** How long peers keep a partner whose connection to the coordinator was lost (facts/wire 2.2): the server may only have been started again. */
+export const LOST_MS = 15 * 60_000;
+
+const NO_PEERS: ReadonlySet<string> = new Set();
 
 export type ShownPeer = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
+
+/** The coordinators of other servers that share the network with this one: each knows the agents that are connected to it. */
+export interface OtherCoordinators {
+  /** A peer has joined here, perhaps in the place of an older stream of the same peer. */
+  joined(peer: Peer, before: Peer | undefined): void;
+  nodeChanged(peer: Peer): void;
+  addTunnel(peer: Peer, agent_id: string): void;
+  removeTunnel(peer: Peer, agent_id: string): void;
+  leave(peer: Peer, isLost: boolean): void;
+  /** The access of a lost client to this agent, or to all, has ended. */
+  revoke(client_id: string, agent_id: string | undefined): void;
+  forget(client_id: string): void;
+}
 
 export class Coordinator {
   readonly #peers = new Map<string, Peer>();
@@ -25,8 +40,8 @@ export class Coordinator {
   /** Peers that were lost, and who was shown them and keeps them for a while. */
   readonly #lost = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(id: string) => void>();
-  /** Where there are other nodes, each with agents of its own. */
-  beside: FarTunnels | undefined;
+  /** Set once, where there are other servers. */
+  others: OtherCoordinators | undefined;
 
   /** A new stream of this peer. One that it has already ends; its tunnels go on. */
   join(options: PeerOptions): Peer {
@@ -35,12 +50,12 @@ export class Coordinator {
     this.#peers.set(peer.id, peer);
     this.#lost.delete(peer.id);
     before?.overwrite();
-    this.beside?.joined(peer, before);
+    this.others?.joined(peer, before);
     peer.show(this.#iteratePartners(peer.id));
     return peer;
   }
 
-  /** How many peers and tunnels there are, without those that other nodes count. */
+  /** How many peers and tunnels there are, without those of other nodes. */
   get counts(): { peers: number; tunnels: number } {
     let [peers, tunnels] = [this.#peers.size, 0];
     for (const ids of this.#from.values()) tunnels += ids.size;
@@ -52,14 +67,14 @@ export class Coordinator {
     return { peers, tunnels };
   }
 
-  /** Who is here and where their tunnels lead, for those who look after the server. */
+  /** Lists who is here and where their tunnels lead, for administrators. */
   shown(most: number): ShownPeer[] {
     const own = [...this.#peers.values()].filter(({ isGuest }) => !isGuest);
     return own.slice(0, most).map(({ id, known }) => ({
       id,
       addresses: known?.node.addresses ?? [],
       preferred_derp: known?.node.preferredDerp ?? 0,
-      tunnels_to: [...(this.#from.get(id) ?? NOBODY)],
+      tunnels_to: [...(this.#from.get(id) ?? NO_PEERS)],
     }));
   }
 
@@ -78,7 +93,7 @@ export class Coordinator {
     return found.length === 1 ? found[0]?.holder : undefined;
   }
 
-  /** Told whenever a peer says what it is. Returns how to stop listening. */
+  /** Calls `listener` whenever a peer says what it is. Returns how to stop listening. */
   listen(listener: (id: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -87,7 +102,7 @@ export class Coordinator {
   nodeChanged(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
     for (const tell of this.#listeners) tell(peer.id);
-    this.beside?.nodeChanged(peer);
+    this.others?.nodeChanged(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }
 
@@ -98,7 +113,7 @@ export class Coordinator {
     if (mine && mine.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
     addTo(this.#from, peer.id, id);
     addTo(this.#to, id, peer.id);
-    this.beside?.addTunnel(peer, id);
+    this.others?.addTunnel(peer, id);
     const other = this.#peers.get(id);
     if (!other) return undefined;
     peer.show([other]);
@@ -109,7 +124,7 @@ export class Coordinator {
   removeTunnel(peer: Peer, id: string): void {
     if (!this.#from.get(peer.id)?.has(id)) return;
     this.#forget(peer.id, id);
-    this.beside?.removeTunnel(peer, id);
+    this.others?.removeTunnel(peer, id);
     // The other may have a tunnel back; then they still see each other.
     if (this.#areConnected(peer.id, id)) return;
     peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
@@ -124,7 +139,7 @@ export class Coordinator {
     return true;
   }
 
-  /** The peer's stream is over: its partners are told, and the tunnels it had opened are forgotten. */
+  /** The peer's stream is over: its partners hear of it, and the tunnels it had opened are forgotten. */
   leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
@@ -136,8 +151,8 @@ export class Coordinator {
         partners.filter((one) => one.shown.has(peer.id)).map(({ id }) => id),
       );
     for (const partner of partners) partner.hide(peer.id, kind, reason);
-    this.beside?.leave(peer, kind === Kind.LOST);
-    for (const id of [...(this.#from.get(peer.id) ?? NOBODY)]) this.#forget(peer.id, id);
+    this.others?.leave(peer, kind === Kind.LOST);
+    for (const id of [...(this.#from.get(peer.id) ?? NO_PEERS)]) this.#forget(peer.id, id);
   }
 
   /** True while partners may keep this peer although its connection was lost. */
@@ -145,19 +160,19 @@ export class Coordinator {
     return this.#lost.has(id);
   }
 
-  /** A lost peer may not return: those who keep it, or this one of them, are told that it has gone. */
+  /** A lost peer may not return: its partners, or this one of them, hear that it has gone. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
-    this.beside?.revoke(id, partner_id);
+    this.others?.revoke(id, partner_id);
     for (const keeper of keepers) {
       if (partner_id === undefined || keeper === partner_id) this.#peers.get(keeper)?.tellRevoked(id);
     }
   }
 
-  /** Nobody keeps it any longer. */
+  /** No partner keeps it any longer. */
   forgetLost(id: string): void {
     this.#lost.delete(id);
-    this.beside?.forget(id);
+    this.others?.forget(id);
   }
 
   /** One Coordinate stream, from end to end: what is to be sent to the peer. `joined` is notified of it first. */
@@ -179,12 +194,12 @@ export class Coordinator {
   }
 
   *#iteratePartners(id: string): Generator<Peer> {
-    const out = this.#from.get(id) ?? NOBODY;
+    const out = this.#from.get(id) ?? NO_PEERS;
     for (const one of out) {
       const peer = this.#peers.get(one);
       if (peer) yield peer;
     }
-    for (const one of this.#to.get(id) ?? NOBODY) {
+    for (const one of this.#to.get(id) ?? NO_PEERS) {
       const peer = out.has(one) ? undefined : this.#peers.get(one);
       if (peer) yield peer;
     }

@@ -1,7 +1,6 @@
 // The relay map: one region, this server itself (facts/wire 2.5). Peers put the host, port and scheme they themselves use in place of
 // ours, so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
-import type { DerpMap } from "#schema/agents/derp-map.ts";
-import type { DerpMapInit } from "#src/wire/tailnet-api.ts";
+import type { DerpMapInit } from "#src/wire/index.ts";
 
 export const RELAY_REGION = 999;
 const REGION_CODE = "coder";
@@ -10,7 +9,7 @@ const NODE_NAME = `${RELAY_REGION}b`;
 /** 0 would mean the usual port; there is no STUN server here. */
 const NO_STUN = -1;
 
-/** What everyone is told alongside the map: everything goes through our relay, over WebSockets. */
+/** Sent to everyone with the map: everything goes through our relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
 /** The region's name; one that is not in our map is shown by its number. */
@@ -41,7 +40,7 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
 });
 
 /** The same as JSON, with the specification's names. */
-export const derpMapJson = (accessUrl: URL): DerpMap => ({
+export const derpMapJson = (accessUrl: URL) => ({
   homeParams: { regionScore: {} },
   omitDefaultRegions: true,
   regions: {

@@ -3,7 +3,7 @@
 // that all batches share in turn, since new memory for each costs more than the bytes. [TL-17]
 import { HEADER_BYTES, MAX_FRAME, writeHead } from "./derp-frame.ts";
 
-/** What has been joined leaves at once when it is as large as this. */
+/** What has been joined leaves immediately when it is as large as this. */
 export const JOIN_BYTES = 64 * 1024;
 /** Most batches hold a few small frames; the others hold all there may be and one frame more. */
 const SMALL_BYTES = 4 * 1024;
@@ -50,7 +50,7 @@ export class FrameBatch {
     this.#leave();
   }
 
-  /** Sends a frame at once, behind what there is. */
+  /** Sends a frame immediately, behind what there is. */
   addNow(frame: Uint8Array): void {
     const at = this.#room(frame.byteLength);
     this.#buffer.set(frame, at);

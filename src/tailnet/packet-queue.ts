@@ -1,5 +1,5 @@
 // What waits for one client of the relay: packets, discovery packets and short answers, each in a bounded queue of its own. A full queue
-// lets its oldest go, so a client that does not read costs a known amount and stalls nobody (facts/wire 3.2). [TL-5]
+// lets its oldest go, so a client that does not read costs a known amount and stalls no other client (facts/wire 3.2). [TL-5]
 
 /** Packets that may wait, of either kind (facts/wire 3.2). */
 const MAX_PACKETS = 512;
@@ -64,7 +64,7 @@ export class PacketQueue {
     return this.#control.bytes + this.#discovery.bytes + this.#packets.bytes;
   }
 
-  /** Frames that were let go since the client came. */
+  /** Frames dropped since the client came. */
   get dropped(): number {
     return this.#dropped;
   }

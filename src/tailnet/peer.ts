@@ -4,8 +4,9 @@ import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import {
   type CoordinateRequest,
+  type CoordinateResponse,
   type CoordinateResponse_PeerUpdateSchema,
-  type CoordinateResponseSchema,
+  CoordinateResponseSchema,
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
   NodeSchema,
@@ -15,6 +16,10 @@ import { ResponseQueue } from "./response-queue.ts";
 
 export type Response = MessageInitShape<typeof CoordinateResponseSchema>;
 type Update = MessageInitShape<typeof CoordinateResponse_PeerUpdateSchema>;
+
+/** How many bytes a response takes on the wire, which is what it costs the queue of its peer. */
+export const countResponseBytes = (response: CoordinateResponse): number =>
+  toBinary(CoordinateResponseSchema, response).byteLength;
 
 /** A node as one partner sends it; larger ones are refused. Genuine ones have some hundred bytes. */
 const MAX_NODE = 64 * 1024;
@@ -35,15 +40,15 @@ export type PeerOptions = {
   rules: PeerRules;
   /** Undefined for agents, and for the server itself. */
   holder?: PeerHolder;
-  /** Someone goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
+  /** Someone keeps watching its access after it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
   /** The server's own: its tunnels lead to agents of this node alone. */
   staysHere?: boolean;
-  /** A client that is at another node (far-tunnels.ts), and is counted there. */
+  /** A client that is at another node (`OtherCoordinators`), and is counted there. */
   isGuest?: boolean;
-  /** Told what the peer says it is. */
+  /** Receives what the peer says it is. */
   changed?(node: Node): void;
-  /** Told when the peer reads too slowly to be kept, with the reason. */
+  /** Called when the peer reads too slowly to be kept, with the reason. */
   dropped?(reason: string): void;
 };
 
@@ -53,7 +58,7 @@ export interface PeerHub {
   /** The reason when the tunnel is refused. */
   addTunnel(peer: Peer, id: string): string | undefined;
   removeTunnel(peer: Peer, id: string): void;
-  /** False when nobody waits for it. */
+  /** False when no one waits for it. */
   tellReady(agent: Peer, id: string): boolean;
   leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
   revoke(id: string, partner_id?: string): void;
@@ -143,7 +148,7 @@ export class Peer {
     if (updates.length > 0) this.send({ peerUpdates: updates }, bytes);
   }
 
-  /** Tells it that a partner has gone; nothing when it had never been told of it. */
+  /** Tells it that a partner has gone; does nothing when it never heard of the partner. */
   hide(id: string, kind: Kind.LOST | Kind.DISCONNECTED, reason: string): void {
     if (!this.shown.delete(id)) return;
     this.send({ peerUpdates: [{ id: uuidBytes(id), kind, reason }] }, UPDATE_BYTES);

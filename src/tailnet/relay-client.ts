@@ -16,9 +16,9 @@ export interface RelaySocket {
 const CLOSE = { protocol: 1002, unsupported: 1003, policy: 1008, tooBig: 1009 } as const;
 const INTRODUCE_MS = 10_000;
 const SERVER_INFO = new TextEncoder().encode(JSON.stringify({ version: 2 }));
-/** Receivers that are told when the client goes; beyond it the first are forgotten. */
+/** Receivers that hear when the client goes; beyond it the first are forgotten. */
 const MAX_SENT_TO = 1024;
-/** Answers of "not here" in one second; a peer that goes on sending learns no more from a further one. */
+/** Answers of "not here" in one second; a peer that keeps sending learns no more from a further one. */
 const MAX_NOT_HERE = 32;
 const NOT_HERE_MS = 1_000;
 
@@ -36,7 +36,7 @@ export interface RelayHub {
   register(client: RelayClient): void;
   spoke(client: RelayClient): void;
   leave(client: RelayClient): void;
-  /** False when nobody has this address. */
+  /** False when no client has this address. */
   deliver(from: RelayClient, address: string, packet: Uint8Array): boolean;
 }
 
@@ -114,7 +114,7 @@ export class RelayClient {
     else this.#queue.put(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
-  /** What waits for it, and how much was let go. */
+  /** What waits for it, and how much was dropped. */
   get waiting(): { bytes: number; dropped: number } {
     return { bytes: this.#queue.bytes + this.#batch.bytes, dropped: this.#queue.dropped };
   }
@@ -206,7 +206,7 @@ export class RelayClient {
   }
 
   #refuse(code: number, reason: string): void {
-    // What it was told before is still for it to read.
+    // What was sent to it before is still for it to read.
     this.#batch.flush();
     this.end();
     this.#socket.close(code, reason);

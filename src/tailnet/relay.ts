@@ -14,7 +14,7 @@ export interface RelayMember {
   readonly key: Uint8Array;
   /** The key in hex. */
   readonly address: string;
-  /** Addresses it has sent packets to; they are told when it goes. */
+  /** Addresses it has sent packets to; they hear when it goes. */
   readonly sentTo: ReadonlySet<string>;
   /** A short answer of the relay itself. */
   tell(frame: Uint8Array): void;
@@ -22,20 +22,20 @@ export interface RelayMember {
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
-/** Relays of other nodes (far-relay.ts). */
-export interface RelaysBeside {
+/** The relays of other servers that share the network with this one. */
+export interface OtherRelays {
   joined(): void;
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean;
 }
 
 export class Relay {
   readonly clock: Clock;
-  /** Fresh at every start: clients take whatever key they are told. */
+  /** Fresh at every start: clients accept any key. */
   readonly key: KeyPair;
   /** Connections of each key, hex; the one that spoke last stands at the end and gets the packets. */
   readonly #clients = new Map<string, RelayMember[]>();
-  /** Set once, where there are other nodes. */
-  beside: RelaysBeside | undefined;
+  /** Set once, where there are other servers. */
+  others: OtherRelays | undefined;
 
   constructor(clock: Clock, key: KeyPair = keyPair()) {
     this.clock = clock;
@@ -62,7 +62,7 @@ export class Relay {
     const others = this.#clients.get(client.address);
     if (others) others.push(client);
     else this.#clients.set(client.address, [client]);
-    this.beside?.joined();
+    this.others?.joined();
   }
 
   /** It spoke: of several with its key it is now the one that gets packets. */
@@ -73,7 +73,7 @@ export class Relay {
     ofKey.push(client);
   }
 
-  /** It has gone; those whom it had sent to are told, unless its key has another connection. */
+  /** It has gone; its receivers hear of it, unless its key has another connection. */
   leave(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     const at = ofKey?.indexOf(client) ?? -1;
@@ -90,9 +90,9 @@ export class Relay {
     return [...this.#clients.keys()];
   }
 
-  /** Hands a packet on; false when nobody here has that key, and nobody is known who may have it. */
+  /** Hands a packet on; false when no client here has that key, and no other server is known to have it. */
   deliver({ key }: Pick<RelayMember, "key">, address: string, packet: Uint8Array): boolean {
-    return this.hand(key, address, packet) || (this.beside?.pass(key, address, packet) ?? false);
+    return this.hand(key, address, packet) || (this.others?.pass(key, address, packet) ?? false);
   }
 
   /** The same to anyone who is here. */

@@ -1,6 +1,6 @@
 // What waits to be sent to one peer of the coordinator. Bounded: a peer that does not read loses its stream instead of holding memory
 // (facts/wire 2.2). [TL-13]
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { Wakeup } from "#src/wire/index.ts";
 
 /** Responses that may wait (facts/wire 2.2). */
 const MAX_RESPONSES = 512;

@@ -1,7 +1,6 @@
 // Requests to the HTTP API of an agent (port 4) or to a program of its workspace, through whatever dialer there is. Keeps a few idle connections for each agent, so that
 // the next request needs no new stream (rule TN-9). Every answer is a stranger's: bounded, and never trusted.
 import type { Clock, Timer } from "#base/clock.ts";
-import { beginOutside, waitingForOthers } from "#base/network/request-part.ts";
 import { AGENT_PORT, type AgentDialer } from "./agent-dialer.ts";
 import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } from "./http-connection.ts";
 import { WireError } from "./wire-error.ts";
@@ -18,16 +17,28 @@ export type AgentRequest = Omit<HttpRequest, "body"> & {
   tls?: boolean;
 };
 
+/** What the caller wants to know of requests. */
+export type RequestHooks = {
+  /** Something outside of this process is about to be asked. */
+  begin(): void;
+  /** Runs a request, which may take as long as a program of the workspace does. */
+  wait<T>(request: () => Promise<T>): Promise<T>;
+};
+
+const NO_HOOKS: RequestHooks = { begin: () => {}, wait: (request) => request() };
+
 type Idle = { connection: HttpConnection; timer: Timer };
 
 export class AgentHttp {
   readonly #dialer: AgentDialer;
   readonly #clock: Clock;
+  readonly #hooks: RequestHooks;
   readonly #idle = new Map<string, Idle[]>();
 
-  constructor(dialer: AgentDialer, clock: Clock) {
+  constructor(dialer: AgentDialer, clock: Clock, hooks = NO_HOOKS) {
     this.#dialer = dialer;
     this.#clock = clock;
+    this.#hooks = hooks;
   }
 
   /**
@@ -35,9 +46,8 @@ export class AgentHttp {
    * body must be read or discarded.
    */
   request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
-    beginOutside();
-    // A program of a workspace may take its time to answer.
-    return waitingForOthers(() => this.#request(agent_id, request));
+    this.#hooks.begin();
+    return this.#hooks.wait(() => this.#request(agent_id, request));
   }
 
   async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
@@ -60,7 +70,7 @@ export class AgentHttp {
 
   /** Asks for another protocol, on a connection of its own. */
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
-    beginOutside();
+    this.#hooks.begin();
     const connection = await this.#dial(toTarget(agent_id, request), request.signal);
     return connection.upgrade(prepared(request));
   }

@@ -1,5 +1,7 @@
-// A connection as a Node stream, which is what ssh2 and TLS speak over. Reads only while someone takes, writes only while the peer takes.
+// A connection as a Node stream, which is what ssh2 and TLS speak over, and TLS over one. Reads only while someone takes, writes only while the
+// peer takes.
 import { Duplex as NodeDuplex } from "node:stream";
+import { connect } from "node:tls";
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -46,7 +48,7 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
 };
 
 /** The other way round: a Node stream as a connection. */
-export const duplexOfNode = (stream: NodeDuplex): Duplex => {
+const duplexOfNode = (stream: NodeDuplex): Duplex => {
   const settled = Promise.withResolvers<WireError | undefined>();
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let failure: WireError | undefined;
@@ -78,4 +80,29 @@ export const duplexOfNode = (stream: NodeDuplex): Duplex => {
     [Symbol.asyncIterator]: () => readChunks(duplex),
   };
   return duplex;
+};
+
+/**
+ * Returns what is inside of TLS in a stream, for programs of a workspace that speak it behind an agent that does not: the server is the TLS
+ * client. Any certificate is accepted, since the way there is the workspace's own. Throws WireError `refused` when the other side does not
+ * speak TLS; the stream is broken then.
+ */
+export const tlsOver = async (stream: Duplex, signal?: AbortSignal): Promise<Duplex> => {
+  const socket = connect({ socket: nodeStream(stream), rejectUnauthorized: false });
+  const giveUp = (): void => void socket.destroy(new Error("It was given up."));
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once("secureConnect", resolve);
+      socket.once("error", reject);
+      socket.once("close", () => reject(new Error("closed")));
+      if (signal?.aborted) giveUp();
+    });
+    return duplexOfNode(socket);
+  } catch (error) {
+    stream.reset("It does not speak TLS.");
+    throw new WireError("refused", "It does not speak TLS.", error);
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
+  }
 };

@@ -361,7 +361,7 @@ describeInside("coming back", () => {
   );
 
   testInside("[TL-14] a resume token holds 24 hours", async () => {
-    const { makeResumeToken, peerOfResumeToken } = await import("#src/tailnet/resume-token.ts");
+    const { makeResumeToken, peerOfResumeToken } = await import("#src/api/tailnet/resume-token.ts");
     const { encryption } = contextOf(server);
     const id = uuid();
     const { token, expires_at } = makeResumeToken(encryption, id, "tailnet:a", 1_000);

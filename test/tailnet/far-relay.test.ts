@@ -1,9 +1,9 @@
 // Relays of nodes: clients are at the first node's, a peer of another node at its own.
 import { expect, test } from "bun:test";
 import type { Parts } from "#base/parts.ts";
+import { FarRelay, type RelayWords } from "#domain/tailnet/far-relay.ts";
 import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
-import { FarRelay, type RelayWords } from "#src/tailnet/far-relay.ts";
 import { LocalLink } from "#src/tailnet/peer/local-link.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -46,7 +46,7 @@ const nodes = (...names: string[]) => {
         made.get(node.id)?.far.hear(name, JSON.parse(JSON.stringify(said)) as RelayWords);
       },
     });
-    relay.beside = far;
+    relay.others = far;
     made.set(name, { relay, far });
   }
   return {

@@ -3,7 +3,7 @@
 import type { ChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, StopReason, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { Wakeup } from "#src/wire/index.ts";
 
 /** A call that Slipway runs for the agent, by the tool's real name. */
 export type OwnCall = ChatTool & { readonly tool_call_id: string };

@@ -11,7 +11,7 @@ import { DeclaredHooks, HookRun } from "#schema/agents/workspace-hooks.ts";
 import { PLACES, Places } from "#src/hooks/places.ts";
 import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/protocol.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
-import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { AgentHttp } from "#src/wire/index.ts";
 
 /** One look at what is declared, and how long a call waits for an agent that returns. */
 const LOOK_MS = 3_000;

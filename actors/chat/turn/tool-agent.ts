@@ -12,9 +12,7 @@ import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { Skills } from "#src/tools/skills/skills.ts";
 import type { Subagents } from "#src/tools/subagents/agents.ts";
 import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
-import type { AgentHttp } from "#src/wire/agent-http.ts";
-import type { HttpResponse } from "#src/wire/http-connection.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type AgentHttp, type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { SubagentsOf } from "../subagents/subagents.ts";
 import { chosenAgent, noSuchAgent } from "./agent-choice.ts";
 

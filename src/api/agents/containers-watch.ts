@@ -1,8 +1,7 @@
 // One WebSocket that follows the containers of a workspace: each listing its daemon sends, shown as this caller understands it. Ends
 // with the client, with the daemon and with the caller's right, and always lets the daemon know (rule CO-5).
 import { MAX_LISTING, shownListing } from "#domain/agents/containers.ts";
-import type { WebSocketFrames } from "#src/wire/websocket-frames.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import { asWireError, type WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";

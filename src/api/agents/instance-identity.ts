@@ -39,7 +39,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "a", body.agent_name, async () => {
-          const { verifyCloudA } = await import("#src/identity/cloud-a.ts");
+          const { verifyCloudA } = await import("#src/identity/aws.ts");
           return verifyCloudA(files, body, ctx.clock.now());
         }),
       {
@@ -55,7 +55,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       ({ body }) =>
         signIn(ctx, "b", body.agent_name, async () => {
           // Read when it is needed: these libraries would cost every start.
-          const { verifyCloudB } = await import("#src/identity/cloud-b.ts");
+          const { verifyCloudB } = await import("#src/identity/azure.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
       { ...documented(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
@@ -67,7 +67,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "c", body.agent_name, async () => {
-          const { verifyCloudC } = await import("#src/identity/cloud-c.ts");
+          const { verifyCloudC } = await import("#src/identity/google.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
       { ...documented(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },

@@ -3,12 +3,16 @@
 // program; what is no JSON object is refused.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { JsonObjects } from "#src/wire/json-objects.ts";
-import { encodeTerminalRequest, MAX_INPUT, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import {
+  AGENT_PORT,
+  asWireError,
+  type Duplex,
+  encodeTerminalRequest,
+  JsonObjects,
+  MAX_INPUT,
+  type TerminalRequest,
+  Wakeup,
+} from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 

@@ -7,7 +7,7 @@ import { trackUse } from "#domain/agents/use.ts";
 import type { End } from "#domain/connections/log.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { byUser } from "#domain/workspaces/find.ts";
-import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { MAX_SIDE, type TerminalRequest } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { connectedBy } from "../http/connected-by.ts";

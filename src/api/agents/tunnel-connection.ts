@@ -1,7 +1,7 @@
 // The server's end of one tunnel: a WebSocket as a byte stream, yamux on it, the server opening the streams. Ends when a newer tunnel of
 // the agent takes its place or the agent's build is no longer the latest (rules TN-4, TN-5).
 import { log } from "#base/log.ts";
-import type { YamuxSession } from "#src/wire/yamux.ts";
+import type { YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import type { Socket } from "../http/socket.ts";
 import { YamuxConnection } from "./yamux-connection.ts";

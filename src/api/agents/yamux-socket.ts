@@ -2,8 +2,7 @@
 // longer the latest. Both connections of a daemon stand on one (connection.ts and tunnel-connection.ts).
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { findAgentById, isSignedIn } from "#domain/agents/find.ts";
-import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
-import { YamuxSession } from "#src/wire/yamux.ts";
+import { ByteStream, endedBy, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 

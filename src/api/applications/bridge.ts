@@ -1,8 +1,6 @@
 // A browser's WebSocket on one side, an app's on the other: every message passes whole and in order, as fast as the slower side takes
 // them, and each side hears why the other has gone (rule AX-10). Bounds what waits: neither side is read while the other one does not.
-import { Wakeup } from "#src/wire/wakeup.ts";
-import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import { asWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** When more than this waits for the app, nothing more is read from the browser. */

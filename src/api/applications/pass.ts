@@ -3,9 +3,7 @@
 import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { HttpResponse } from "#src/wire/http-connection.ts";
-import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { AppBridge } from "./bridge.ts";
 import { type Opened, whenAppLost } from "./ends.ts";

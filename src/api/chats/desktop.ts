@@ -4,7 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { noteUse, USE_EVERY_MS } from "#domain/agents/use.ts";
 import { visibleChat } from "#domain/chats/find.ts";
 import { byUser } from "#domain/workspaces/find.ts";
-import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
+import type { WebSocketFrames, WebSocketMessage } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";

@@ -3,8 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
-import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type WebSocketFrames, type WebSocketMessage, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";

@@ -1,9 +1,7 @@
 // What comes from a daemon's WebSocket, handed on to one client at the client's pace: nothing is read from the daemon while the client
 // does not read, and a client that takes nothing for a while is closed (rule GS-5). Used by the streams of git and desktop.
 import type { Clock, Timer } from "#base/clock.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import { asWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 
 /** A reader that takes nothing for this long is closed. */

@@ -2,7 +2,7 @@
 import { AppError } from "#base/errors.ts";
 import { secretBytes } from "#base/ids.ts";
 import { refusal } from "#domain/agents/containers.ts";
-import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
+import { WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 
 const TIMEOUT_MS = 30_000;

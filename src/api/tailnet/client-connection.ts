@@ -1,10 +1,6 @@
 // A person's client in the private network: a WebSocket as a byte stream, yamux on it, the Tailnet service on that (facts/wire 2.1).
 import { log } from "#base/log.ts";
-import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
-import { serveSession } from "#src/wire/drpc/server.ts";
-import { routerFor } from "#src/wire/service.ts";
-import { Tailnet } from "#src/wire/tailnet-api.ts";
-import { YamuxSession } from "#src/wire/yamux.ts";
+import { ByteStream, endedBy, routerFor, serveSession, Tailnet, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type TailnetCaller, tailnetService } from "./service.ts";

@@ -2,8 +2,8 @@
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { peerOfResumeToken } from "#src/tailnet/resume-token.ts";
 import type { ApiContext } from "../context.ts";
+import { peerOfResumeToken } from "./resume-token.ts";
 
 export const clientQuery = (version: string) =>
   t.Object({

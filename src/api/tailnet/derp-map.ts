@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
-import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
+import { derpMapJson, RELAY_ONLY } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";

@@ -2,8 +2,7 @@
 // the bare form, `Upgrade: DERP`, with 426, on which clients take the WebSocket (why: src/tailnet/README.md).
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
-import type { Relay } from "#src/tailnet/relay.ts";
-import type { RelayClient } from "#src/tailnet/relay-client.ts";
+import type { Relay, RelayClient } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";

@@ -1,12 +1,9 @@
 // The Tailnet service for one connection, an agent's or a client's (facts/wire 2). What its peer may do is in its rules.
 import { uuidFromBytes } from "#base/ids.ts";
-import { derpMap } from "#src/tailnet/derp-map.ts";
-import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
-import { makeResumeToken } from "#src/tailnet/resume-token.ts";
-import { RpcError } from "#src/wire/drpc/frame.ts";
-import type { TailnetHandlers } from "#src/wire/tailnet-api.ts";
-import { seconds, toTimestamp } from "#src/wire/times.ts";
+import { derpMap, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
+import { RpcError, seconds, type TailnetHandlers, toTimestamp } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
+import { makeResumeToken } from "./resume-token.ts";
 import { workspaceUpdates } from "./workspace-updates.ts";
 
 export type TailnetCaller = {

@@ -3,9 +3,7 @@
 import { mayUseWorkspace } from "#domain/access.ts";
 import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { LOST_MS } from "#src/tailnet/lost.ts";
-import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
+import { clientRules, LOST_MS, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { connectedBy } from "../http/connected-by.ts";

@@ -4,8 +4,7 @@ import { uuidBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
 import { BUILD_STATUSES } from "#schema/workspaces/build.ts";
-import { type TailnetAgentInit, type TailnetWorkspaceInit, Workspace_Status } from "#src/wire/tailnet-api.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { type TailnetAgentInit, type TailnetWorkspaceInit, Wakeup, Workspace_Status } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 
 type Update = {

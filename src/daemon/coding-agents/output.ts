@@ -1,6 +1,6 @@
 // The output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster than
 // the server reads has to wait.
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { Wakeup } from "#src/wire/index.ts";
 import { wholeCharacters } from "../whole-characters.ts";
 
 const MAX_KEPT = 4 * 1024 * 1024;

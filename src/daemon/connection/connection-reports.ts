@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { Connection_Action as Action, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
-import { toTimestamp } from "#src/wire/times.ts";
+import { toTimestamp } from "#src/wire/index.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
 import type { Reports } from "./reports.ts";
 

@@ -4,9 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
-import { agentClient } from "#src/wire/agent-api.ts";
-import { WireError } from "#src/wire/wire-error.ts";
-import type { YamuxSession } from "#src/wire/yamux.ts";
+import { agentClient, WireError, type YamuxSession } from "#src/wire/index.ts";
 import { dial, TokenRefused } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 

@@ -2,12 +2,16 @@
 // token or could not be reached.
 import type { Clock } from "#base/clock.ts";
 import { failureWords } from "#base/network/failure-words.ts";
-import { AGENT_API_VERSION } from "#src/wire/agent-api.ts";
-import type { ByteStream } from "#src/wire/byte-stream.ts";
-import { plainWebSocket, UpgradeRefused } from "#src/wire/plain-websocket.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
-import { WireError } from "#src/wire/wire-error.ts";
-import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
+import {
+  AGENT_API_VERSION,
+  type ByteStream,
+  plainWebSocket,
+  streamOverWebSocket,
+  UpgradeRefused,
+  WireError,
+  type YamuxOptions,
+  YamuxSession,
+} from "#src/wire/index.ts";
 
 const DIAL_TIMEOUT_MS = 30_000;
 const PING_INTERVAL_MS = 15_000;

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
-import { RpcError } from "#src/wire/drpc/frame.ts";
+import { RpcError } from "#src/wire/index.ts";
 import { type Call, type Connection, Stopped } from "./connection.ts";
 
 export type ReportsOptions = { connection: Pick<Connection, "ask">; clock: Clock; random: Random };

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { type Job, toMetrics } from "#src/wire/busy-metric.ts";
+import { type Job, toMetrics } from "#src/wire/index.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
 import { durationMs } from "../times.ts";
 import { type Connection, Stopped } from "./connection.ts";

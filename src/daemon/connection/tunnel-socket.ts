@@ -2,9 +2,7 @@
 // nobody takes what came in, and waits while the socket is full (rule TN-3).
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
-import { type Duplex, readChunks } from "#src/wire/duplex.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 
 /** Bytes that may wait here before the socket is no longer read. */
 const FULL_AT = 256 * 1024;

@@ -3,12 +3,17 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Lookahead } from "#src/wire/lookahead.ts";
-import { pipe } from "#src/wire/pipe.ts";
-import { encodeOutcome, readTarget, type Target } from "#src/wire/tunnel-target.ts";
-import { asWireError, WireError } from "#src/wire/wire-error.ts";
-import type { YamuxSession } from "#src/wire/yamux.ts";
+import {
+  asWireError,
+  type Duplex,
+  encodeOutcome,
+  Lookahead,
+  pipe,
+  readTarget,
+  type Target,
+  WireError,
+  type YamuxSession,
+} from "#src/wire/index.ts";
 import { dial, TUNNEL } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 import { connectSocket } from "./tunnel-socket.ts";

@@ -1,8 +1,7 @@
 // Programs inside a container, by the exec calls of its engine: one whose input and output are ours, one that is run to its end, and
 // one that goes on on its own.
 import type { Clock } from "#base/clock.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { HttpConnection } from "#src/wire/http-connection.ts";
+import { type Duplex, HttpConnection } from "#src/wire/index.ts";
 import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
 import type { ContainerEngine } from "./engine.ts";
 

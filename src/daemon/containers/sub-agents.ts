@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { RpcError } from "#src/wire/drpc/frame.ts";
+import { RpcError } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { UpDevcontainer } from "./devcontainers-cli.ts";
 import type { ContainerEngine } from "./engine.ts";

@@ -5,7 +5,7 @@ import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
-import { RpcError } from "#src/wire/drpc/frame.ts";
+import { RpcError } from "#src/wire/index.ts";
 import { type Connection, Stopped } from "../connection/connection.ts";
 import type { WorkspaceMcp } from "./mcp.ts";
 import { contextRoots, LIMITS, scanContext } from "./scan.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { WireError } from "#src/wire/index.ts";
 import type { Desktop } from "./desktop.ts";
 import { parseKeysyms, toKeysym } from "./keysyms.ts";
 import { computeScale, makePicture } from "./png.ts";

@@ -3,8 +3,7 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { type Duplex, Wakeup } from "#src/wire/index.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
 import { Once } from "../once.ts";
 import { actOn } from "./actions.ts";

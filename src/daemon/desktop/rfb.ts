@@ -1,8 +1,6 @@
 // A small client of the remote framebuffer protocol (RFC 6143): looks at the screen and uses pointer and keyboard for a model (rule DT-4).
 // Only unencrypted, unlocked servers, as a desktop of ours is; what a server sends is bounded.
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Lookahead } from "#src/wire/lookahead.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type Duplex, Lookahead, WireError } from "#src/wire/index.ts";
 
 /** Four bytes a pixel: blue, green, red and nothing. */
 export type Screen = { readonly width: number; readonly height: number; readonly pixels: Uint8Array };

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { rfc3339 } from "#base/clock.ts";
 import { recentLog } from "#base/recent-log.ts";
-import { RELAY_REGION } from "#src/tailnet/derp-map.ts";
+import { RELAY_REGION } from "#src/tailnet/index.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { manifestWithoutSecrets } from "#src/wire/manifest-json.ts";
+import { manifestWithoutSecrets } from "#src/wire/index.ts";
 import type { OpenConnections } from "../connection/stats.ts";
 
 export type DebugOptions = {

@@ -5,7 +5,7 @@ import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agents/agent-files.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { Wakeup } from "#src/wire/index.ts";
 import type { Environment } from "../environment.ts";
 import { ownProgram } from "../own-program.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";

@@ -1,7 +1,7 @@
 // Datagrams of one peer to UDP ports of the workspace: each pair of ports has a socket of its own, so that answers find their way back; one
 // that is quiet for two minutes is forgotten. [WN-8]
 import type { Clock } from "#base/clock.ts";
-import type { Datagram } from "#src/tailnet/packets/udp.ts";
+import type { Datagram } from "#src/tailnet/index.ts";
 
 const MAX_FLOWS = 128;
 const QUIET_MS = 120_000;

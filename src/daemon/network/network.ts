@@ -3,16 +3,15 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { addressWords } from "#src/tailnet/addresses.ts";
-import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
-import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
-import type { Remote } from "#src/tailnet/peer/remote.ts";
-import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
-import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import {
+  addressWords,
+  agentAddressBytes,
+  NetworkPeer,
+  RelayLink,
+  type Remote,
+  type TcpConnection,
+} from "#src/tailnet/index.ts";
+import { AGENT_PORT, asWireError, type Duplex, tailnetClient } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { ConnectionReports } from "../connection/connection-reports.ts";
 import { type CountedStream, type TunnelServices, tcp } from "../connection/tunnel.ts";

@@ -1,8 +1,7 @@
 // The speed test that genuine clients ask for (facts/tailnet-peer 6): a line of JSON, an empty answer, then one side sends until its time is
 // over. [WN-8]
 import type { Clock } from "#base/clock.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type Duplex, WireError } from "#src/wire/index.ts";
 
 const MAX_LINE = 1_024;
 /** A test takes no longer, whatever is asked for. */

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
-import { metadataMs } from "#src/wire/times.ts";
+import { metadataMs } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { Environment } from "../environment.ts";
 import { Latest } from "../latest.ts";

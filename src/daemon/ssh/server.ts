@@ -3,8 +3,7 @@
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { nodeStream } from "#src/wire/node-stream.ts";
+import { type Duplex, nodeStream } from "#src/wire/index.ts";
 import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
 import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";

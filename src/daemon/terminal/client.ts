@@ -1,7 +1,6 @@
 // One client of a terminal: what it has still to be sent, in order, as fast as its stream takes it (rules TM-5, TM-6).
 import type { Clock } from "#base/clock.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { asWireError } from "#src/wire/wire-error.ts";
+import { asWireError, type Duplex } from "#src/wire/index.ts";
 
 /** One write: small enough that a slow client is seen to move. */
 const PIECE = 16 * 1024;

@@ -3,8 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { type Duplex, Wakeup } from "#src/wire/index.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import { attachExec, createExec, loadExitCode, startInBackground } from "../containers/exec.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";

@@ -2,9 +2,7 @@
 // TM-4). The server reaches them on port 2 of the tunnel.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Lookahead } from "#src/wire/lookahead.ts";
-import { readTerminalRequest, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { type Duplex, Lookahead, readTerminalRequest, type TerminalRequest } from "#src/wire/index.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";

@@ -2,10 +2,7 @@
 // rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { JsonObjects } from "#src/wire/json-objects.ts";
-import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
+import { type Duplex, JsonObjects, MAX_INPUT, terminalInput, Wakeup } from "#src/wire/index.ts";
 import { TerminalClient } from "./client.ts";
 import { KeptScreen } from "./kept-screen.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";

@@ -4,8 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
-import type { HttpResponse } from "#src/wire/http-connection.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Bytes of a listing. */

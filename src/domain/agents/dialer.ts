@@ -6,14 +6,18 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { AgentDialer, DialOptions } from "#src/wire/agent-dialer.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { Lookahead } from "#src/wire/lookahead.ts";
-import { tlsOver } from "#src/wire/tls-over.ts";
-import { encodeTarget, readOutcome } from "#src/wire/tunnel-target.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import { WireError } from "#src/wire/wire-error.ts";
-import type { YamuxSession } from "#src/wire/yamux.ts";
+import {
+  type AgentDialer,
+  type DialOptions,
+  type Duplex,
+  encodeTarget,
+  Lookahead,
+  readOutcome,
+  tlsOver,
+  Wakeup,
+  WireError,
+  type YamuxSession,
+} from "#src/wire/index.ts";
 import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** The agent must say by then whether the target is open. Longer than it waits itself for a program to accept. */

@@ -3,8 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
-import type { HttpResponse } from "#src/wire/http-connection.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 import { refusal } from "./containers.ts";
 

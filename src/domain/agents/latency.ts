@@ -1,7 +1,7 @@
 // How far an agent is from the relays (facts/platform 2.5): what it says in its node of the private network. A daemon of ours reaches
 // everything through this server, whose relay is its home: the way to it is what the connection takes there and back.
 import type { Latency } from "#db/schema/agents.ts";
-import { RELAY_REGION, regionName } from "#src/tailnet/derp-map.ts";
+import { RELAY_REGION, regionName } from "#src/tailnet/index.ts";
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 
 const REGIONS = 32;

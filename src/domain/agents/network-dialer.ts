@@ -8,17 +8,18 @@ import { log } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
-import { singleAddress } from "#src/tailnet/addresses.ts";
-import type { Coordinator } from "#src/tailnet/coordinator.ts";
-import { addressText } from "#src/tailnet/packets/ip6.ts";
-import { localCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
-import { LocalLink } from "#src/tailnet/peer/local-link.ts";
-import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { clientAddress } from "#src/tailnet/peer/node.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
-import type { Relay } from "#src/tailnet/relay.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import {
+  addressText,
+  type Coordinator,
+  clientAddress,
+  clientRules,
+  LocalLink,
+  localCoordinator,
+  NetworkPeer,
+  type Relay,
+  singleAddress,
+} from "#src/tailnet/index.ts";
+import { type Duplex, WireError } from "#src/wire/index.ts";
 
 /** A tunnel in which nothing has run for so long is given up. */
 const IDLE_MS = 60_000;

@@ -1,7 +1,6 @@
 // The private network of this server: its coordinator, its relay, and who hears of workspaces. Built once in src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
-import { Coordinator, type ShownPeer } from "#src/tailnet/coordinator.ts";
-import { Relay } from "#src/tailnet/relay.ts";
+import { Coordinator, Relay, type ShownPeer } from "#src/tailnet/index.ts";
 import { type ChangesDeps, WorkspaceChanges } from "./workspace-changes.ts";
 
 /** Peers that are shown. */

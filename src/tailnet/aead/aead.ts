@@ -1,5 +1,5 @@
 // ChaCha20-Poly1305 of data packets, without additional data, in the WebAssembly of build.ts. One instance for the process: every call is
-// synchronous, so its memory is nobody's for longer. Held against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
+// synchronous, so no caller holds its memory for longer. Held against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
 import { AEAD_CODE } from "./code.ts";
 
 export const TAG_BYTES = 16;

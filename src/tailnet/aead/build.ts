@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import asc from "assemblyscript/asc";
 
-/** One quarter round on words of four blocks at once. */
+/** One quarter round on words of four blocks together. */
 const quarter = (a: number, b: number, c: number, d: number): string => `
     x${a} = i32x4.add(x${a}, x${b}); x${d} = v128.xor(x${d}, x${a}); x${d} = v128.shuffle<u8>(x${d}, x${d}, 2,3,0,1, 6,7,4,5, 10,11,8,9, 14,15,12,13);
     x${c} = i32x4.add(x${c}, x${d}); x${b} = v128.xor(x${b}, x${c}); x${b} = v128.or(i32x4.shl(x${b}, 12), i32x4.shr_u(x${b}, 20));
@@ -127,6 +127,6 @@ export const compileAead = async (): Promise<Uint8Array> => {
 
 if (import.meta.main) {
   const code = Buffer.from(await compileAead()).toString("base64");
-  const text = `// Written by \`bun run build:aead\` from build.ts. As text, since a compiled program has no file beside it.\nexport const AEAD_CODE =\n  "${code}";\n`;
+  const text = `// Written by \`bun run build:aead\` from build.ts. As text, since a compiled program has no file alongside it.\nexport const AEAD_CODE =\n  "${code}";\n`;
   writeFileSync(join(import.meta.dir, "code.ts"), text);
 }

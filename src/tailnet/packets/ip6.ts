@@ -6,7 +6,7 @@ export const IP6_HEAD = 40;
 export const MAX_PACKET = IP6_HEAD + 0xffff;
 const ADDRESS_BYTES = 16;
 
-/** A packet, whose parts are views that are made when they are asked for: most packets are told by their ends, which needs none. */
+/** A packet, whose parts are views that are made when they are asked for: most packets are recognized by their ends, which needs none. */
 export class Packet {
   readonly #whole: Uint8Array;
   readonly #end: number;

@@ -28,7 +28,7 @@ export const encodeDatagram = (ends: Ends, { sourcePort, targetPort, data }: Dat
   view.setUint16(IP6_HEAD + 2, targetPort);
   view.setUint16(IP6_HEAD + 4, HEAD + data.byteLength);
   packet.set(data, IP6_HEAD + HEAD);
-  // 0 would mean that there is none (RFC 8200 8.1).
+  // 0 would mean: no checksum (RFC 8200 8.1).
   view.setUint16(IP6_HEAD + 6, checksum(packet) || 0xffff);
   return packet;
 };

@@ -17,7 +17,7 @@ export class LocalLink implements Link, RelayMember {
   /** Whom it has tunnels with hears of its end at the coordinator. */
   readonly sentTo: ReadonlySet<string> = new Set();
   readonly #o: LocalLinkOptions;
-  /** Packets that nobody was there for. */
+  /** Packets without a receiver. */
   dropped = 0;
 
   constructor(options: LocalLinkOptions) {

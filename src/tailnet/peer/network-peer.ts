@@ -1,6 +1,6 @@
 // A peer of the private network: says at the coordinator what it is, learns of others, and has a tunnel with each of them. An agent accepts, and
 // says that it is ready for a handshake; a client asks for tunnels and dials. Tunnels outlive the connection to the coordinator: a server that
-// is started again costs nobody a session. [TL-27] [TL-28]
+// is started again ends no session. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -10,11 +10,10 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
-import type { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type tailnetClient, WireError } from "#src/wire/index.ts";
 import { type KeyPair, keyPair } from "../box.ts";
+import { LOST_MS } from "../coordinator.ts";
 import { RELAY_REGION } from "../derp-map.ts";
-import { LOST_MS } from "../lost.ts";
 import { addressKey } from "../packets/ip6.ts";
 import type { Datagram } from "../packets/udp.ts";
 import type { TcpConnection } from "../tcp/connection.ts";
@@ -38,7 +37,7 @@ export type NetworkPeerOptions = {
   accept: AcceptFrom;
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
   endOfTurn?(run: () => void): void;
-  /** Tunnels at once. */
+  /** Tunnels at the same time. */
   max_remotes?: number;
   /** False: TCP's segments are no larger than those of others' peers. For measuring what those get. */
   hasLargeSegments?: boolean;
@@ -46,9 +45,9 @@ export type NetworkPeerOptions = {
 
 export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
 
-/** Tunnels at once, unless someone says otherwise. */
+/** Tunnels at the same time, unless someone says otherwise. */
 const MAX_REMOTES = 512;
-/** Who does not return after our own connection was recreated has gone in the meantime, and nobody watches its access. */
+/** Who does not return after our own connection was recreated has gone in the meantime, and its access is not watched. */
 const ABSENT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
 /** How long a client waits for an agent to appear; and, once it has, to say that it is ready. */
@@ -129,7 +128,7 @@ export class NetworkPeer {
     await this.#link.ready;
     const call = await coordinator.coordinate();
     this.#call = call;
-    // Anyone who does not return has gone while nobody told us.
+    // Anyone who does not return has gone without our hearing of it.
     for (const id of this.#byId.keys()) this.#lose(id, ABSENT_MS);
     try {
       await call.send({
@@ -228,7 +227,7 @@ export class NetworkPeer {
     // Anyone who claims another's key could only end what it has; one that was lost may return under another id.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
-    if (before && before !== holder) this.#forget(id, "The peer has started anew.");
+    if (before && before !== holder) this.#forget(id, "The peer has started again.");
     if (holder) this.#goOn(holder, id, known);
     else if (this.#byId.size < this.#most || this.#forgetLost()) {
       const remote = new Remote(id, known, this.#host);

@@ -61,6 +61,6 @@ export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPe
 export const agentAddressBytes = (agent_id: string): Uint8Array[] =>
   agentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
 
-/** An address nobody else has, for a client. */
+/** Returns an address that no one else has, for a client. */
 export const clientAddress = (): Uint8Array =>
   new Uint8Array(Buffer.concat([Buffer.from(CLIENT_PREFIX, "hex"), secretBytes(10)]));

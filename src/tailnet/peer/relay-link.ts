@@ -3,9 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import type { ByteStream } from "#src/wire/byte-stream.ts";
-import { plainWebSocket } from "#src/wire/plain-websocket.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { type ByteStream, plainWebSocket, streamOverWebSocket } from "#src/wire/index.ts";
 import type { KeyPair } from "../box.ts";
 import { RelaySession } from "./relay-session.ts";
 
@@ -24,7 +22,7 @@ export type RelayLinkOptions = {
   clock: Clock;
   random: Random;
   receive(from: Uint8Array, packet: Uint8Array): void;
-  /** The relay knows us, for the first time or again: what was sent in the meantime was let go. */
+  /** The relay knows us, for the first time or again: what was sent in the meantime was dropped. */
   back?(): void;
   gone?(key: Uint8Array): void;
 };
@@ -48,7 +46,7 @@ export class RelayLink implements Link {
   #unsent = 0;
   #isOver = false;
   #tries = 0;
-  /** Packets that were let go. */
+  /** Dropped packets. */
   dropped = 0;
 
   constructor(options: RelayLinkOptions) {

@@ -102,7 +102,7 @@ export class Remote {
     this.tunnel.send(encodeDatagram(ends, datagram));
   }
 
-  /** It has gone, or is not let in any more: everything with it breaks at once. */
+  /** It has gone, or is not let in any more: everything with it breaks immediately. */
   close(reason: string): void {
     this.tcp.close(reason);
     this.over.abort();

@@ -2,9 +2,7 @@
 // sender's. Neither urgent data nor time stamps. [TL-23]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
-import { type Duplex, readChunks } from "#src/wire/duplex.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import { type Connected, encodeSegment, FLAG, type Segment } from "../packets/segment.ts";
 import { Reassembly } from "./reassembly.ts";
 import { Sender } from "./sender.ts";
@@ -103,7 +101,7 @@ export class TcpConnection implements Duplex {
       const chunk = this.#received.read();
       if (chunk) {
         this.#account();
-        // The window was nearly shut when it was last told: say that it is open again.
+        // The window was nearly shut when it was last sent: say that it is open again.
         if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
         return chunk;
       }
@@ -131,7 +129,7 @@ export class TcpConnection implements Duplex {
     this.#stop(new WireError("reset", reason));
   }
 
-  /** Sends at once what the peer may not have, and a word by which it does the same. */
+  /** Sends immediately what the peer may not have, and a word by which it does the same. */
   resume(): void {
     if (this.#state !== "open") return;
     this.#sender.resume();
@@ -219,7 +217,7 @@ export class TcpConnection implements Duplex {
     this.#account();
     if (placed === "next") {
       this.#readable.ring();
-      // A gap that is filled is told immediately: the sender waits for it.
+      // A filled gap is acknowledged immediately: the sender waits for it.
       if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
       else this.#ackSoon();
     } else if (placed === "ahead") this.#ackSoon();

@@ -5,7 +5,7 @@ import { diff, plus } from "./sequence.ts";
 
 /** What a piece costs alongside its bytes, about. */
 const PIECE_BYTES = 128;
-/** A reader gets at most so much at once. */
+/** The most that a reader gets in one piece. */
 const MAX_CHUNK = 64 * 1024;
 
 const SLACK = 1.25;
@@ -46,7 +46,7 @@ export class Reassembly {
     if (old < 0) return this.#keep({ seq, data }, limit);
     const fresh = data.subarray(Math.min(old, data.byteLength));
     const before = this.expected;
-    // The window counted bytes only when it was told, so somewhat more than it is let in.
+    // The window counted bytes only when it was sent, so somewhat more than it is let in.
     if (fresh.byteLength > 0 && this.#unread + fresh.byteLength <= limit * SLACK) this.#deliver(fresh);
     this.#join();
     if (this.#finAt === this.expected && !this.hasEnded) {

@@ -2,7 +2,7 @@
 
 type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWithResolvers<void>; copy: Uint8Array };
 
-/** So much is copied at once of a long write, since each copy is new memory. */
+/** So much of a long write is copied in one step, since each copy is new memory. */
 const COPY_BYTES = 64 * 1024;
 const NOTHING = new Uint8Array(0);
 

@@ -1,6 +1,6 @@
 // How much may be on its way: by delay, not by loss. Once in a round trip the shortest time of that round is compared with the shortest of late:
 // what is above it is queue, and about five milliseconds of queue keep the way full without holding up what else goes there; two, while someone
-// types on another connection with the same peer. Losses alone say little here (a full queue of the relay, a datagram that was let go), so
+// types on another connection with the same peer. Losses alone say little here (a full queue of the relay, a dropped datagram), so
 // they shrink it much only where there is a queue or they are many. [TL-24]
 import { MSS } from "./sequence.ts";
 

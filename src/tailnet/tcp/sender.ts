@@ -31,7 +31,7 @@ export type SenderOptions = {
 
 export type Learned = {
   mss: number;
-  /** What the peer takes in one segment beyond that; undefined for those who do not say. */
+  /** What the peer takes in one segment beyond that; undefined when it does not say. */
   large: number | undefined;
   scale: number;
   hasBlocks: boolean;

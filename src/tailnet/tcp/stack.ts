@@ -1,18 +1,17 @@
 // All TCP connections with one peer: who gets a segment, who is asked about a new connection, what is refused. Bounded: a peer has so many
-// connections, so many that are not open yet, and so many bytes that nobody has read. [TL-23] [TL-26]
+// connections, so many that are not open yet, and so many unread bytes. [TL-23] [TL-26]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { WireError } from "#src/wire/index.ts";
 import { addressKey, type Ends, type Packet } from "../packets/ip6.ts";
 import { type Connected, encodeSegment, FLAG, parseSegment, type Segment } from "../packets/segment.ts";
 import { type Host, TcpConnection } from "./connection.ts";
 import { LARGE_SEGMENT, plus } from "./sequence.ts";
-import { Typing } from "./typing.ts";
 
 export const MAX_CONNECTIONS = 1_024;
 /** Offered to us and not yet answered, or answered and not yet confirmed. */
 export const MAX_OPENING = 128;
-/** Bytes of one peer that nobody has read, with what holding them costs. */
+/** Unread bytes of one peer, with what holding them costs. */
 export const MAX_HELD = 32 * 1024 * 1024;
 /** What is offered is answered within this time, or refused. */
 const OPENING_MS = 30_000;
@@ -115,7 +114,7 @@ export class TcpStack {
     for (const ofPort of this.#entries.values()) for (const { connection } of ofPort.values()) connection.resume();
   }
 
-  /** The peer has gone: every connection breaks at once. */
+  /** The peer has gone: every connection breaks immediately. */
   close(reason: string): void {
     for (const ofPort of [...this.#entries.values()])
       for (const { connection } of [...ofPort.values()]) connection.abandon(reason);
@@ -127,7 +126,7 @@ export class TcpStack {
       this.#refuse(segment, ends);
       return;
     }
-    // Let go: a peer that means it asks again in a second.
+    // Dropped: a peer that means it asks again in a second.
     if (this.#opening() >= MAX_OPENING) return;
     const connection = this.#add(ends);
     connection.offer(segment);
@@ -208,3 +207,39 @@ export class TcpStack {
 /** One string for both addresses and the peer's port. */
 const toConnectionKey = (theirPort: number, ours: Uint8Array, theirs: Uint8Array): string =>
   `${theirPort}|${addressKey(ours)}${addressKey(theirs)}`;
+
+/** Who typed within this time may type again. */
+const TYPING_MS = 1_000;
+
+/** On which connections with the peer someone types, so that bulk on the others leaves them room. [TL-24] */
+class Typing<Connection> {
+  readonly #clock: Clock;
+  /** When each was last typed on, the earliest first. */
+  readonly #latest = new Map<Connection, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Something is written on it. A word that is followed by bulk, as in a download, is not typing. */
+  written(connection: Connection, isLittle: boolean): void {
+    if (this.#latest.size > 0) this.#latest.delete(connection);
+    if (isLittle) this.#latest.set(connection, this.#clock.monotonic());
+  }
+
+  /** Whether someone types on another one than this. Forgets who has stopped: this runs for every acknowledgement. */
+  isBeside(connection: Connection): boolean {
+    if (this.#latest.size === 0) return false;
+    const since = this.#clock.monotonic() - TYPING_MS;
+    for (const [one, at] of this.#latest) {
+      if (at < since) this.#latest.delete(one);
+      else if (one !== connection) return true;
+    }
+    return false;
+  }
+
+  /** It has ended. */
+  forget(connection: Connection): void {
+    this.#latest.delete(connection);
+  }
+}

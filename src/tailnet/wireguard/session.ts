@@ -2,10 +2,37 @@
 import { openSealed, seal } from "../aead/aead.ts";
 import type { SessionKeys } from "./handshake.ts";
 import { DATA, TYPE, toView } from "./messages.ts";
-import { ReplayWindow } from "./replay.ts";
 
 /** Far below the number of packets at which keys wear out, and within what a number counts exactly. */
 const LAST_COUNTER = 2 ** 52;
+
+/** Counters that may come late. */
+export const WINDOW = 8_192 - 32;
+const WORDS = 8_192 / 32;
+
+/** Which counters of data packets have come already (RFC 6479): a window of bits that moves on with the highest one. */
+export class ReplayWindow {
+  readonly #words = new Uint32Array(WORDS);
+  #highest = -1;
+
+  /** True when this counter has not come and is not too old. Nothing is remembered: the packet may yet prove to be forged. */
+  isFresh(counter: number): boolean {
+    if (counter > this.#highest) return true;
+    if (this.#highest - counter >= WINDOW) return false;
+    return ((this.#words[Math.floor(counter / 32) % WORDS] as number) & (1 << (counter % 32))) === 0;
+  }
+
+  /** Remembers a counter of a packet that has opened. */
+  mark(counter: number): void {
+    if (counter > this.#highest) {
+      const [last, next] = [Math.floor(this.#highest / 32), Math.floor(counter / 32)];
+      for (let word = Math.max(last + 1, next - WORDS + 1); word <= next; word += 1) this.#words[word % WORDS] = 0;
+      this.#highest = counter;
+    }
+    const word = Math.floor(counter / 32) % WORDS;
+    this.#words[word] = (this.#words[word] as number) | (1 << (counter % 32));
+  }
+}
 
 export class Session {
   readonly local: number;

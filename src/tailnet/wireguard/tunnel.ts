@@ -130,7 +130,7 @@ export class Tunnel {
         macs: { keys: this.#theirKeys, cookie: this.#jar.fresh },
       });
     if (!begun) {
-      // Nobody is there: what was held back is of no use any more.
+      // The peer is not there: what was held back is of no use any more.
       this.#trying = undefined;
       this.#staged = [];
       return;

@@ -1,8 +1,7 @@
 // Streams of bytes between nodes, over real sockets.
 import { afterEach, expect, test } from "bun:test";
 import { AppError, NotBegun } from "#base/errors.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { pipe } from "#src/wire/pipe.ts";
+import { type Duplex, pipe } from "#src/wire/duplex.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { FREE_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
-import { ReplayWindow, WINDOW } from "#src/tailnet/wireguard/replay.ts";
+import { ReplayWindow, WINDOW } from "#src/tailnet/wireguard/session.ts";
 import { Simulation } from "../simulation.ts";
 import { tunnels, typesOf } from "./tunnels.ts";
 

@@ -12,14 +12,12 @@ import type { Banner } from "#schema/deployment/appearance.ts";
 import { LOG_LEVELS } from "#schema/log-level.ts";
 import { asLine } from "#schema/text.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
-import type { AgentHandlers } from "#src/wire/agent-api.ts";
-import { asCommand, readIdleStreams, readJobs } from "#src/wire/busy-metric.ts";
 import type {
   BatchCreateLogsRequest,
   PushResourcesMonitoringUsageRequest_Datapoint,
   Stats,
 } from "#src/wire/gen/agent_pb.ts";
-import { count, seconds, toMs } from "#src/wire/times.ts";
+import { type AgentHandlers, asCommand, count, readIdleStreams, readJobs, seconds, toMs } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { contextService } from "./context.ts";
 import { loadManifest } from "./manifest.ts";

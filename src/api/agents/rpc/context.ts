@@ -2,9 +2,8 @@
 // rule CX-6). Refuses what is too much as a whole.
 import { invalid, invalidField } from "#base/errors.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
-import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
-import { count } from "#src/wire/times.ts";
+import { type AgentHandlers, count } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toWord } from "./translate.ts";
 

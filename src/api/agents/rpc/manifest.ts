@@ -11,9 +11,8 @@ import { gatewayEnvironment } from "#domain/ai/environment.ts";
 import { type AppHosts, appHosts } from "#domain/applications/names.ts";
 import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
-import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
-import type { ManifestInit } from "#src/wire/agent-api.ts";
-import { metadataSeconds, seconds } from "#src/wire/times.ts";
+import { derpMap, RELAY_ONLY } from "#src/tailnet/index.ts";
+import { type ManifestInit, metadataSeconds, seconds } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toNumber } from "./translate.ts";
 

@@ -4,8 +4,8 @@ import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
 import { NIL_UUID, sha256, uuid, uuidBytes } from "#base/ids.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import { SHARING_LEVELS } from "#schema/workspaces/app.ts";
-import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { CreateSubAgentRequest_App } from "#src/wire/gen/agent_pb.ts";
+import type { AgentHandlers } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toId, toWord } from "./translate.ts";
 

@@ -3,7 +3,7 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
-import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import type { NetworkPeer } from "#src/tailnet/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Plug-ins take a file for stale after five times this. */

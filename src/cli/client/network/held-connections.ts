@@ -2,8 +2,7 @@
 // one after a quiet minute wants the workspace started; a program that only tries again and again does not, or it could never stay stopped.
 import type { Clock, Timer } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { type Duplex, WireError } from "#src/wire/index.ts";
 
 /** Connections that wait at most. */
 export const MAX_HELD = 100;

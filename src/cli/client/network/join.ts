@@ -4,13 +4,8 @@ import type { Clock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import type { Datagram } from "#src/tailnet/packets/udp.ts";
-import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { clientAddress } from "#src/tailnet/peer/node.ts";
-import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
-import { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
-import { YamuxSession } from "#src/wire/yamux.ts";
+import { clientAddress, type Datagram, NetworkPeer, RelayLink } from "#src/tailnet/index.ts";
+import { streamOverWebSocket, tailnetClient, YamuxSession } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 
 const VERSION = "2.0";

@@ -1,7 +1,7 @@
 // `slipway speedtest WORKSPACE`: how much the private network carries to or from a workspace (rule CN-5).
 import { usageError } from "#base/usage-error.ts";
-import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
-import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import type { TcpConnection } from "#src/tailnet/index.ts";
+import { AGENT_PORT } from "#src/wire/index.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";

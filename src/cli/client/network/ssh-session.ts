@@ -3,9 +3,8 @@
 import { constants } from "node:os";
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
 import { usageError } from "#base/usage-error.ts";
-import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import { nodeStream } from "#src/wire/node-stream.ts";
+import type { NetworkPeer } from "#src/tailnet/index.ts";
+import { AGENT_PORT, nodeStream } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";

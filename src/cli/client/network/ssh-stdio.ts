@@ -1,6 +1,6 @@
 // A connection to a workspace's SSH server on standard input and output: what OpenSSH's ProxyCommand wants (rule CN-3).
-import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import type { NetworkPeer } from "#src/tailnet/index.ts";
+import { AGENT_PORT } from "#src/wire/index.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { Traffic } from "./editor-files.ts";

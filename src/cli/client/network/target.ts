@@ -1,6 +1,6 @@
 // The workspace that a verb of the network is about, found and joined.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { WireError } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 import type { Remote } from "../remote.ts";

@@ -1,7 +1,6 @@
 // One TCP port of this machine that leads into a workspace.
 import { createServer, type Server, type Socket } from "node:net";
-import type { Duplex } from "#src/wire/duplex.ts";
-import { nodeStream } from "#src/wire/node-stream.ts";
+import { type Duplex, nodeStream } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { PortPair } from "./port-pairs.ts";
 

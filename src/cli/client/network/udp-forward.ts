@@ -1,8 +1,6 @@
 // UDP ports of this machine that lead into a workspace. Each sender here has a port of its own in the network, by which answers find it.
 
-import type { Ends } from "#src/tailnet/packets/ip6.ts";
-import type { Datagram } from "#src/tailnet/packets/udp.ts";
-import type { Remote } from "#src/tailnet/peer/remote.ts";
+import type { Datagram, Ends, Remote } from "#src/tailnet/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { PortPair } from "./port-pairs.ts";
 

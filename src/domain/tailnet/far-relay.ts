@@ -3,8 +3,7 @@
 // node knows. What is not taken is dropped, as a relay may (rule CP-64).
 import type { Clock } from "#base/clock.ts";
 import { FIRST_PART, type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
-import { PacketQueue } from "./packet-queue.ts";
-import type { Relay } from "./relay.ts";
+import { PacketQueue, type Relay } from "#src/tailnet/index.ts";
 
 const KEY_BYTES = 32;
 const SAY_MS = 2_000;

@@ -1,20 +1,23 @@
 // Tunnels of this node's clients to agents whose coordinator is another node's. For each such node the client joins there, too: what it says of
 // itself and which agents it wants goes there, and what is told there returns. Judged is here, before. Where an agent's part goes to another
 // node, its tunnel follows. [CP-66]
-import { toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import {
+  countResponseBytes,
+  type KnownNode,
+  type OtherCoordinators,
+  type Peer,
+  type PeerHolder,
+} from "#src/tailnet/index.ts";
+import {
   type CoordinateResponse,
-  CoordinateResponseSchema,
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Tailnet,
 } from "#src/wire/gen/tailnet_pb.ts";
-import type { TypedBidiCall } from "#src/wire/service.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import type { KnownNode, Peer, PeerHolder } from "./peer.ts";
+import { type TypedBidiCall, Wakeup } from "#src/wire/index.ts";
 
 /** How often it is looked where the agents' parts are, and tried again where a node could not be reached. */
 const LOOK_MS = 1_000;
@@ -36,7 +39,7 @@ export type FarTunnelsDeps = {
 };
 
 /** What the coordinator says to it. */
-export class FarTunnels {
+export class FarTunnels implements OtherCoordinators {
   readonly #deps: FarTunnelsDeps;
   readonly #clients = new Map<Peer, FarTunnelsOf>();
   /** Nodes where clients were that were lost, and whose access is still watched. */
@@ -260,7 +263,7 @@ class Way {
       else if (kind !== Kind.READY_FOR_HANDSHAKE) this.#shown.delete(uuidFromBytes(id));
     }
     if (updates.length === 0) return;
-    this.#peer.send({ peerUpdates: updates }, toBinary(CoordinateResponseSchema, response).byteLength);
+    this.#peer.send({ peerUpdates: updates }, countResponseBytes(response));
   }
 
   #hide(agent_id: string, isRemoved: boolean): void {
