@@ -71,7 +71,7 @@ type KeptSession = { url: string; token: string };
 
 /**
  * Where the server is and who asks, for the verbs that talk to one: flag before environment before the kept session. The session's
- * token is for the session's server only (rule CV-2). Other SLIPWAY_ variables are nobody's mistake here: these verbs also run in
+ * token is for the session's server only (rule CV-2). Other SLIPWAY_ variables are no mistake here: these verbs also run in
  * workspaces and alongside servers. Throws UsageError.
  */
 export const loadClientConfig = (
@@ -159,7 +159,7 @@ export const containerAccessUrl = (setting: URL | undefined, access: URL): URL =
 
 /**
  * Returns why containers of an engine on this machine cannot reach the server, and which settings change that; undefined where they can, or
- * nobody can tell. On Linux a container reaches its host by the address of a bridge, at which a server on loopback does not listen.
+ * it is not known. On Linux a container reaches its host by the address of a bridge, at which a server on loopback does not listen.
  */
 export const containersCutOff = (config: Config, platform: string = process.platform): string | undefined => {
   const { docker_access_url, access_url } = config;

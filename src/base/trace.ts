@@ -6,7 +6,7 @@ import { log, TRACE_AREA, wantsTrace } from "./log.ts";
 
 const current = new AsyncLocalStorage<Set<string>>();
 const trace = log(TRACE_AREA);
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_REQUESTS: ReadonlySet<string> = new Set();
 
 /** True when someone wants to know. Ask before anything is made for a line of the trace. */
 export const tracing = wantsTrace;
@@ -15,7 +15,7 @@ export const tracing = wantsTrace;
 export const runAsPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
 /** The requests that this work is done for; none while tracing is off. */
-export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NOBODY;
+export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NO_REQUESTS;
 
 /** What runs now turns out to be done for these, too: messages of several requests that go through one turn together. */
 export const alsoFor = (requests: Iterable<string>): void => {

@@ -24,7 +24,7 @@ import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
-import { refuseOtherSpeech, refuseStrangeNodes } from "./strange-nodes.ts";
+import { refuseOtherSpeech, refuseUnknownNodes } from "./unknown-nodes.ts";
 
 /** What others have asked of this node may take so long to be answered once it ends. */
 const ANSWERS_MS = 2_000;
@@ -36,7 +36,7 @@ type Options = Omit<JoinOptions, "standsBy"> & {
   ): AsyncDisposable & { readonly port: number };
 };
 
-/** Resolves when this node is one of those that work. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is active. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
 export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
@@ -49,7 +49,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   const id = toNodeName(config);
   await checkAccess(url);
   await refuseOtherSpeech(tls, { url, id, clock });
-  if (tls) await refuseStrangeNodes(tls, { url, id, clock });
+  if (tls) await refuseUnknownNodes(tls, { url, id, clock });
   await checkUploads(makeBucket(config, clock), url);
   const node = await PartsMember.join({
     url,
@@ -129,7 +129,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       // What others have asked of this node's actors is answered by now.
       if (links) await within(clock, ANSWERS_MS, links.leave());
       await node.giveUp();
-      // Anyone who has waited for the parts of this node, or comes here still, is passed on to those who have them now.
+      // Anyone who has waited for the parts of this node, or comes here still, is passed on to the nodes that have them now.
       if (until > 0) await forwarder?.leave(until);
       forwarder?.end();
       links?.close();

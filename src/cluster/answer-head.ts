@@ -11,7 +11,7 @@ const END = Buffer.from("\r\n\r\n");
 /** `stream`: it continues until someone ends it. `elsewhere`: nothing was begun, another node is to be asked. */
 export type Answer = "answer" | "stream" | "elsewhere";
 
-/** Undefined while that cannot be told. What is behind a node, such as an application, does not know the sign of the nodes and cannot say so. */
+/** Undefined while that is unknown. What is behind a node, such as an application, does not know the sign of the nodes and cannot say so. */
 export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => {
   const end = bytes.indexOf(END);
   if (!bytes.subarray(0, STATUS.length).equals(STATUS.subarray(0, bytes.length))) {

@@ -1,5 +1,5 @@
 // A request is passed on to the node that does it. Until that has begun to answer, this one keeps what was said: a node that is not the one
-// (any more) says so before it begins anything, and then the next one is asked. Once a node has begun, nobody else is asked.
+// (any more) says so before it begins anything, and then the next one is asked. Once a node has begun, no other one is asked.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause, within } from "#base/retry.ts";
@@ -36,17 +36,17 @@ export type AskOptions = {
   readonly goneNodes?: GoneNodes | undefined;
   /** It only reads: where a node no longer exists before it has said anything, the next one is asked. */
   readonly isRead?: boolean | undefined;
-  /** A node has said that another one is to be asked, for this part where it names one. True: at once; undefined: nobody else is to be. */
+  /** A node has said that another one is to be asked, for this part where it names one. True: immediately; undefined: no other one is to be. */
   elsewhere?(part: number | undefined): boolean | undefined;
 };
 
 /**
- * `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `nobody`: none is there to be asked.
- * `elsewhere`: nobody but the one that has said so was to be asked.
+ * `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `none`: none is there to be asked.
+ * `elsewhere`: only the node that answered so was to be asked.
  */
-export type Asked = "begun" | "lost" | "nobody" | "closed" | "elsewhere";
+export type Asked = "begun" | "lost" | "none" | "closed" | "elsewhere";
 
-/** Passes the link on. While one node hands over to the next, whoever comes waits. */
+/** Passes the link on. While one node hands over to the next, new requests wait. */
 export const askActive = async (options: AskOptions, link: Link): Promise<Asked> => {
   const { clock, place, elsewhere = () => false } = options;
   let until = clock.monotonic() + WAIT_MS;
@@ -59,7 +59,7 @@ export const askActive = async (options: AskOptions, link: Link): Promise<Asked>
     if (asked && typeof asked === "string") return asked;
     const isAtOnce = asked && elsewhere(asked.part);
     if (asked && isAtOnce === undefined) return "elsewhere";
-    if (clock.monotonic() > until) return "nobody";
+    if (clock.monotonic() > until) return "none";
     if (!isAtOnce) await pause(clock, LOOK_MS);
   }
   return "closed";

@@ -22,7 +22,7 @@ export type HereOptions = {
 /** `begun`: this node answers, and what follows comes on this connection. */
 export type HereListener = NodeListener & { begun(socket: Socket): void };
 
-/** True when this node answers; false: nothing was told to the listener, and another node has to be asked. */
+/** True when this node answers; false: the listener heard nothing, and another node has to be asked. */
 export const askHere = async (
   { clock, place, certificate }: HereOptions,
   request: Buffer,

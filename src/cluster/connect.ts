@@ -1,4 +1,4 @@
-// A connection from one node to another. Where nodes speak TLS, whoever answers has to show the certificate of a node.
+// A connection from one node to another. Where nodes speak TLS, the other side has to show the certificate of a node.
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import { log } from "#base/log.ts";
@@ -15,12 +15,12 @@ export type NodeListener = {
   failed(): void;
 };
 
-/** A machine that is gone without a word is noticed so long after it has last said something, and some seconds more. */
+/** A machine that disappears silently is noticed so long after its last message, and some seconds more. */
 export const KEEP_ALIVE_MS = 10_000;
 
 export type NodePlace = { readonly hostname: string; readonly port: number };
 
-/** `own`: the certificate of this node, where nodes speak TLS. Undefined when nobody answers there, or someone who is no node. */
+/** `own`: the certificate of this node, where nodes speak TLS. Undefined when no node answers there. */
 export const connectToNode = async (
   { hostname, port }: NodePlace,
   own: X509Certificate | undefined,

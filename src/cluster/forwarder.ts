@@ -32,7 +32,7 @@ const PROBES = 32;
 const PROBE_HEAD_MS = 2_000;
 /** For connections that are on their way to a listener that is to be closed. */
 const ON_ITS_WAY_MS = 250;
-/** How often a node that leaves looks whether anyone still needs it, and how long nobody new must have come. */
+/** How often a node that leaves looks whether anyone still needs it, and how long no new client must have come. */
 const LOOK_MS = 50;
 const QUIET_MS = 1_000;
 /** A client that has closed its side behind its request is waited for no longer. */
@@ -77,7 +77,7 @@ export type PartPlaces = {
   placeOf(part: number): string | undefined;
   /** Which life of it the node has there that has a lease; another one once it was followed and has come again. Undefined where none has. */
   lifeAt(place: string): number | undefined;
-  /** Of which part a request is, by its head; undefined where any node does it, or nobody can say now. Anyone who is asked for it looks for itself. */
+  /** Of which part a request is, by its head; undefined where any node does it, or it is not known now. Anyone who is asked for it looks for itself. */
   readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
 
@@ -143,7 +143,7 @@ export class Forwarder {
     this.#isLeaving = true;
   }
 
-  /** Passes on what comes, until nothing is open but streams, and nobody new has come for a while; `until` at the latest. */
+  /** Passes on what comes, until nothing is open but streams, and no new client has come for a while; `until` at the latest. */
   async leave(until: number): Promise<void> {
     const { clock } = this.#options;
     this.#isLeaving = true;
@@ -209,7 +209,7 @@ export class Forwarder {
       return;
     }
     const { token, parts, onNode, isOurs } = this.#options;
-    // Of another host it is passed on by a spare, as all else is: an application may have it, and what is nobody's the active node refuses.
+    // Of another host it is passed on by a spare, as all else is: an application may have it, and the active node refuses the rest.
     const asksHealth =
       head.method === "GET" && head.path === "/healthz" && (parts !== undefined || !head.hasHost || isOurs(head.host));
     const asksReady = head.method === "GET" && head.path === "/readyz";
@@ -225,7 +225,7 @@ export class Forwarder {
     }
     if (asksHealth) this.#answerHealth(link, head, early);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
-    // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
+    // A node takes this one for the active one: it asks the next one, and what was passed on is not passed on again.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
     // A spare that takes this one for the active node says so also when it asks whether that is ready. Anyone else who says it is a client.
     else if (asksReady && isAskedByNode(head.passedOnBy, this.#digest))
@@ -263,7 +263,7 @@ export class Forwarder {
     } else link.answer(stopping);
   }
 
-  /** To this node's own server, and nobody else. `otherwise`: where that takes nothing. */
+  /** To this node's own server only. `otherwise`: where that takes nothing. */
   async #passHere(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
@@ -272,7 +272,7 @@ export class Forwarder {
   }
 
   /**
-   * A server drops a request whose client closes its side before it is answered, so it is not told of that at once. Nor can a client be told from one
+   * A server drops a request whose client closes its side before it is answered, so the server hears of that later. Nor can a client be distinguished from one
    * that has gone: for anyone who waits longer, such as one that polls, that is what it is taken for.
    */
   #hearEnd(link: Link): void {
@@ -302,7 +302,7 @@ export class Forwarder {
     const asked = place()
       ? await askActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
       : "elsewhere";
-    if (asked === "elsewhere" || asked === "nobody") link.answer(elsewhereAnswer(token, named));
+    if (asked === "elsewhere" || asked === "none") link.answer(elsewhereAnswer(token, named));
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }
 
@@ -320,7 +320,7 @@ export class Forwarder {
     return {
       place: () => {
         const here = parts.here();
-        // Who has a part is asked; so is this node while nobody has said which part it is.
+        // Who has a part is asked; so is this node while the part is not known.
         if (named === undefined) return here ?? other(FIRST_PART);
         return here && parts.has(named) ? here : other(named);
       },
@@ -358,7 +358,7 @@ export class Forwarder {
     const route = this.#route(part ?? (await this.#partOf(head)));
     const goneNodes = this.#goneNodes;
     const asked = await askActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
-    if (asked === "nobody") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
+    if (asked === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }
 

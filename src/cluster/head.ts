@@ -3,7 +3,7 @@
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
-/** Bytes of a head. More is nobody's request. */
+/** Bytes of a head. No request has more. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 
 const END = Buffer.from("\r\n\r\n");
@@ -21,7 +21,7 @@ export type Head = {
   readonly isUpgrade: boolean;
   /** It asks for something and sends no body; a WebSocket may follow. */
   readonly isRead: boolean;
-  /** The client sends its body once it is told to (`Expect: 100-continue`). */
+  /** The client sends its body once it is asked to (`Expect: 100-continue`). */
   readonly waits: boolean;
   /** The request without its body, to be looked at and not to be done; undefined where it is none that a server would take. */
   request(): Request | undefined;
@@ -70,7 +70,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
-        // The client was told to continue: what a server would say about that would stand in front of its answer.
+        // The client was asked to continue: what a server would say about that would stand in front of its answer.
         if (name === NODE_HEADER || name === "expect") return false;
         return isUpgrade || (name !== "connection" && name !== "keep-alive");
       });

@@ -22,9 +22,9 @@ import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
-import { refuseOtherSpeech } from "./strange-nodes.ts";
+import { refuseOtherSpeech } from "./unknown-nodes.ts";
 
-/** A node that nobody is active alongside needs no longer to become so. */
+/** A node without an active one alongside it needs no longer to become so. */
 const AT_ONCE_MS = 1000;
 /** How often the first start of a cluster looks for the key that another node stores. */
 export const KEY_LOOK_MS = 250;
@@ -36,7 +36,7 @@ export type Membership = {
   readonly node: LivingNode & Pick<ClusterNode, "openStore">;
   /** Where several nodes are active: what this one has, and how requests find the others. */
   readonly active?: ActiveMember | undefined;
-  /** Listens until this node does so as the active one; undefined where there was nobody to pass requests on to. */
+  /** Listens until this node does so as the active one; undefined where there was no node to pass requests on to. */
   readonly forwarder: Forwarder | undefined;
   /** Reads what the other nodes say of requests that they pass on. */
   takerOfNames(encryption: Encryption): TakeNamed;
@@ -44,7 +44,7 @@ export type Membership = {
   elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
   /** Begins to hand over: anyone who comes to this port from now on is passed on to the next node, and waits for it. False where none exists. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
-  /** Gives up the lease, and leaves once nobody needs this node any more. The store must be closed by then. */
+  /** Gives up the lease, and leaves once no one needs this node any more. The store must be closed by then. */
   leave(): Promise<void>;
 };
 
@@ -127,7 +127,7 @@ export const joinCluster = async ({
   let beside: Beside | undefined;
   try {
     const led = node.lead(signal);
-    // Told below, or not at all when something else goes wrong first.
+    // Reported below, or not at all when something else goes wrong first.
     led.catch(() => {});
     const encryption = await sharedEncryption(node, config, clock, led);
     if (encryption && (node.leader || !(await within(clock, AT_ONCE_MS, led)))) {

@@ -1,4 +1,4 @@
-// The side of a link that answers: does what another node asks for, several at once, as if it had been asked here.
+// The side of a link that answers: does what another node asks for, several requests in parallel, as if it had been asked here.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
 import type { NodeListener } from "./connect.ts";
@@ -17,7 +17,7 @@ export type AnsweringOptions = {
   /** The name of the node that asks. */
   readonly from: string;
   service(name: string): NodeService | undefined;
-  /** Nobody asks here any more. */
+  /** The other node asks nothing more. */
   over(): void;
 };
 

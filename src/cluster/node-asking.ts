@@ -1,5 +1,5 @@
 // The side of a link that asks: a connection to one other node, opened for the first call. Calls that wait for it, or were not sent whole
-// when it broke, were not begun and say so; of those that were sent nobody knows.
+// when it broke, were not begun and say so; of the ones that were sent it is not known.
 import type { Socket } from "bun";
 import { AppError, NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
@@ -85,7 +85,7 @@ export class Asking {
     this.#early = undefined;
     this.#earlySize = 0;
     for (const [id, body] of early) wire.send(KIND.call, id, body);
-    // Nobody waits for it any more.
+    // No caller waits for it any more.
     if (this.#isOver && this.#calls.size === 0) wire.close();
     return wire;
   }

@@ -3,7 +3,7 @@
 import { AppError, NotBegun } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
-import { WireError, type WireFailure } from "#src/wire/wire-error.ts";
+import { WireError, type WireFailure } from "#src/wire/index.ts";
 
 type Member = "message" | "kind" | "detail" | "validations" | "retry_after" | "reason" | "members";
 

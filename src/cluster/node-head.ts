@@ -3,7 +3,7 @@ import { sameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { MAX_HEAD_BYTES } from "./head.ts";
 
-/** Nobody is answered here who has not the nodes' token. */
+/** Only callers with the nodes' token are answered here. */
 export const LINK_PATH = "/.slipway/nodes";
 const PROTOCOL = "slipway-nodes";
 

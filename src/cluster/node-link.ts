@@ -1,12 +1,13 @@
 // The links of a node to the others: one connection for what it asks of each, opened when first needed, and one for what each asks of it
-// (docs/spec/cluster-nodes.md). Calls are plain data, several at once, in the order in which they are made. Streams of bytes have each one of their own.
+// (docs/spec/cluster-nodes.md). Calls are plain data, several in parallel, in the order in which they are made. Streams of bytes have each one of their own.
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
+import type { Duplex } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
-import { Accepted } from "./node-accepted.ts";
 import { Answering, type NodeService } from "./node-answering.ts";
 import { Asking } from "./node-asking.ts";
+import { KIND, kindIn } from "./node-frames.ts";
+import { linkOpened } from "./node-head.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
 import type { NodeStream } from "./node-stream.ts";
 import { answerStream, openStream, type StreamService } from "./node-streams.ts";
@@ -132,5 +133,45 @@ export class NodeLinks {
 
   #look(): void {
     if (this.#answering.size === 0) this.#gone.resolve();
+  }
+}
+
+/** A connection that another node has opened, until its first frame tells what it is for. */
+class Accepted implements NodeListener {
+  readonly #socket: WireSocket;
+  readonly #begin: (isStream: boolean) => NodeListener;
+  #beginning = Buffer.alloc(0);
+  #taker: NodeListener | undefined;
+
+  /** `begin` answers who hears what comes from the first frame on. */
+  constructor(socket: WireSocket, begin: (isStream: boolean) => NodeListener) {
+    this.#socket = socket;
+    this.#begin = begin;
+    socket.write(linkOpened());
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#taker) {
+      this.#taker.data(bytes);
+      return;
+    }
+    this.#beginning = Buffer.concat([this.#beginning, bytes]);
+    const kind = kindIn(this.#beginning);
+    if (kind === undefined) return;
+    this.#taker = this.#begin(kind === KIND.open);
+    this.#taker.data(this.#beginning);
+  }
+
+  drain(): void {
+    this.#taker?.drain?.();
+  }
+
+  ended(): void {
+    if (this.#taker) this.#taker.ended();
+    else this.#socket.end();
+  }
+
+  failed(): void {
+    this.#taker?.failed();
   }
 }

@@ -18,7 +18,7 @@ export type LinkOptions = {
   readonly certificate: X509Certificate | undefined;
 };
 
-/** `begin` is called once it is open, and answers who hears what comes. False when nobody answers there in time, or someone who is no node. */
+/** `begin` is called once it is open, and answers who hears what comes. False when no node answers there in time. */
 export const openLink = async (
   { clock, id, token, certificate }: LinkOptions,
   address: string,

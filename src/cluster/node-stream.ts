@@ -1,10 +1,7 @@
 // A two-way stream of bytes between two nodes, on a connection of its own: frames as on a link, so that both sides know that the other lives and
 // whether it has ended or broken. A side that does not read stops the other one from writing.
 import type { Clock, Timer } from "#base/clock.ts";
-import { ChunkQueue } from "#src/wire/chunk-queue.ts";
-import { type Duplex, readChunks } from "#src/wire/duplex.ts";
-import { Wakeup } from "#src/wire/wakeup.ts";
-import { WireError } from "#src/wire/wire-error.ts";
+import { ChunkQueue, type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 import { ALIVE_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
@@ -120,7 +117,7 @@ export class NodeStream implements Duplex, NodeListener {
     return readChunks(this);
   }
 
-  /** One after another, however many are called at once. */
+  /** One after another, however many are called in parallel. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const mine = this.#writing.then(work);
     this.#writing = mine.catch(() => {});

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
-import type { Duplex } from "#src/wire/duplex.ts";
+import type { Duplex } from "#src/wire/index.ts";
 import { callText, doCall } from "./node-calls.ts";
 import { errorFrom, errorText } from "./node-errors.ts";
 import { KIND } from "./node-frames.ts";

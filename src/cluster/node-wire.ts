@@ -6,7 +6,7 @@ import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 
 export const ALIVE_MS = 1_000;
-/** Counted in ticks of our own: a process that stood still itself gives nobody up for that. */
+/** Counted in ticks of our own: a process that stood still itself gives no connection up for that. */
 export const MAX_MISSED = 3;
 /** The same while nothing is read, because what was answered is not taken. */
 const MAX_STALLED = 30;

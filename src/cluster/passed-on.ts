@@ -28,8 +28,8 @@ export type TakeNamed = (request: Request) => string | undefined;
 export const NOT_ACTIVE = "This node is not the active one.";
 
 /**
- * By what a spare knows that a node has said so. A spare of a version before this passes it on to its client as a plain 503, so it is not the token
- * itself, nor can that be told from it.
+ * By what a spare recognizes that answer of a node. A spare of a version before this passes it on to its client as a plain 503, so it is not the token
+ * itself, nor can that be derived from it.
  */
 export const toPassMark = (token: string): string => sha256(`elsewhere ${token}`);
 
@@ -54,7 +54,7 @@ export const elsewhere = async (request: Request, token: string, clock: Clock, p
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });
 };
 
-/** Takes what is said so from the request, so that nobody behind this sees it; believed is only who has the token. */
+/** Takes that header from the request, so that nothing behind this sees it; believed is only who has the token. */
 export const takerOfNames = (token: string): TakeNamed => {
   const digest = sha256(token);
   return (request) => {

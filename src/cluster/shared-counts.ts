@@ -6,7 +6,7 @@ import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
 const SAY_MS = 1_000;
-/** Keys of one count that are told, the largest ones: a limit is not met by one more. */
+/** Keys of one count that are sent, the largest ones: a limit is not met by one more. */
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 
@@ -44,12 +44,12 @@ export class SharedCounts {
     this.#saying = deps.clock.every(SAY_MS, () => this.#say());
   }
 
-  /** Nothing more is told. */
+  /** Nothing more is sent. */
   stop(): void {
     this.#saying.cancel();
   }
 
-  /** From now on this is told to the others. Answers how often all others have counted a key under the same name. */
+  /** From now on this is sent to the others. Answers how often all others have counted a key under the same name. */
   join(kind: string, counting: Counting): (key: string) => number {
     this.#own.push({ kind, counting });
     return (key) => {
@@ -84,7 +84,7 @@ export class SharedCounts {
     for (const id of [...this.#heard.keys()]) if (!others.some((node) => node.id === id)) this.#heard.delete(id);
     if (said.length === 0) return;
     for (const node of others) {
-      // One that takes its time hears the next sum: told is how many there were, not how many have come since.
+      // One that takes its time gets the next sum: sent is how many there were, not how many have come since.
       if (this.#underWay.has(node.id)) continue;
       this.#underWay.add(node.id);
       links

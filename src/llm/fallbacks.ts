@@ -92,7 +92,7 @@ const without = (manner: Manner, feature: ModelFeature, change: Partial<Manner> 
   feature,
 });
 
-/** Thoughts of this model that the server wants back or not at all, and those that another model has signed. */
+/** Thoughts of this model that the server wants back or not at all, and thoughts that another model has signed. */
 const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | undefined => {
   if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
     const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);

@@ -17,7 +17,7 @@ export type MayReach = {
   readonly private: boolean;
   /** Hosts that may stand anywhere, as they are written in base URLs. */
   readonly hosts: readonly string[];
-  /** Those that are reached learn of which trace the call is part. */
+  /** Servers that are reached learn of which trace the call is part. */
   readonly continuesTrace?: boolean;
 };
 

@@ -1,7 +1,7 @@
 // What a provider said of a failure, once and in its own words: the packages hand on the same sentence as a message, as the JSON it stood
 // in, and as its code. Pure.
 
-/** The texts without those that only say an earlier one again, or wrap it in JSON; a code behind the sentence it belongs to. */
+/** The texts without the ones that only repeat an earlier one, or wrap it in JSON; a code behind the sentence it belongs to. */
 export const saidOnce = (texts: readonly string[]): string => {
   const said: string[] = [];
   for (const text of texts) {

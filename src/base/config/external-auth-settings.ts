@@ -7,7 +7,7 @@ import { setting } from "./setting.ts";
 export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
-/** One provider as the operator wrote it. What is left out comes from the type (src/git/provider.ts). */
+/** One provider as the operator wrote it. Omitted members come from the type (src/git/provider.ts). */
 export type ProviderSetting = {
   readonly id: string;
   readonly type: ProviderType;

@@ -177,7 +177,7 @@ const PAGES = new Set([
   "mailto",
 ]);
 
-/** Schemes of links that belong to programs, without a colon; may be empty. Those that a browser or a mail program takes are none. */
+/** Schemes of links that belong to programs, without a colon; may be empty. Schemes of browsers and mail programs do not count. */
 export const programSchemes: Kind<readonly string[]> = listKind(
   "schemes of programs such as vscode",
   "SCHEMES",

@@ -25,7 +25,7 @@ export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ),
 });
 
-/** All variables of a table, with those that name files. */
+/** All variables of a table, with the ones that name files. */
 export const listVariables = (table: SettingsTable, prefix?: string): string[] =>
   Object.keys(withSecretFiles(table)).map((key) => toVariableName(key, prefix));
 

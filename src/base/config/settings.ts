@@ -2,13 +2,10 @@
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
 import { EMAIL_PATTERN } from "../email-address.ts";
-import { APP_SETTINGS } from "./app-settings.ts";
-import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { HOOK_SETTINGS } from "./hook-settings.ts";
-import { IDENTITY_SETTINGS } from "./identity-settings.ts";
 import {
   address,
   baseUrl,
@@ -19,22 +16,19 @@ import {
   networks,
   origins,
   path,
+  programSchemes,
   text,
   whole,
   wildcardHost,
 } from "./kinds.ts";
-import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logSettings } from "./log-settings.ts";
 import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
-import { OAUTH2_SETTINGS } from "./oauth2-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
-import { TLS_SETTINGS } from "./tls-settings.ts";
 import { TRACE_SETTINGS } from "./trace-settings.ts";
-import { UPGRADE_SETTINGS } from "./upgrade-settings.ts";
 
 /** Where Ollama, LM Studio, vLLM and llama.cpp listen by default. */
 const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);
@@ -74,7 +68,29 @@ export const SERVER_SETTINGS = {
     absent:
       "where the access URL is a loopback name without TLS, apps and ports have hosts below apps.localhost; elsewhere they are reached below the access URL only, in a sandbox without an origin",
   }),
-  ...APP_SETTINGS,
+  disable_path_apps: setting(flag, false, {
+    group: "Network",
+    help: "Apps and ports are shown on hosts of their own only, not below the access URL. Needs a wildcard access URL for people to reach any.",
+  }),
+  path_apps_same_origin: setting(flag, false, {
+    group: "Network",
+    help: "Apps shown below the access URL run in the server's own origin for the workspace's owner: cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: they are shown in a sandbox without an origin, as apps of other people's workspaces always are.",
+  }),
+  app_message_mb: setting(whole(5, 1024), 32, {
+    group: "Network",
+    help: "The longest WebSocket message between an app and its user, in MiB, either way. A longer one closes the WebSocket with 1009. Each message is held in memory as a whole while it passes.",
+  }),
+  external_app_schemes: setting(
+    programSchemes,
+    [
+      ...["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "kiro", "positron", "antigravity", "trae"],
+      ...["jetbrains", "jetbrains-gateway", "fleet", "zed"],
+    ],
+    {
+      group: "Network",
+      help: "Schemes of links to which an external app of a template may pass a key for its workspace, once the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. Empty: no external app gets a key.",
+    },
+  ),
   trusted_proxies: setting(networks, [], {
     group: "Network",
     help: "The proxies whose X-Forwarded-For header is believed. Empty: none is.",
@@ -92,7 +108,16 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
   }),
-  ...TLS_SETTINGS,
+  tls_cert_file: optional(path, {
+    group: "Network",
+    help: "A certificate with its chain, in PEM form; then the server speaks https. Read at start: restart the server when it was renewed. Needs the setting below.",
+    absent: "the server speaks http",
+  }),
+  tls_key_file: optional(path, {
+    group: "Network",
+    help: "The private key of the certificate, in PEM form and without a password.",
+    absent: "none",
+  }),
   metrics_address: optional(address, {
     group: "Network",
     help: "Address that serves metrics for Prometheus at /metrics, without authentication. Use an address that only your monitoring can reach.",
@@ -121,9 +146,32 @@ export const SERVER_SETTINGS = {
     absent: "none",
     secret: true,
   }),
-  ...LOCAL_SETTINGS,
+  allow_local_provisioner_off_loopback: setting(flag, false, {
+    group: "Workspaces",
+    help: "Local workspaces run on the server's own machine, as its own user unless local_workspace_user names another. So they are offered only while nothing suggests that others use the server: it listens on loopback, the access URL is a loopback address, and no proxy is trusted. `true` offers them everywhere.",
+  }),
+  allow_local_provisioner_for_members: setting(flag, false, {
+    group: "Workspaces",
+    help: "Whether everyone with an account can have local workspaces. The owner of a local workspace can read the server's key, database and secrets unless local_workspace_user is set. Off: only owners of the deployment can have them.",
+  }),
+  local_workspace_user: optional(matching(/^[a-z_][a-z0-9_.-]{0,31}$/i, "the name of a user of this machine", "NAME"), {
+    group: "Workspaces",
+    help: "The user that local workspaces run as, all of them the same one. It cannot read the data directory, so everybody may have local workspaces. The server must run as root to start programs as another user.",
+    absent: "they run as the server's user",
+  }),
+  local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
+    group: "Workspaces",
+    help: "How long the server can be unreachable before the daemons of local workspaces exit. The server starts them again when it is back.",
+  }),
   ...SIGN_IN_SETTINGS,
-  ...OAUTH2_SETTINGS,
+  oauth2_provider: setting(flag, false, {
+    group: "Signing in",
+    help: "Whether programs may ask people for access with OAuth 2. Off: nothing is answered at /oauth2/ and /.well-known/, and editors ask for a token to paste.",
+  }),
+  oauth2_registration: setting(flag, true, {
+    group: "Signing in",
+    help: "Whether programs may register themselves for that, as editors do; they can be sent back only to programs on the same machine as the browser. Without it owners make every application. Counts with oauth2_provider.",
+  }),
   ...OIDC_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
@@ -136,7 +184,11 @@ export const SERVER_SETTINGS = {
   }),
   ...TERRAFORM_SETTINGS,
   ...TERRAFORM_SERVER_SETTINGS,
-  ...IDENTITY_SETTINGS,
+  identity_certificates: optional(path, {
+    group: "Workspaces",
+    help: "A folder with what is trusted to say which cloud machine an agent runs on: certificates in a/*.pem, b/roots/*.pem and b/intermediates/*.pem, and key sets in c/*.json. Read again each minute.",
+    absent: "no agent can sign in with a cloud identity",
+  }),
   ...EXTERNAL_AUTH_SETTINGS,
   allow_workspace_renames: setting(flag, false, {
     group: "Workspaces",
@@ -186,8 +238,34 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
   }),
-  ...BACKUP_SETTINGS,
-  ...UPGRADE_SETTINGS,
+  backup_interval: optional(duration(60_000, 366 * 86_400_000), {
+    group: "Backups",
+    help: "How often the server creates a backup automatically, such as 1d.",
+    absent: "it makes none",
+  }),
+  backup_dir: optional(path, {
+    group: "Backups",
+    help: "The folder for these backups, and for `slipway backup` when none is named. Best on another disk: who loses the data directory would lose those inside of it, too.",
+    absent: "the folder backups in the data directory",
+  }),
+  backup_keep: setting(whole(1, 10_000), 7, {
+    group: "Backups",
+    help: "How many of its own backups the server keeps; older ones are removed after the next was made.",
+  }),
+  backup_rate_mb: setting(whole(0, 100_000), 64, {
+    group: "Backups",
+    help: "How fast backups are written, in MiB a second, so that the server's own writes do not wait for the disk. 0: as fast as it goes.",
+  }),
+  release_url: optional(baseUrl, {
+    group: "Upgrade",
+    help: "Where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else asks there.",
+    absent: "`slipway upgrade` needs --file",
+  }),
+  release_key: optional(text, {
+    group: "Upgrade",
+    help: "Public keys that releases must be signed with, as minisign prints them (RW...), separated by spaces. They are accepted in addition to the built-in keys.",
+    absent: "only the keys that the program was built with are trusted",
+  }),
   ...CLUSTER_SETTINGS,
   ...STORAGE_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {

@@ -28,7 +28,7 @@ export const passOn = (): never => {
 /** True inside of a request that is answered from the database alone. */
 export const isReadHere = (): boolean => reading.getStore() !== undefined;
 
-/** What goes on after the request, such as a WebSocket, is not read in it: nobody could be asked in its place any more. */
+/** What continues after the request, such as a WebSocket, is not read in it: no other node could be asked instead any more. */
 export const afterReading = <T>(work: () => T): T => reading.exit(work);
 
 /** For what a process knows of itself, such as its log: the active node is asked for its own. */

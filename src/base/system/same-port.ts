@@ -1,5 +1,5 @@
-// Two listeners of one port, of which one is to be closed. The system gives new connections to either, and cuts off those that were given to a
-// listener when it is closed. So before that happens all new ones are given to the other, or to nobody. On Linux; elsewhere a connection that
+// Two listeners of one port, of which one is to be closed. The system gives new connections to either, and cuts off the ones that were given to a
+// listener when it is closed. So before that happens all new ones are given to the other, or to neither. On Linux; elsewhere a connection that
 // comes in that very moment is cut off.
 import { ptr } from "bun:ffi";
 import { systemLibrary } from "./library.ts";

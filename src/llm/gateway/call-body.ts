@@ -40,7 +40,7 @@ const RECORDING_TOKENS = 300_000;
 /** No model takes more. Without a bound one caller could reserve the whole of a budget that others share. */
 const MAX_PROMPT_TOKENS = 2_097_152;
 const MAX_OUTPUT_TOKENS = 131_072;
-/** No provider gives more answers at once. */
+/** No provider gives more answers to one call. */
 const MAX_ANSWERS = 128;
 
 /** Reads the body of a call. Throws CallBodyError. */

@@ -59,7 +59,7 @@ const endOfText = (text: string, begin: number): number => {
   }
 };
 
-/** Returns a member that is another spelling of one that the gateway looks at, and that one; undefined: there is none. */
+/** Returns a member that is another spelling of one that the gateway looks at, and that one; undefined when no member is. */
 export const findMisspelledName = (
   dialect: Dialect,
   body: Json,

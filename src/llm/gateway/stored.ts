@@ -71,7 +71,7 @@ export const findStored = (dialect: Dialect, body: Json): string | undefined => 
     if (bare) return typeof bare.type === "string" ? bare.type : "item_reference";
   }
   for (const part of meantObjects(body)) {
-    // What a sandbox has written is named in the answer, and comes back with the history.
+    // What a sandbox has written is named in the answer, and returns with the history.
     if (isSandboxOutput(part)) continue;
     const found = ANYWHERE[dialect].find((name) => isGiven(part[name])) ?? SPECIAL[dialect](part);
     if (found !== undefined) return found;

@@ -206,7 +206,7 @@ const dataOf = (event: string): string => {
 
 const LINE_END = /\r\n|\r|\n/;
 
-/** Returns a figure as reported, NaN for one that cannot be true, and undefined where there is none. */
+/** Returns a figure as reported, NaN for one that cannot be true, and undefined without one. */
 const count = (value: unknown): number | undefined => {
   if (typeof value !== "number" || value < 0) return undefined;
   return value <= MAX_CALL_TOKENS ? Math.trunc(value) : Number.NaN;

@@ -1,4 +1,4 @@
-// The tools of a request in the receiver's form: names and schemas that it accepts, no more than it accepts, and what is left out in words
+// The tools of a request in the receiver's form: names and schemas that it accepts, no more than it accepts, and omitted ones in words
 // that name the server and the tool. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { PromptMessage, ToolDefinition } from "../model.ts";

@@ -3,8 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { fromBER } from "asn1js";
 import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
-import { leadsToRoot } from "./chain.ts";
-import { base64Of, IdentityError, type IdentityFiles, textIn } from "./identity.ts";
+import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
 
 const NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
 const COMMON_NAME = "2.5.4.3";
@@ -60,7 +59,7 @@ const findSigner = async (message: SignedData): Promise<Certificate> => {
     const { signatureVerified, signerCertificate } = await message.verify(options, engine);
     if (signatureVerified && signerCertificate) return signerCertificate;
   } catch {
-    // Said below: what exactly is wrong with a forged message is nobody's business.
+    // Reported below, without what exactly is wrong with a forged message.
   }
   throw new IdentityError("the message was altered or its signer is not enclosed");
 };
@@ -93,3 +92,28 @@ const parseExpiry = (document: unknown): number => {
   if (Number.isNaN(at)) throw new IdentityError("the time of the document cannot be read");
   return at;
 };
+
+/** No real chain is longer. */
+const MAX_CHAIN = 6;
+
+/** True when `leaf` is timely and signed, over timely certificates that may sign others, by one of the roots. */
+const leadsToRoot = (
+  leaf: X509Certificate,
+  { roots, others }: { roots: readonly X509Certificate[]; others: readonly X509Certificate[] },
+  now: number,
+): boolean => {
+  const seen = new Set<string>();
+  const climb = (certificate: X509Certificate, depth: number): boolean => {
+    if (depth > MAX_CHAIN || seen.has(certificate.fingerprint256) || !isTimely(certificate, now)) return false;
+    seen.add(certificate.fingerprint256);
+    if (roots.some((root) => isTimely(root, now) && isSignedBy(certificate, root))) return true;
+    return others.some((other) => isSignedBy(certificate, other) && climb(other, depth + 1));
+  };
+  return climb(leaf, 0);
+};
+
+const isSignedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
+  issuer.ca &&
+  certificate.fingerprint256 !== issuer.fingerprint256 &&
+  certificate.checkIssued(issuer) &&
+  certificate.verify(issuer.publicKey);

@@ -1,5 +1,5 @@
-// Whether this node and those that live take each other for nodes, before it has anything of theirs: all speak TLS, or none does, and where every
-// node is active their certificates are of one cluster. Else it would have parts that nobody can ask for, or pass on to nobody.
+// Whether this node and the living ones take each other for nodes, before it has anything of theirs: all speak TLS, or none does, and where every
+// node is active their certificates are of one cluster. Else no node could ask for its parts, nor could it pass requests on.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -9,7 +9,7 @@ import { inspectPostgres } from "#db/pg/inspect.ts";
 import { type NodePlace, parsePlace } from "./connect.ts";
 import { isGivenByAuthority, isNode, parseCertificate } from "./peer.ts";
 
-/** A node that does not answer in time is looked at by nobody: it may be dead. */
+/** A node that does not answer in time is not looked at: it may be dead. */
 const ANSWER_MS = 3_000;
 
 type Shown = { readonly certificate: X509Certificate; readonly isTrusted: boolean };
@@ -29,7 +29,7 @@ export const refuseOtherSpeech = async (own: Own | undefined, cluster: Cluster):
 };
 
 /** Throws `TlsError` where a living node and this one do not take each other for nodes by their certificates. */
-export const refuseStrangeNodes = async (own: Own, cluster: Cluster): Promise<void> => {
+export const refuseUnknownNodes = async (own: Own, cluster: Cluster): Promise<void> => {
   const { clock } = cluster;
   const others = await livingBeside(cluster);
   if (others.length === 0) return;
@@ -75,7 +75,7 @@ const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined>
   }
 };
 
-/** What is spoken there, by whichever of the two is answered first; undefined where nobody answers. */
+/** What is spoken there, by whichever of the two is answered first; undefined where no node answers. */
 const spokenAt = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
   const { promise, resolve } = Promise.withResolvers<"tls" | "plain" | undefined>();
   const looks = [
