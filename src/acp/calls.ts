@@ -2,7 +2,7 @@
 // hooks, diffs and approvals know them. The agent's own name for a tool is never used as one of ours. Pure.
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
-/** A call with everything that its updates have said so far. */
+/** A call with everything from its updates. */
 export type AgentToolCall = {
   readonly id: string;
   readonly title: string;

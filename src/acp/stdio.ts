@@ -47,7 +47,7 @@ export class ProgramStdio {
       start: (controller) => {
         void this.#read(controller);
       },
-      // Whoever reads has closed the stream: nothing may be put into it any more.
+      // The reader has closed the stream: nothing may be put into it any more.
       cancel: () => this.#over.abort(),
     });
     this.writable = new WritableStream<Uint8Array>({ write: (bytes) => this.#write(bytes) });

@@ -1,5 +1,5 @@
 // Lifecycle hooks: tells the deployment's consumer of what chats are about to do and have done, and answers what it has decided. Called by
-// request handlers and turns, outside of every mailbox. Fails closed: without a valid answer nothing goes on (rules HK-1 to HK-9).
+// request handlers and turns, outside of every mailbox. Fails closed: without a valid answer nothing continues (rules HK-1 to HK-9).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -17,7 +17,7 @@ import {
   toDecision,
 } from "./protocol.ts";
 
-/** off: nobody is told. observe: told, and nothing is changed or held up. enforce: what is answered holds. */
+/** off: the consumer hears nothing. observe: it hears, and changes and delays nothing. enforce: its answer counts. */
 export type HookMode = "off" | "observe" | "enforce";
 
 /** What became of a dispatch, for the ledger. */
@@ -80,7 +80,7 @@ export class Hooks {
     return this.#deps.mode;
   }
 
-  /** Nobody is asked and told. */
+  /** The consumer is neither asked nor notified. */
   get isOff(): boolean {
     return this.mode === "off" && this.#deps.workspaces === undefined;
   }
@@ -98,7 +98,7 @@ export class Hooks {
   /**
    * What the hooks have decided: first the workspace's, then the consumer, whose word is the last about what will be run. Nothing of a
    * consumer that only observes. Throws `HookFailure` when there is no valid answer, and the reason of
-   * `signal` once nobody waits any more. Never asks the same twice: who asks again has a new dispatch.
+   * `signal` once no caller waits any more. Never asks the same twice: who asks again has a new dispatch.
    */
   async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
     const { workspaces } = this.#deps;

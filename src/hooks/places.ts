@@ -1,11 +1,11 @@
-// How many dispatches may run immediately: prompts of people take a part of the places at most, so that turns that run keep theirs. Whoever
-// finds none waits a moment, in order.
+// How many dispatches may run immediately: prompts of people take a part of the places at most, so that turns that run keep theirs. A
+// dispatch that finds none waits a moment, in order.
 import type { Clock } from "#base/clock.ts";
 
 export type Pool = "prompt" | "turn";
 export type PlaceLimits = { readonly all: number; readonly prompts: number; readonly wait_ms: number };
 
-/** Dispatches at once, and how long one waits for a place (facts/agents A33). */
+/** Dispatches at the same time, and how long one waits for a place (facts/agents A33). */
 export const PLACES: PlaceLimits = { all: 256, prompts: 192, wait_ms: 250 };
 
 type Waiter = { readonly pool: Pool; readonly take: () => void };

@@ -31,7 +31,7 @@ export const FAILURES = [
   "program_failed",
   /** The ledger could not be written. */
   "not_recorded",
-  /** Nobody waits any more: the turn was interrupted, or the server stops. */
+  /** No caller waits any more: the turn was interrupted, or the server stops. */
   "cancelled",
 ] as const;
 export type FailureClass = (typeof FAILURES)[number];

@@ -38,7 +38,7 @@ export const signed = (
     .sign(toKey(secret));
 };
 
-/** Throws `AnswerProblem` unless one of the secrets has signed this answer to this dispatch. `issuer` is ours: nobody may send it back. */
+/** Throws `AnswerProblem` unless one of the secrets has signed this answer to this dispatch. `issuer` is ours: an answer must not name it. */
 export const checkSignature = async (
   token: string | null,
   secrets: readonly string[],

@@ -229,7 +229,7 @@ const TRUSTING: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** The work, or the reason of the signal: some transports notice a signal late, and nobody waits for them. */
+/** The work, or the reason of the signal: some transports notice a signal late, and no caller waits for them. */
 export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason);

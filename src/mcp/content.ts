@@ -1,4 +1,4 @@
-// What a tool of an MCP server has answered, as a model is told: its texts joined, what is no text named by kind and size, and structured
+// What a tool of an MCP server has answered, as a model gets it: its texts joined, what is no text named by kind and size, and structured
 // content as it is (rule MC-3). Pictures and PDF documents come along, so that they can be shown. Bounded; the turn cuts it further. Pure.
 
 /** A file in an answer; `data` in base64. */

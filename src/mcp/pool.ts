@@ -131,7 +131,7 @@ export class McpPool {
     return entry;
   }
 
-  /** Closes what nobody has used for a while; a failure is remembered as long as it counts. */
+  /** Closes connections that were not used for a while; a failure is remembered as long as it counts. */
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [key, entry] of this.#entries) {

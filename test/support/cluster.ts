@@ -9,7 +9,7 @@ import { until } from "./until.ts";
 
 export const LEASE_MS = 3000;
 const KEY = "5".repeat(64);
-/** What `cluster_reads` and `cluster_active` are on all nodes; the settings' defaults where nobody says. */
+/** What `cluster_reads` and `cluster_active` are on all nodes; the settings' defaults where it is left out. */
 const kinds = (): Record<string, string> => {
   const { SLIPWAY_TEST_CLUSTER_READS: reads, SLIPWAY_TEST_CLUSTER_ACTIVE: active } = process.env;
   return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };

@@ -1,5 +1,5 @@
 // The APIs of git hosts for tests: a real HTTP server that answers as GitHub or GitLab do, with ETags, counts what it is asked, and can be
-// told to refuse.
+// asked to refuse.
 import { createHash } from "node:crypto";
 
 type Answer = { readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> };

@@ -51,7 +51,7 @@ export class ManualClock implements Clock {
     return first;
   }
 
-  /** Moves time on at once, as after a machine has slept: what became due on the way fires once. */
+  /** Moves time on in one step, as after a machine has slept: what became due on the way fires once. */
   leap(ms: number): void {
     this.#now += ms;
     for (const due of [...this.#timers].filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at)) {

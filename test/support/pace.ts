@@ -16,7 +16,7 @@ export const scaled = (ms: number): number => Math.ceil(ms * pace);
 
 /**
  * Measures this machine: how many times longer than on the reference machine all its cores need for a fixed piece of work, 1 at least. All
- * cores at once, so that a quota of processor time counts, too.
+ * cores in parallel, so that a quota of processor time counts, too.
  */
 export const measurePace = async (): Promise<number> => {
   const workers = Array.from(

@@ -13,7 +13,7 @@ export type TestDatabase = {
 
 /** One that this process has made. */
 export type MadeDatabase = TestDatabase & {
-  /** Keeps what is in it now; the answer puts that back. Nobody may be connected, then and now. */
+  /** Keeps what is in it now; the answer puts that back. No one may be connected, then and now. */
   keep(): Promise<() => Promise<void>>;
 };
 

@@ -220,7 +220,7 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
   };
 };
 
-/** What a newer build does to an agent: its token is void and everyone is told. */
+/** What a newer build does to an agent: its token is void and everyone hears of it. */
 export const supersede = async (server: TestServer, seeded: Seeded): Promise<void> => {
   const { store, topics } = contextOf(server);
   await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);

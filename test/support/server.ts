@@ -60,7 +60,7 @@ const environment = (directory: string, options: TestServerOptions): Record<stri
   SLIPWAY_ADMIN_EMAIL: ADMIN.email,
   SLIPWAY_ADMIN_USERNAME: ADMIN.username,
   SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
-  // A machine of the tests may have an engine; only those that ask for one use one.
+  // A machine of the tests may have an engine; only tests that ask for one use it.
   SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
   // Tests count what models are asked.
   SLIPWAY_CHAT_TITLES: "false",

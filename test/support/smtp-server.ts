@@ -37,7 +37,7 @@ export const startSmtpServer = () => {
       case "MAIL":
         if (wishes.refuse > 0) {
           wishes.refuse -= 1;
-          say("451 come back later");
+          say("451 try again later");
           return;
         }
         state.from = line;

@@ -45,7 +45,7 @@ const RULES: readonly SourceRule[] = [
     places: ["src/main.ts", "src/release/release.ts"],
   },
   {
-    says: "a worker lies beside its caller: inside the binary all code counts as lying in one folder",
+    says: "a worker lies next to its caller: inside the binary all code counts as lying in one folder",
     pattern: /new Worker\(\s*new URL\("(?!\.\/[^/"]+")/,
     places: [],
   },
@@ -72,7 +72,7 @@ const RULES: readonly SourceRule[] = [
   },
 ];
 
-/** Generated code, and tables of data that nobody reads as code. */
+/** Generated code, and tables of data that are not read as code. */
 const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
 /** A file above this is named in a warning; whether it is still one idea is for its reviewer to judge. */

@@ -21,7 +21,7 @@ export type Stored = AsyncDisposable & {
 /** What nodes that are all active tell each other of, whatever is asked of them: leases, signs of life, and what has changed since. */
 const OF_NODES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
 
-/** Whether a table holds what callers have done, and so stays as it is while nobody does anything. */
+/** Whether a table holds what callers have done, and so stays as it is while no one does anything. */
 export const isOfCallers = (table: string): boolean => !(asActive && OF_NODES.includes(table));
 
 /** Looks into the database of a data directory, whether its server runs or not. */

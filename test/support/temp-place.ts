@@ -10,7 +10,7 @@ const ROOM_BYTES = 4 * 1024 ** 3;
 /** The folder for TMPDIR: one in memory with 4 GiB of room in which programs may be started, else the system's own. */
 export const tempPlace = (): string => (isFit(MEMORY) ? MEMORY : tmpdir());
 
-/** False also where nobody can tell, such as on other systems. */
+/** False also where it is unknown, such as on other systems. */
 export const isFit = (folder: string, room = ROOM_BYTES): boolean => {
   let own: string | undefined;
   try {

@@ -40,7 +40,7 @@ const agentProgram = (folder: string): string => {
 /** Settings and variables of such a server. `folder` is the test's own. */
 export const terraformServer = (folder: string, options: TestServerOptions = {}): TestServerOptions => {
   mkdirSync(folder, { recursive: true });
-  // Alongside other tests, which give way to nobody, a build that does would take ten times as long.
+  // Alongside other tests, which do not give way, a build that does would take ten times as long.
   const environment = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder, SLIPWAY_TEST_EVEN: "1" };
   return {
     ...options,

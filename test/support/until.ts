@@ -14,7 +14,7 @@ export type UntilOptions = {
 };
 
 const PATIENCE_MS = 60_000;
-/** Of what has been waited for already: anyone who waits for long is told a little later, and the processor is not asked for it again and again. */
+/** Of what has been waited for already: a long wait ends a little later, and the processor is not asked for it again and again. */
 const PAUSE_SHARE = 1 / 20;
 const SHORT_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 60;

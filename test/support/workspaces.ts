@@ -17,7 +17,7 @@ import { makeTemplate } from "./templates.ts";
 
 export type SeededTemplate = { template_id: string; version_id: string; organization_id: string };
 
-/** Columns of a template that a test may set; those that no request can set need a server in this process. */
+/** Columns of a template that a test may set; columns that no request can set need a server in this process. */
 export type SeedColumns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
 
 /** The smallest template: one resource with one agent, brought to life by nothing. */

@@ -4,7 +4,7 @@
 //   say TEXT          says it                    think TEXT    thinks it
 //   edit PATH TEXT    asks, then writes a file   run COMMAND   asks, then runs it
 //   free COMMAND      runs it without asking     write PATH    writes through its client
-//   wait TEXT         waits until it is cancelled, and says a last word              die           ends at once
+//   wait TEXT         waits until it is cancelled, and says a last word              die           ends immediately
 //   fail TEXT         refuses the prompt         plan          tells a plan
 //   stubborn          works on when it is cancelled
 //   leave MODE        says that it is in this mode now
@@ -13,7 +13,7 @@
 //   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time;
 //                     apart A; B under two IDs, without a word about the first in between
 //   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
-//   huge MIB          says so much at once
+//   huge MIB          says so much in one message
 //   tools             lists the tools of its MCP servers
 //   use NAME JSON     calls a tool of its MCP server; asked NAME JSON asks first
 //   term COMMAND      has its client run it and shows the terminal; termask COMMAND asks first

@@ -52,7 +52,7 @@ export const startActiveNodes = async (
     contexts,
     async stop() {
       proxy.stop();
-      // All at once, as each waits for moments; what one may still ask of another is there until all have ended their work.
+      // All in parallel, as each waits for moments; what one may still ask of another is there until all have ended their work.
       await Promise.all(servers.map((server) => server.stop("the test is over")));
       await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
     },
@@ -79,11 +79,11 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
   };
   const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
     answerReads(as, { config, clock, checkAnswers: true });
-  // Nobody comes any more when it ends, so nobody has to be passed on until no more come.
+  // No one comes any more when it ends, so no one has to be passed on.
   return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
 };
 
-/** Each node its share at once: on its own a part that has just moved rests for the length of a lease. */
+/** Each node its share immediately: on its own a part that has just moved rests for the length of a lease. */
 const share = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
   const ids = members.map(({ membership }) => membership.node.id);

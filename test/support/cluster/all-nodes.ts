@@ -1,4 +1,4 @@
-// The contexts of nodes that all work, as one: tests wait for what happens inside of a server, or count what it holds, and mean wherever that is.
+// The contexts of nodes that all work, as one: tests wait for what happens inside of a server, or count what it holds, whichever node has it.
 import { type Events, HEARD_AMONG_ACTIVE } from "#actors/runtime/events.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Context } from "#src/context/context.ts";
@@ -73,7 +73,7 @@ const ownersAnswer = async (
   }
 };
 
-/** What other nodes are not told of is listened for at each. */
+/** What other nodes do not hear of is listened for at each. */
 const topicsOf = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
   const [{ topics: first }] = contexts;
   const isTold = (kind: keyof Events) => HEARD_AMONG_ACTIVE.some((one) => one === kind);

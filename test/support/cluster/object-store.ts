@@ -1,4 +1,4 @@
-// A store that speaks as much of S3 as a bucket needs, over a real socket, and believes nobody: each request's signature is computed again,
+// A store that speaks as much of S3 as a bucket needs, over a real socket, and trusts no one: each request's signature is computed again,
 // checksums are compared. What goes wrong with genuine ones is played on request.
 import { createHash, createHmac } from "node:crypto";
 

@@ -39,7 +39,7 @@ export const startSilentWay = (target: URL) => {
   url.host = `127.0.0.1:${listener.port}`;
   return {
     url: url.href,
-    /** Those that are open now; later ones are as any other. */
+    /** Connections that are open now; later ones are as any other. */
     silence: () => {
       silenced = opened;
     },

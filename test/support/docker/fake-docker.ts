@@ -1,5 +1,5 @@
 // A Docker Engine for tests: a real HTTP server on a unix socket that speaks the part of the Engine API that is used, keeps its
-// images, containers and volumes in memory, and can be told to fail, to wait, or to run what a container would run.
+// images, containers and volumes in memory, and can be asked to fail, to wait, or to run what a container would run.
 import { existsSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export class FakeDocker implements AsyncDisposable {
   hold: (call: string) => Promise<void> | undefined = () => undefined;
   /** The lines of a pull, each in its own chunk. */
   pull: (image: string) => object[] = () => [{ status: "Pull complete", id: "layer" }];
-  /** Told when a container starts and when it ends. */
+  /** Called when a container starts and when it ends. */
   onStart: (container: FakeContainer) => void = () => {};
   onEnd: (container: FakeContainer) => void = () => {};
   /** Programs that were started inside containers. */

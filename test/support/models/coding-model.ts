@@ -4,7 +4,7 @@ import type { Said } from "./model-frames.ts";
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Call = readonly [name: string, args: Record<string, unknown>];
-type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
+type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
 
 const DATES = "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z";
 const ME = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
@@ -77,10 +77,10 @@ export class CodingModel implements AsyncDisposable {
   }
 
   async #answer({ body }: ModelCall): Promise<Said[]> {
-    const told = (body.messages ?? []) as Told[];
-    const asked = told.findLastIndex(({ role }) => role === "user");
-    const words = JSON.stringify(told[asked]?.content ?? "");
-    const since = told.slice(asked + 1);
+    const history = (body.messages ?? []) as ChatMessage[];
+    const asked = history.findLastIndex(({ role }) => role === "user");
+    const words = JSON.stringify(history[asked]?.content ?? "");
+    const since = history.slice(asked + 1);
     const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     await this.onStep(step);
     if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
@@ -91,7 +91,7 @@ export class CodingModel implements AsyncDisposable {
     return next ? saying(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
   }
 
-  #check(where: string, sees: readonly string[], since: readonly Told[]): void {
+  #check(where: string, sees: readonly string[], since: readonly ChatMessage[]): void {
     const last = since.findLastIndex(({ role }) => role === "assistant");
     const answers = since.slice(last + 1).map(({ content }) => String(content));
     if (answers.length === sees.length && sees.every((words, index) => answers[index]?.includes(words))) return;

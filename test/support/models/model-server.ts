@@ -89,7 +89,7 @@ const HELLO = "Say hello in one short sentence.";
 export class ModelServer implements AsyncDisposable {
   /** Every call there has been. */
   readonly calls: ModelCall[] = [];
-  /** Those that the server has refused on its own. */
+  /** Requests that the server has refused on its own. */
   readonly refused: ModelCall[] = [];
   /** Who becomes the default model is asked to say hello first; a test that answers that, too, turns this off. */
   isPolite = true;
@@ -209,7 +209,7 @@ const chunkedBody = (text: string, from: number): Read => {
     if (!Number.isSafeInteger(size)) throw new Error(`no size of a chunk: ${text.slice(at, line)}`);
     const begin = line + 2;
     if (size === 0) {
-      // The line of the last size ends here, so that no trailers are an empty line at once.
+      // The line of the last size ends here, so that no trailers are an empty line.
       const last = text.indexOf("\r\n\r\n", line);
       return last < 0 ? undefined : { body, next: last + 4 };
     }

@@ -534,5 +534,5 @@ export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal |
   return undefined;
 };
 
-/** Two calls of one id cannot be told apart by anyone. */
+/** Two calls of one id cannot be distinguished. */
 const UNIQUE: Rule = { source: "every API matches results by id", check: chatIdsAreUnique };

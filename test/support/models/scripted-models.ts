@@ -1,4 +1,4 @@
-// A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until told otherwise.
+// A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until the test says otherwise.
 import type { ModelCost } from "#schema/chats/model-price.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "#src/llm/model.ts";
 
@@ -78,7 +78,7 @@ export class ScriptedModels implements LanguageModels {
   readonly #hasSide: boolean;
   /** Every call there has been. */
   readonly calls: ScriptedCall[] = [];
-  /** What its calls cost; absent: nobody knows. */
+  /** What its calls cost; absent: unknown. */
   cost: ModelCost | undefined;
   #taken = 0;
   #wake: (() => void) | undefined;

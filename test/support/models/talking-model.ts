@@ -4,7 +4,7 @@
 // window on the desktop that keeps what is typed into it, all else is answered immediately. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
-type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
+type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
 
 /** Between two numbers, so that a person could follow. */
 const PACE_MS = 25;
@@ -75,17 +75,17 @@ export class TalkingModel implements AsyncDisposable {
   }
 
   async #answer(call: ModelCall): Promise<void> {
-    const told = (call.body.messages ?? []) as Told[];
-    const asked = told.findLastIndex(({ role }) => role === "user");
-    const words = lastWords(told[asked]?.content);
-    const step = told.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
+    const history = (call.body.messages ?? []) as ChatMessage[];
+    const asked = history.findLastIndex(({ role }) => role === "user");
+    const words = lastWords(history[asked]?.content);
+    const step = history.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     // Who sums a history up has no tools, and quotes what was asked in it.
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
     else if (words.includes("Mend")) this.#mend(call, step);
     else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
     else if (words.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
-    else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(told[0]?.content ?? ""));
+    else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
     else if (words.includes("Be busy") && this.#refused < REFUSED) {
       this.#refused += 1;
       call.answer(503, { error: { message: "Too many people ask at once." } });
@@ -109,9 +109,9 @@ export class TalkingModel implements AsyncDisposable {
     } else this.#end(call.say({ text: DONE }));
   }
 
-  /** In the file that it was told of. */
-  #plan(call: ModelCall, step: number, told: string): void {
-    const path = /[^\s"'`]+\.md/.exec(told)?.[0] ?? "plan.md";
+  /** In the file that it was asked about. */
+  #plan(call: ModelCall, step: number, history: string): void {
+    const path = /[^\s"'`]+\.md/.exec(history)?.[0] ?? "plan.md";
     if (step === 0) this.#tool(call, "write_file", { path, content: PLAN });
     else if (step === 1) this.#tool(call, "propose_plan", { path });
     else this.#end(call.say({ text: "It is done." }));

@@ -1,4 +1,4 @@
-// A WebSocket client on bare TCP that reads only when told to: a hung browser, a suspended laptop, a poor line.
+// A WebSocket client on bare TCP that reads only on request: a hung browser, a suspended laptop, a poor line.
 import net from "node:net";
 
 const WINDOW = 64 * 1024;

@@ -1,4 +1,4 @@
-// For servers that have to be told where to listen before they do.
+// For servers whose port is set before they listen.
 
 /** Below what the system gives to connections: none of them takes a port between this look and its use. */
 const FIRST = 10_000;
@@ -6,7 +6,7 @@ const LAST = 29_999;
 
 let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
 
-/** A port that is free now, and that this process is not told again for long. */
+/** A port that is free now, and that this process does not get again for long. */
 export const freePort = (): number => {
   for (;;) {
     const port = next;

@@ -1,4 +1,4 @@
-// Which test files a change can reach: those that import a changed file, over however many files in between, start it as a program, or
+// Which test files a change can reach: tests that import a changed file, over however many files in between, start it as a program, or
 // name it. Used by `npm test -- --changed`.
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";

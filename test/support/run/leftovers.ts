@@ -9,7 +9,7 @@ export const RUN_MARK = "TEST_RUN_MARK";
 export interface Leftover {
   pid: number;
   command: string;
-  /** Where the folder that it lives in was made; empty when nobody knows. */
+  /** Where the folder that it lives in was made; empty when it is unknown. */
   place: string;
 }
 

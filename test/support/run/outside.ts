@@ -1,7 +1,7 @@
 // Which test files say something about a server in another process: read by test/run.ts before it tries the compiled binary.
 
 /**
- * Test files under `folder` that can run against another process: those that take nothing of `seed.ts` but
+ * Test files under `folder` that can run against another process: files that take nothing of `seed.ts` but
  * `seedUser`, nor stand on a helper that does, and have a test that inside.ts does not leave out there.
  */
 export const outsideFiles = async (root: string, folder: string): Promise<string[]> => {
@@ -12,10 +12,10 @@ export const outsideFiles = async (root: string, folder: string): Promise<string
   const reaches = (file: string): boolean => {
     const text = texts.get(file) ?? "";
     if (/import \{[^}]*\b(contextOf|seedAgent|supersede)\b[^}]*\}/.test(text)) return true;
-    const beside = [...text.matchAll(/from "(\.\.?\/[^"]+)"/g)].map(
+    const neighbors = [...text.matchAll(/from "(\.\.?\/[^"]+)"/g)].map(
       ([, path]) => new URL(path as string, `file:///${file}`),
     );
-    return beside.some(({ pathname }) => reaches(pathname.slice(1)));
+    return neighbors.some(({ pathname }) => reaches(pathname.slice(1)));
   };
   return files.filter((file) => file.endsWith(".test.ts") && !reaches(file) && !isInside(texts.get(file) ?? ""));
 };
