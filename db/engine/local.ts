@@ -23,6 +23,8 @@ export type LocalStoreOptions = {
   cacheMb: number;
   /** Milliseconds since 1970, for the names of backups and the table of migrations. */
   now: number;
+  /** What a new database begins with (image.ts). */
+  image?: Uint8Array | undefined;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
   queueBytes?: number;
   /** The process must stop: the disk cannot be trusted or another process took over (RELIABILITY check 5 and 8). */

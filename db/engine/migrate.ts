@@ -2,13 +2,17 @@
 // version, or of one before 0.2.0, is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
 
 import type { Database } from "bun:sqlite";
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync } from "node:fs";
 import { rfc3339 } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { flush } from "#base/system/flush.ts";
 import { VERSION } from "#base/version.ts";
 import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
+
+/** When the steps of an image were applied (image.ts), until it is the database of a directory. */
+export const NOT_YET = 0;
 
 /**
  * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to
@@ -23,6 +27,7 @@ export const migrate = (
   const current = currentVersion(db);
   const problem = versionProblem(migrations, current);
   if (problem) throw new DatabaseVersionError(problem);
+  db.run("update migrations set applied_at = ? where applied_at = ?", [options.now, NOT_YET]);
   const missing = missingSteps(migrations, current);
   if (missing.length > 0 && current > 0) {
     const copy = backUp(db, options.directory, options.now);
@@ -76,13 +81,4 @@ const backUp = (db: Database, directory: string, now: number): string => {
   renameSync(`${file}.part`, file);
   flush(`${directory}/backups`);
   return file;
-};
-
-const flush = (path: string): void => {
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 };

@@ -9,7 +9,8 @@ import { lockDirectory } from "./lock.ts";
 import { UnsafeDatabaseError } from "./unsafe.ts";
 
 const MOVING = ".moving";
-const DATABASE = "slipway.db";
+/** The name of the database in its directory. */
+export const DATABASE = "slipway.db";
 
 /** Why nothing but a move may work on this data directory, in words; undefined where it may. */
 export const unfinishedMove = (directory: string): string | undefined =>

@@ -2,11 +2,19 @@
 // look at a data directory while no server runs.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync } from "node:fs";
+import { placeImage } from "./image.ts";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 import { refuseUnfinishedMove } from "./moving.ts";
 
 export type OpenDatabase = { db: Database; file: string; unlock(): void };
+
+export type OpenOptions = {
+  cacheMb: number;
+  now: number;
+  /** What a new database begins with (image.ts); without it, it goes through every step. */
+  image?: Uint8Array | undefined;
+};
 
 /** SQLite before this has a WAL reset race that can lose data (RELIABILITY section 1). */
 const OLDEST_SQLITE = [3, 51, 3];
@@ -16,7 +24,7 @@ const OLDEST_SQLITE = [3, 51, 3];
  * The directory is made with mode 0700. Throws when another process holds it, the database is newer than this program, or a move into the
  * directory was broken off.
  */
-export const openDatabase = (directory: string, options: { cacheMb: number; now: number }): OpenDatabase => {
+export const openDatabase = (directory: string, options: OpenOptions): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   refuseUnfinishedMove(directory);
   const file = `${directory}/slipway.db`;
@@ -26,6 +34,7 @@ export const openDatabase = (directory: string, options: { cacheMb: number; now:
   const lock = lockDirectory(directory);
   let db: Database | undefined;
   try {
+    if (options.image) placeImage(directory, options.image);
     db = new Database(file, { readwrite: true, create: false, strict: true });
     checkVersion(db);
     // First: the next pragma already wants a lock, which one that is just closing may hold.

@@ -4,6 +4,7 @@ import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import type { KeptElsewhere } from "#db/blobs.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
+import { readImage } from "#db/engine/image.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { JoinOptions, Membership } from "#src/cluster/membership.ts";
@@ -32,7 +33,8 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
   };
   if (config.database_url === undefined) {
     const { data_dir: directory, database_cache_mb: cacheMb } = config;
-    return { store: openLocalStore({ directory, cacheMb, now: clock.now(), fatal: stop }) };
+    const image = await readImage(directory);
+    return { store: openLocalStore({ directory, cacheMb, now: clock.now(), image, fatal: stop }) };
   }
   // Loaded only here: one server needs none of it.
   const { makeBucket: bucketOf, keptElsewhere } = await import("#db/pg/uploads.ts");

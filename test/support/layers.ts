@@ -48,7 +48,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
   "src/release": ["src/build.ts"],
-  "src/build.ts": ["src/supply-chain.ts", "src/web"],
+  "src/build.ts": ["src/supply-chain.ts", "src/web", "db"],
   "src/supply-chain.ts": ["src/base"],
   "src/bootstrap.mjs": [],
 };

@@ -1,0 +1,89 @@
+// The empty database that the build makes: it is what the steps of the schema make, and takes the place of nothing but an empty file.
+import type { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { copyFileSync, existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { makeImage } from "#db/engine/image.ts";
+import { openDatabase } from "#db/engine/open.ts";
+import { temporaryDirectory } from "./deployments.ts";
+
+const NOW = 1_700_000_000_000;
+const image = makeImage();
+
+/** Opens the directory's database, and answers what `look` sees in it. */
+const opened = <T>(directory: string, options: { image?: Uint8Array }, look: (db: Database) => T): T => {
+  const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: NOW, ...options });
+  try {
+    return look(db);
+  } finally {
+    db.close();
+    unlock();
+  }
+};
+
+/** Everything in a database: the text of its schema, all rows, and what pragmas say of the file. */
+const contents = (db: Database): unknown => {
+  const schema = db.query("select type, name, tbl_name, sql from sqlite_schema order by type, name").all();
+  const tables = db.query("select name from sqlite_schema where type = 'table' order by name").values().flat();
+  const settings = ["application_id", "user_version", "page_size", "encoding", "auto_vacuum", "journal_mode"];
+  return {
+    schema,
+    rows: Object.fromEntries(tables.map((name) => [name, db.query(`select * from "${name}"`).values()])),
+    settings: settings.map((name) => db.query(`pragma ${name}`).values()[0]?.[0]),
+    integrity: db.query("pragma integrity_check").values(),
+  };
+};
+
+test("[ST-28] a database made of the image is the one that all steps make, applied when it was first opened", () => {
+  using made = temporaryDirectory();
+  using stepped = temporaryDirectory();
+  const fromImage = opened(made.path, { image }, contents);
+  expect(fromImage).toEqual(opened(stepped.path, {}, contents));
+  expect(opened(made.path, {}, (db) => db.query("select distinct applied_at from migrations").values())).toEqual([
+    [NOW],
+  ]);
+  expect(statSync(join(made.path, "slipway.db")).mode & 0o777).toBe(0o600);
+  expect(existsSync(join(made.path, "slipway.db.part"))).toBe(false);
+});
+
+test("[ST-28] the image takes the place of no database that holds something, and of none whose log is still there", () => {
+  using place = temporaryDirectory();
+  const insert = "insert into settings values ('kept', 'yes')";
+  const kept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();
+  opened(place.path, { image }, (db) => db.run(insert));
+  expect(opened(place.path, { image }, kept)).toEqual([["yes"]]);
+
+  // What a kill leaves that came before the first checkpoint: nearly everything is in the log.
+  using killed = temporaryDirectory();
+  using fresh = temporaryDirectory();
+  opened(fresh.path, {}, (db) => {
+    db.run("insert into settings values ('kept', 'in the log')");
+    copyFileSync(join(fresh.path, "slipway.db-wal"), join(killed.path, "slipway.db-wal"));
+    copyFileSync(join(fresh.path, "slipway.db"), join(killed.path, "slipway.db"));
+  });
+  expect(opened(killed.path, { image }, kept)).toEqual([["in the log"]]);
+});
+
+test("[ST-28] killed before the image has its name, the directory holds no database, and the next start makes it", async () => {
+  using place = temporaryDirectory();
+  const program = `
+    const { armFailpoint } = await import("#base/failpoint.ts");
+    const { makeImage } = await import("#db/engine/image.ts");
+    const { openDatabase } = await import("#db/engine/open.ts");
+    const image = makeImage();
+    armFailpoint("in_migration");
+    openDatabase(process.argv.at(-1), { cacheMb: 8, now: 0, image });
+  `;
+  const directory = join(place.path, "data");
+  const child = Bun.spawn([process.execPath, "-e", program, directory], {
+    cwd: join(import.meta.dir, "../.."),
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  expect(statSync(join(directory, "slipway.db")).size).toBe(0);
+  expect(existsSync(join(directory, "slipway.db.part"))).toBe(true);
+  expect(opened(directory, { image }, contents)).toMatchObject({ integrity: [["ok"]] });
+  expect(existsSync(join(directory, "slipway.db.part"))).toBe(false);
+});
