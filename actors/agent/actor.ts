@@ -129,6 +129,11 @@ export class AgentActor extends Actor<AgentState> {
     return this.#appends === undefined;
   }
 
+  /** Whoever speaks for the agent now is in no store. */
+  protected override knowsMore({ connection }: AgentState): boolean {
+    return connection !== undefined;
+  }
+
   /** One turn for all batches it takes; a batch that breaks a rule is refused alone. */
   #appendTurn(take: () => Waiting<LogBatch, AppendOutcome>[]): Promise<() => void> {
     return this.handle<() => void>(async (now) => {

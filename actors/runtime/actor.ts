@@ -81,6 +81,11 @@ export abstract class Actor<State> {
     return true;
   }
 
+  /** True while the state holds something that no store has, and that another instance would have to learn again. */
+  protected knowsMore(_state: State): boolean {
+    return false;
+  }
+
   /**
    * One turn: load if needed, decide, commit, announce, answer. `decide` may await only the store. When it throws, nothing was
    * changed. When the commit fails the state in memory is thrown away and the next message reads it afresh.
@@ -114,6 +119,11 @@ export abstract class Actor<State> {
   /** True when the instance can be dropped without losing anything. */
   get quiet(): boolean {
     return this.#mailbox.idle && !this.#isLooking && this.mayLeave();
+  }
+
+  /** True when it can be dropped before its time: another instance would know all that it knows. */
+  get spare(): boolean {
+    return this.quiet && !(this.#state && this.knowsMore(this.#state));
   }
 
   /** Nobody sends it anything any more: what it has left to do on its own is another instance's. */

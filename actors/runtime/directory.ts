@@ -29,7 +29,20 @@ export interface Asks<M> {
   ): Promise<Messages<M>[K]["reply"]>;
 }
 
-type Entry<A> = { actor: A; used: number };
+/** Actors that are looked at when one more is made than are kept: of those that have to stay none is looked at each time. */
+const LOOKS = 4;
+
+/** `placed`: when it was made, or last looked at. */
+type Entry<A> = { actor: A; used: number; placed: number };
+
+export type DirectoryOptions = {
+  /** Copies messages and replies in tests, which proves that they are plain data. */
+  copy?: (<T>(args: T) => T) | undefined;
+  /** There are other nodes. */
+  elsewhere?: Elsewhere | undefined;
+  /** Above so many, each new one lets another go that rests and has not been spoken to lately; default: none goes before its time. */
+  most?: number;
+};
 
 export class Directory<A extends Actor<unknown>> {
   readonly #entries = new Map<string, Entry<A>>();
@@ -37,18 +50,15 @@ export class Directory<A extends Actor<unknown>> {
   readonly #clock: Clock;
   readonly #copy: (<T>(message: T) => T) | undefined;
   readonly #far: FarAsks | undefined;
+  readonly #most: number;
   #stopping = false;
 
-  /** `copy` copies messages and replies in tests, which proves that they are plain data. `elsewhere`: there are other nodes. */
-  constructor(
-    make: (id: string) => A,
-    clock: Clock,
-    options: { copy?: (<T>(args: T) => T) | undefined; elsewhere?: Elsewhere | undefined } = {},
-  ) {
+  constructor(make: (id: string) => A, clock: Clock, options: DirectoryOptions = {}) {
     this.#make = make;
     this.#clock = clock;
     this.#copy = options.copy;
-    const { elsewhere } = options;
+    const { elsewhere, most = Number.POSITIVE_INFINITY } = options;
+    this.#most = most;
     this.#far = elsewhere && new FarAsks(elsewhere, clock, this);
   }
 
@@ -79,11 +89,13 @@ export class Directory<A extends Actor<unknown>> {
   ): Promise<Messages<A>[K]["reply"]> {
     if (this.#stopping) return Promise.reject(new AppError("overloaded", "The server is stopping."));
     let entry = this.#entries.get(id);
+    const now = this.#clock.monotonic();
     if (!entry) {
-      entry = { actor: this.#make(id), used: 0 };
+      if (this.#entries.size >= this.#most) this.#makeRoom(now);
+      entry = { actor: this.#make(id), used: now, placed: now };
       this.#entries.set(id, entry);
     }
-    entry.used = this.#clock.monotonic();
+    entry.used = now;
     const actor = entry.actor as Record<K, (args: unknown) => Promise<never>>;
     const copy = this.#copy;
     return copy ? actor[message](copy(args)).then(copy) : actor[message](args);
@@ -131,6 +143,22 @@ export class Directory<A extends Actor<unknown>> {
     } while (!actor.rests);
     if (stays()) return;
     if (this.#entries.get(id)?.actor === actor) this.#drop(id, actor);
+  }
+
+  /** Lets one go that rests. Those at the front that cannot go, or were spoken to since they were looked at, are the last to be looked at again. */
+  #makeRoom(now: number): void {
+    let looks = 0;
+    for (const [id, entry] of this.#entries) {
+      const { actor, used, placed } = entry;
+      if (actor.spare && used <= placed) {
+        this.#drop(id, actor);
+        return;
+      }
+      entry.placed = now;
+      this.#entries.delete(id);
+      this.#entries.set(id, entry);
+      if (++looks === LOOKS) return;
+    }
   }
 
   #drop(id: string, actor: A): void {

@@ -11,6 +11,9 @@ import { joinRelays } from "./far-relay.ts";
 import { joinCoordinators } from "./far-tunnels.ts";
 import { shareNetwork } from "./far-views.ts";
 
+/** Agents that rest and are kept in memory: reading one again takes a tenth of a millisecond, keeping it a kilobyte and more. */
+const RESTING_AGENTS = 1_000;
+
 type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
 
 export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: Parts) => {
@@ -30,6 +33,7 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
     agents: new Directory((id) => new AgentActor(id, deps), clock, {
       copy,
       elsewhere: elsewhere("agent"),
+      most: RESTING_AGENTS,
     }),
   };
 };

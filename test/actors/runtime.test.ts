@@ -97,6 +97,31 @@ test("[AC-4] an idle actor leaves; one with a message in hand stays, and no mess
   expect([one, two]).toEqual([3, 7]);
 });
 
+test("[AC-8] above the bound each new actor lets one go that rests; one at work stays, and one that knows more than the store", async () => {
+  class Connected extends Counter {
+    protected override knowsMore(state: number): boolean {
+      return state === 7;
+    }
+  }
+  const clock = new ManualClock();
+  const directory = new Directory((id) => new Connected(id, good), clock, { most: 3 });
+  const gate = Promise.withResolvers<void>();
+  const held = directory.ask("at work", "hold", { gate: gate.promise });
+  await directory.ask("connected", "add", { by: 7 });
+  const sums: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    clock.advance(1);
+    sums.push(await directory.ask(`${i}`, "add", { by: 1 }));
+  }
+  expect(sums).toEqual(Array(20).fill(1));
+  expect(directory.size).toBeLessThanOrEqual(5);
+  // Neither was made again: their numbers go on.
+  gate.resolve();
+  await held;
+  expect(await directory.ask("at work", "add", { by: 2 })).toBe(2);
+  expect(await directory.ask("connected", "add", { by: 1 })).toBe(8);
+});
+
 test("[AC-5] 100,000 known actors are not 100,000 live queues", async () => {
   const clock = new ManualClock();
   const directory = new Directory((id) => new Counter(id, good), clock);

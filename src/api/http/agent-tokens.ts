@@ -3,7 +3,7 @@
 // that has the workspace's part hears that before anyone else: no other remembers anything.
 
 import type { Events } from "#actors/runtime/events.ts";
-import type { Clock } from "#base/clock.ts";
+import type { Clock, Timer } from "#base/clock.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
@@ -31,6 +31,7 @@ export class AgentTokens {
   readonly #clock: Clock;
   readonly #parts: Pick<Parts, "has" | "comings">;
   #comings: number | undefined;
+  #sweeping: Timer | undefined;
   /** How many agents have gone so far. */
   #ended = 0;
 
@@ -71,6 +72,17 @@ export class AgentTokens {
     }
     this.#entries.set(token_hash, { agent, until: now + FRESH_MS });
     this.#hashes.set(agent.agent_id, token_hash);
+    this.#sweeping ??= this.#clock.after(FRESH_MS, () => this.#sweep());
+  }
+
+  /** Also when no other agent comes that would take the place of old ones. */
+  #sweep(): void {
+    const now = this.#clock.monotonic();
+    for (const { agent, until } of this.#entries.values()) {
+      if (until > now) break;
+      this.#forget(agent.agent_id);
+    }
+    this.#sweeping = this.#entries.size > 0 ? this.#clock.after(FRESH_MS, () => this.#sweep()) : undefined;
   }
 
   #forgetAll(): void {
