@@ -2,65 +2,41 @@
 // the way becomes the generic error body. Stopping ends what is open in order.
 
 import type { Server } from "bun";
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
 import { log } from "#base/log.ts";
-import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { MISDIRECTED, readHere } from "#base/network/read-here.ts";
 import { within } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
-import { agentProgramFiles } from "./api/agents/programs.ts";
 import { AiGateway, isGatewayPath } from "./api/ai/gateway.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf } from "./api/audit/origin.ts";
-import { type Attempt, rememberBody } from "./api/audit/refused.ts";
-import { chatDesktop } from "./api/chats/desktop.ts";
-import { experimentalChats } from "./api/chats/index.ts";
-import { health } from "./api/health.ts";
+import { alive } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { checkAnswer } from "./api/http/answers/answer-check.ts";
-import { withValidators } from "./api/http/answers/answer-validators.ts";
-import { isMismatch } from "./api/http/answers/response-mismatch.ts";
-import { NO_BODY, readBody } from "./api/http/body/body.ts";
-import { BodyReaders } from "./api/http/body/body-shape.ts";
 import { checkDeclaredLength } from "./api/http/body/declared-length.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
-import { isCompat, remember, type UserCaller } from "./api/http/caller.ts";
-import { swaggerPage } from "./api/http/document/swagger.ts";
+import { remember } from "./api/http/caller.ts";
 import { compressed } from "./api/http/encoding.ts";
 import { errorResponse, getPath } from "./api/http/errors.ts";
-import { firstAnswers } from "./api/http/first-answers.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { findCredential, identify } from "./api/http/identify.ts";
-import { Operations, variablesIn } from "./api/http/operations.ts";
-import { onceLoaded, webPages } from "./api/http/pages.ts";
+import type { Operations } from "./api/http/operations.ts";
 import { type OthersCounts, RateLimits } from "./api/http/rate-limit.ts";
 import { findMadeId, getRequestId, tracedAnswer } from "./api/http/request-id.ts";
-import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
-import type { Tell } from "./api/http/streamed-page.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
-import { api } from "./api/index.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
-import { countRequests, rememberRoute, traceRequests } from "./api/metrics/requests.ts";
-import { oauth2Protocol } from "./api/oauth2/protocol.ts";
-import { derp } from "./api/tailnet/derp.ts";
-import { experimentalSkills } from "./api/users/skills.ts";
-import { pageLinks } from "./api/workspaces/page-links.ts";
+import { countRequests, traceRequests } from "./api/metrics/requests.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
 import { closeDoor } from "./context/close-door.ts";
 import type { Context } from "./context/context.ts";
 import { DescriptorGuard } from "./context/descriptor-guard.ts";
 import { isAppPath } from "./domain/applications/names.ts";
-import { readAppearance } from "./domain/deployment/appearance.ts";
-import { BEGINNING, DOORS } from "./web/app/shell/first-data.ts";
-import { type Face, wearing } from "./web/face.ts";
-import { loadWeb } from "./web/load.ts";
-import { MOVED, PAGES, ROOTS } from "./web/pages.ts";
 
 export interface RunningServer {
   readonly url: URL;
@@ -70,9 +46,6 @@ export interface RunningServer {
   stop(reason: string): Promise<void>;
 }
 
-/** What the browser loads; from source it is built once for all servers of a process. */
-const web = onceLoaded(loadWeb);
-
 export interface ReadsServer {
   readonly port: number;
   /** Lets reads that are under way end, for a moment. */
@@ -81,84 +54,6 @@ export interface ReadsServer {
 
 /** Before a node is active what it reads has to be over; reads can be asked again. */
 const LAST_READS_MS = 500;
-
-const operationsByApp = new WeakMap<AnyElysia, Operations>();
-
-/** What the routes of an app have declared, read once. */
-const collectOperations = (app: AnyElysia): Operations => {
-  const known = operationsByApp.get(app) ?? new Operations(app.routes);
-  operationsByApp.set(app, known);
-  return known;
-};
-
-/** What a request was about to change, where its operation declares that. */
-const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
-  const found = operations.find(method, getPath(url));
-  const target = found?.declared.audit;
-  return target && { target, params: variablesIn(found, getPath(url)) };
-};
-
-/** All routes as one Elysia app; it does not listen. `count` counts what a page asks for its reader, and throws where that is too much. */
-export const createApp = (
-  ctx: Context,
-  count: (request: Request, caller: UserCaller) => void = () => {},
-): AnyElysia => {
-  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
-  // other way it looks behind the seventh, which in `https://` is the second slash; there names of one or two characters are refused.
-  const standardHostname = ctx.config.tls_cert_file !== undefined;
-  const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
-    .headers(COMMON_HEADERS)
-    .onError(({ error, request, code, route, set }) => {
-      if (code === "NOT_FOUND") return noRoute(request, error);
-      if (isMismatch(error)) {
-        set.status = operations.status(request.method, getPath(request.url), isCompat(request)) ?? 200;
-        return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
-      }
-      const response = errorResponse(error, request);
-      ctx.refused.note(request, response.status, () => findAttempt(operations, request));
-      return response;
-    })
-    .use(rememberRoute(ctx.metrics))
-    .onParse(async ({ request, route }) => {
-      const declared = operations.declared(request.method, route);
-      const body = await readBody(request, declared);
-      if (body === NO_BODY) return bodies.ofNothing(request.method, route);
-      bodies.read(request.method, route, body);
-      if (declared?.audit?.needsBody) rememberBody(request, body);
-      return body;
-    });
-  const face = async (): Promise<Face> => {
-    const { application_name, logo_url } = await readAppearance(ctx);
-    return { name: application_name, logo: logo_url };
-  };
-  const tellFirst = firstAnswers({ ctx, beginning: BEGINNING, count, ask: async (request) => app.fetch(request) });
-  /** Nobody is signed in at a door, or they would not be there. */
-  const first = (request: Request): Tell | undefined =>
-    getPath(request.url) in DOORS ? undefined : tellFirst(request);
-  const all = documented(ctx)
-    .use(experimentalChats(ctx))
-    .use(experimentalSkills(ctx))
-    .use(oauth2Protocol(ctx))
-    .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
-    .use(pageLinks(ctx))
-    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
-  const app: AnyElysia = addRoutes(base, all, withValidators);
-  const operations = collectOperations(app);
-  const bodies = new BodyReaders(app.routes);
-  const noRoute = (request: Request, error: unknown): Response => {
-    const methods = operations.methods(getPath(request.url)).join(", ");
-    if (methods === "") return errorResponse(error, request);
-    const refusal = new AppError("method_not_allowed", "Method not allowed.", {
-      detail: `This route takes ${methods}.`,
-    });
-    return errorResponse(refusal, request, { allow: methods });
-  };
-  return app;
-};
-
-/** Everything the OpenAPI document describes. */
-const documented = (ctx: Context): AnyElysia =>
-  routes().use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
 
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */
@@ -175,8 +70,12 @@ export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
   ask(): Promise<void>;
 };
 
+/** The routes, and what they have declared. */
+type Routed = { readonly app: Pick<AnyElysia, "fetch">; readonly operations: Operations };
+
 type Handling = {
-  readonly operations: Operations;
+  /** Makes the routes, once: with the first request for one of them, or when the server is done with all else. */
+  route(): Promise<Routed>;
   /** Answers a request that has passed the gate of connections. */
   readonly handle: (request: Request) => Promise<Response>;
   /** Names of hosts that are answered to, once the address is known. */
@@ -189,8 +88,19 @@ const makeHandler = (
   takeNamed: TakeNamed | undefined,
   options: Pick<ReadsOptions, "checkAnswers" | "counts">,
 ): Handling => {
-  const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
-  const operations = collectOperations(app);
+  let routed: Routed | undefined;
+  let routing: Promise<Routed> | undefined;
+  const makeRoutes = async (): Promise<Routed> => {
+    const { collectOperations, createApp } = await import("./api/app.ts");
+    const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
+    const operations = collectOperations(app);
+    routed = { app, operations };
+    return routed;
+  };
+  const route = (): Promise<Routed> => {
+    routing ??= makeRoutes();
+    return routing;
+  };
   let hosts: AllowedHosts = new Set();
   const answer = async (request: Request): Promise<Response> => {
     try {
@@ -202,6 +112,9 @@ const makeHandler = (
       if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
       const credential = findCredential(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
+      // Whoever asks whether the process is alive does not wait for routes that are still to be made.
+      if (!routed && isAskedAlive(request)) return alive();
+      const { app, operations } = routed ?? (await route());
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request, operations);
       refuseNulIn(request.url);
@@ -209,6 +122,7 @@ const makeHandler = (
         const identity = withinScope(request, await identify(credential, request, who), operations);
         rates?.count(request, identity, operations);
         remember(request, identity);
+        const behalf = { addresses: ctx.addresses, operations };
         const response = await onBehalf(request, identity, behalf, () => app.fetch(request));
         if (options.checkAnswers)
           await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
@@ -228,7 +142,6 @@ const makeHandler = (
     addresses: ctx.addresses,
     encryption: ctx.encryption,
   };
-  const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
   const gateway = new AiGateway(ctx, who, ctx.metrics);
   const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
@@ -249,7 +162,7 @@ const makeHandler = (
     return response;
   };
   return {
-    operations,
+    route,
     handle,
     allow(names) {
       hosts = new Set(names.map((name) => name.toLowerCase()));
@@ -265,8 +178,8 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
-  const { operations, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
-  const own = active && (await handlerOfParts(ctx, { operations, handle }));
+  const { route, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
+  const own = active && (await handlerOfParts(ctx, { handle, ...(await route()) }));
   const answer = countRequests(traceRequests(own?.handle ?? handle, isProbe), ctx.metrics);
   const heardPorts = tls && new Set<number>();
   const server: Server<never> = Bun.serve({
@@ -305,6 +218,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     listenForScrapes(ctx.metrics, ctx.config.metrics_address, allowedHosts(ctx.config));
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
   await ctx.started();
+  await route();
   active?.parts.onMoves({ adopt: (parts) => ctx.adopted(parts), leave: (parts) => ctx.leave(parts) });
 
   return {
@@ -343,7 +257,7 @@ const remembering =
 /** Where several nodes are active: what is not of this node's parts is said to be another's, which `partOf` says as well. */
 const handlerOfParts = async (
   ctx: Context,
-  { operations, handle }: Pick<Handling, "operations" | "handle">,
+  { operations, handle }: Pick<Routed, "operations"> & Pick<Handling, "handle">,
 ): Promise<Pick<Handling, "handle"> & { partOf(request: Request): Promise<number | undefined> }> => {
   const { membership, partIndex: index, encryption, store, clock, config } = ctx;
   if (!membership || !index) throw new Error("a node that has parts knows what is of them");
@@ -375,10 +289,13 @@ const handlerOfParts = async (
  * to be asked. `ctx` is of src/context/open-reads.ts.
  */
 export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOptions): ReadsServer => {
-  const { operations, handle, allow } = makeHandler(ctx, undefined, options);
+  const { route, handle, allow } = makeHandler(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
-  const isForActive = (request: Request): boolean =>
-    request.headers.has("upgrade") && !operations.find(request.method, getPath(request.url))?.declared.anywhere;
+  const isForActive = async (request: Request): Promise<boolean> => {
+    if (!request.headers.has("upgrade")) return false;
+    const { operations } = await route();
+    return !operations.find(request.method, getPath(request.url))?.declared.anywhere;
+  };
   const server: Server<never> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -388,7 +305,7 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.passedOnFor(request, client);
-      const read = isForActive(request) ? undefined : await readHere(() => ask().then(() => handle(request)));
+      const read = (await isForActive(request)) ? undefined : await readHere(() => ask().then(() => handle(request)));
       const isAnswer = read !== undefined && read.status < 500;
       if (!isAnswer) await read?.body?.cancel();
       const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });
@@ -421,6 +338,8 @@ const isProbe = (request: Request): boolean => {
   const path = getPath(request.url);
   return path === "/healthz" || path === "/readyz";
 };
+
+const isAskedAlive = ({ method, url }: Request): boolean => method === "GET" && getPath(url) === "/healthz";
 
 const listeningUrl = (scheme: string, host: string, port: number): URL =>
   new URL(`${scheme}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);

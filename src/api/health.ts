@@ -1,6 +1,7 @@
 // For machines that watch this server: alive, and ready for work.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NEXT_STEP } from "#db/engine/damage.ts";
 import { type NodeState, Readiness } from "#schema/readiness.ts";
 import type { ApiContext } from "./context.ts";
@@ -9,9 +10,13 @@ import { routes } from "./http/routes.ts";
 
 const tags = ["General"];
 
+/** What is answered to GET /healthz. */
+export const alive = (): Response =>
+  new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8", ...COMMON_HEADERS } });
+
 export const health = (ctx: ApiContext) =>
   routes()
-    .get("/healthz", () => new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8" } }), {
+    .get("/healthz", alive, {
       response: { 200: t.String({ description: "The word OK." }) },
       detail: operation({
         tags,

@@ -1,6 +1,7 @@
 // The scopes that operations declare, by their names in the OpenAPI document.
+
+import { createApp } from "#src/api/app.ts";
 import { declaredBy, type ScopeNeed } from "#src/api/http/operation.ts";
-import { createApp } from "#src/server.ts";
 import { contextOf } from "#test/support/seed.ts";
 import type { TestServer } from "#test/support/server.ts";
 

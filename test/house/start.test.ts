@@ -48,6 +48,5 @@ test("[RP-45] a start of the server loads no package that only some deployments 
     "nanoid",
     "p-queue",
     "unbash",
-    "uqr",
   ]);
 });

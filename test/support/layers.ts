@@ -67,7 +67,8 @@ const LIBRARY_BASE = ["clock", "errors", "ids", "log", "random"].map((name) => `
 
 // Packages that only some places know, so that each can be replaced by changing one folder.
 const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
-  { name: /^bun:sqlite$/, places: ["db"] },
+  // Its lock of a file is the only one that Bun has.
+  { name: /^bun:sqlite$/, places: ["db", "src/base/lock-file.ts"] },
   { name: /^drizzle-/, places: ["db"] },
   { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
   { name: /^@zxcvbn-ts\//, places: ["src/domain"] },
@@ -177,7 +178,7 @@ export function placeOf(file: string): string | undefined {
 
 function packageProblem(file: string, from: string, specifier: string): string | undefined {
   const rule = PACKAGES.find(({ name }) => name.test(specifier));
-  if (!rule || rule.places.includes(from)) return undefined;
+  if (!rule || rule.places.some((place) => place === from || place === file)) return undefined;
   return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
 }
 

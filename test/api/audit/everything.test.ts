@@ -3,9 +3,9 @@
 // described.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { createApp } from "#src/api/app.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
-import { createApp } from "#src/server.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callAs, rowOf } from "../edge/matrix-call.ts";

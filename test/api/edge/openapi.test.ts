@@ -1,8 +1,8 @@
 // The OpenAPI document: valid, complete, and written for people.
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { createApp } from "#src/api/app.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
-import { createApp } from "#src/server.ts";
 import { fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,8 +1,8 @@
 // Names in the OpenAPI document: what clients that are generated from it call shapes and operations.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { NAME, namedShapes } from "#schema/named.ts";
+import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
-import { createApp } from "#src/server.ts";
 import { type Described, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";

@@ -1,0 +1,118 @@
+// All routes as one Elysia app: the API, its document, the pages. Read and made while the server listens already (src/server.ts): with what
+// only routes need, it is half of what a start takes.
+import { type AnyElysia, Elysia } from "elysia";
+import { AppError } from "#base/errors.ts";
+import type { Metrics } from "#base/metrics.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
+import { readAppearance } from "#domain/deployment/appearance.ts";
+import { BEGINNING, DOORS } from "#src/web/app/shell/first-data.ts";
+import { type Face, wearing } from "#src/web/face.ts";
+import { loadWeb } from "#src/web/load.ts";
+import { MOVED, PAGES, ROOTS } from "#src/web/pages.ts";
+import { agentProgramFiles } from "./agents/programs.ts";
+import { type Attempt, rememberBody } from "./audit/refused.ts";
+import { chatDesktop } from "./chats/desktop.ts";
+import { experimentalChats } from "./chats/index.ts";
+import type { ApiContext } from "./context.ts";
+import { health } from "./health.ts";
+import { withValidators } from "./http/answers/answer-validators.ts";
+import { isMismatch } from "./http/answers/response-mismatch.ts";
+import { NO_BODY, readBody } from "./http/body/body.ts";
+import { BodyReaders } from "./http/body/body-shape.ts";
+import { isCompat, type UserCaller } from "./http/caller.ts";
+import { swaggerPage } from "./http/document/swagger.ts";
+import { errorResponse, getPath } from "./http/errors.ts";
+import { firstAnswers } from "./http/first-answers.ts";
+import { Operations, variablesIn } from "./http/operations.ts";
+import { onceLoaded, webPages } from "./http/pages.ts";
+import { addRoutes, routes } from "./http/routes.ts";
+import type { Tell } from "./http/streamed-page.ts";
+import { api } from "./index.ts";
+import { rememberRoute } from "./metrics/requests.ts";
+import { oauth2Protocol } from "./oauth2/protocol.ts";
+import { derp } from "./tailnet/derp.ts";
+import { experimentalSkills } from "./users/skills.ts";
+import { pageLinks } from "./workspaces/page-links.ts";
+
+type AppContext = ApiContext & { readonly metrics: Metrics | undefined };
+
+/** What the browser loads; from source it is built once for all servers of a process. */
+const web = onceLoaded(loadWeb);
+
+const operationsByApp = new WeakMap<AnyElysia, Operations>();
+
+/** What the routes of an app have declared, read once. */
+export const collectOperations = (app: AnyElysia): Operations => {
+  const known = operationsByApp.get(app) ?? new Operations(app.routes);
+  operationsByApp.set(app, known);
+  return known;
+};
+
+/** What a request was about to change, where its operation declares that. */
+const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
+  const found = operations.find(method, getPath(url));
+  const target = found?.declared.audit;
+  return target && { target, params: variablesIn(found, getPath(url)) };
+};
+
+/** All routes as one Elysia app; it does not listen. `count` counts what a page asks for its reader, and throws where that is too much. */
+export const createApp = (
+  ctx: AppContext,
+  count: (request: Request, caller: UserCaller) => void = () => {},
+): AnyElysia => {
+  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
+  // other way it looks behind the seventh, which in `https://` is the second slash; there names of one or two characters are refused.
+  const standardHostname = ctx.config.tls_cert_file !== undefined;
+  const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
+    .headers(COMMON_HEADERS)
+    .onError(({ error, request, code, route, set }) => {
+      if (code === "NOT_FOUND") return noRoute(request, error);
+      if (isMismatch(error)) {
+        set.status = operations.status(request.method, getPath(request.url), isCompat(request)) ?? 200;
+        return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
+      }
+      const response = errorResponse(error, request);
+      ctx.refused.note(request, response.status, () => findAttempt(operations, request));
+      return response;
+    })
+    .use(rememberRoute(ctx.metrics))
+    .onParse(async ({ request, route }) => {
+      const declared = operations.declared(request.method, route);
+      const body = await readBody(request, declared);
+      if (body === NO_BODY) return bodies.ofNothing(request.method, route);
+      bodies.read(request.method, route, body);
+      if (declared?.audit?.needsBody) rememberBody(request, body);
+      return body;
+    });
+  const face = async (): Promise<Face> => {
+    const { application_name, logo_url } = await readAppearance(ctx);
+    return { name: application_name, logo: logo_url };
+  };
+  const tellFirst = firstAnswers({ ctx, beginning: BEGINNING, count, ask: async (request) => app.fetch(request) });
+  /** Nobody is signed in at a door, or they would not be there. */
+  const first = (request: Request): Tell | undefined =>
+    getPath(request.url) in DOORS ? undefined : tellFirst(request);
+  const all = documented(ctx)
+    .use(experimentalChats(ctx))
+    .use(experimentalSkills(ctx))
+    .use(oauth2Protocol(ctx))
+    .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
+    .use(pageLinks(ctx))
+    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
+  const app: AnyElysia = addRoutes(base, all, withValidators);
+  const operations = collectOperations(app);
+  const bodies = new BodyReaders(app.routes);
+  const noRoute = (request: Request, error: unknown): Response => {
+    const methods = operations.methods(getPath(request.url)).join(", ");
+    if (methods === "") return errorResponse(error, request);
+    const refusal = new AppError("method_not_allowed", "Method not allowed.", {
+      detail: `This route takes ${methods}.`,
+    });
+    return errorResponse(refusal, request, { allow: methods });
+  };
+  return app;
+};
+
+/** Everything the OpenAPI document describes. */
+const documented = (ctx: AppContext): AnyElysia =>
+  routes().use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
