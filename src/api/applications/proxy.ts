@@ -36,6 +36,8 @@ export class AppProxy {
   readonly #activity: AppActivity;
   readonly #visits: AppVisits;
   readonly #waiting: AppWaiting;
+  /** What the Host header named that came last: nearly all requests of a server have the same. */
+  #last: { readonly host: string; readonly accessUrl: URL; readonly name: AppName | undefined } | undefined;
 
   constructor(ctx: ApiContext, who: Who) {
     this.#ctx = ctx;
@@ -48,7 +50,12 @@ export class AppProxy {
 
   /** The app that the Host header names, if it names one. */
   nameOf(request: Request): AppName | undefined {
-    return this.#hostsFor(request).nameIn(request.headers.get("host") ?? "");
+    const host = request.headers.get("host") ?? "";
+    const { accessUrl } = this.#ctx;
+    if (this.#last?.host !== host || this.#last.accessUrl !== accessUrl) {
+      this.#last = { host, accessUrl, name: this.#hostsFor(request).nameIn(host) };
+    }
+    return this.#last.name;
   }
 
   /** Answers a request to an app's own host. */

@@ -8,10 +8,14 @@ import { NIL_UUID } from "#base/ids.ts";
 import { isStrict } from "#schema/strict.ts";
 import { bodyMissing, NO_BODY } from "./body.ts";
 
-/** Takes out of a value what counts as left away; answers the first place that is wrong. */
-type Reader = (value: unknown, place: string) => Validation | undefined;
+/** Takes out of a value what counts as left away; answers the first place that is wrong, as seen from the value itself. */
+type Reader = (value: unknown) => Validation | undefined;
 
-const below = (place: string, name: string | number): string => (place === "" ? String(name) : `${place}.${name}`);
+/** The same place as seen from whatever holds the value under this name. Made only for what is wrong: a batch has thousands of places. */
+const below = (name: string | number, { field, detail }: Validation): Validation => ({
+  field: field === "" ? String(name) : `${name}.${field}`,
+  detail,
+});
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -29,20 +33,21 @@ const readerOfNullable = (members: TSchema[]): Reader | undefined => {
   const others = members.filter(({ type }) => type !== "null");
   if (others.length !== 1 || others.length === members.length) return undefined;
   const read = makeReader(others[0] as TSchema);
-  return read && ((value, place) => (value === null ? undefined : read(value, place)));
+  return read && ((value) => (value === null ? undefined : read(value)));
 };
 
 /** Elysia puts what is no text into its message, and fails itself with an object whose `toString` is none: an empty one is as wrong. */
-const harmless = (value: unknown): unknown => (typeof value === "object" && value !== null ? {} : value);
+const isHarmful = (value: unknown): boolean => typeof value === "object" && value !== null;
 
 const readerOfList = (items: TSchema): Reader => {
   const item = makeReader(items);
-  return (value, place) => {
-    if (!Array.isArray(value)) return { field: place, detail: "must be a list" };
+  const areTexts = items.type === "string";
+  return (value) => {
+    if (!Array.isArray(value)) return { field: "", detail: "must be a list" };
     for (let i = 0; i < value.length; i++) {
-      if (items.type === "string") value[i] = harmless(value[i]);
-      const wrong = item?.(value[i], below(place, i));
-      if (wrong) return wrong;
+      if (areTexts && isHarmful(value[i])) value[i] = {};
+      const wrong = item?.(value[i]);
+      if (wrong) return below(i, wrong);
     }
     return undefined;
   };
@@ -65,27 +70,22 @@ const readerOfObject = (schema: TSchema): Reader => {
     const isAbsent = required.includes(name) ? undefined : absenceIn(of);
     return isAbsent ? [[name, isAbsent] as const] : [];
   });
-  return (value, place) => {
-    if (!isObject(value)) return { field: place, detail: "must be an object" };
-    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: NO_NAME };
+  return (value) => {
+    if (!isObject(value)) return { field: "", detail: "must be an object" };
+    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: NO_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // Long names are someone's mistake or attack; the answer does not repeat them whole.
-      if (unknown !== undefined) return { field: below(place, unknown.slice(0, 64)), detail: notKnown(names) };
+      if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: notKnown(names) };
     }
-    const missing = untyped.find((name) => !Object.hasOwn(value, name));
-    if (missing !== undefined) return { field: below(place, missing), detail: "is required" };
-    for (const [name, isAbsent] of absences) {
-      if (isAbsent(value[name])) delete value[name];
-    }
-    for (const name of texts) {
-      if (Object.hasOwn(value, name)) value[name] = harmless(value[name]);
-    }
+    for (const name of untyped) if (!Object.hasOwn(value, name)) return { field: name, detail: "is required" };
+    for (const [name, isAbsent] of absences) if (isAbsent(value[name])) delete value[name];
+    for (const name of texts) if (isHarmful(value[name])) value[name] = {};
     for (const [name, read] of readers) {
       const member = value[name];
       // What is missing is named by the schema.
-      const wrong = member === undefined ? undefined : read(member, below(place, name));
-      if (wrong) return wrong;
+      const wrong = member === undefined ? undefined : read(member);
+      if (wrong) return below(name, wrong);
     }
     return undefined;
   };
@@ -136,7 +136,7 @@ export class BodyReaders {
   /** Takes out of a body what counts as left away. Throws 400 that names the place where it has the wrong shape. */
   read(method: string, route: string, body: unknown): void {
     if (body === undefined) return;
-    const wrong = this.#readerOf(`${method} ${route}`)?.(body, "");
+    const wrong = this.#readerOf(`${method} ${route}`)?.(body);
     if (wrong) throw invalid("Validation failed.", [wrong]);
   }
 
