@@ -29,10 +29,7 @@ export const soundFetch =
     }
     if (response.ok && /^\s*application\/json\b/i.test(type) && asksForStream(init)) return streamOfWhole(response);
     if (!response.ok || !response.body || !/\btext\/event-stream\b/i.test(type)) return response;
-    const body = response.body
-      .pipeThrough(new TextDecoderStream())
-      .pipeThrough(lines(reader()))
-      .pipeThrough(new TextEncoderStream());
+    const body = soundBody(response.body, reader());
     return new Response(body, { status: response.status, headers: response.headers });
   };
 
@@ -45,24 +42,53 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024;
 /** Not `.`: it ends at U+2028 and U+2029, which may stand in a text as they are. */
 const DATA = /^data:[^\r\n]*/gm;
 
-const lines = (reader: LineReader): TransformStream<string, string> => {
+const LINE_FEED = 0x0a;
+
+/**
+ * The body, line by line as `reader` makes it. One stream that is asked for what comes next: three that were piped into one another, for the
+ * text, its lines and its bytes, took a third of what a chunk of an answer costs.
+ */
+const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): ReadableStream<Uint8Array> => {
+  const source = body.getReader();
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
   let rest = "";
-  return new TransformStream({
-    transform(text, out) {
-      const whole = rest + text;
-      const end = whole.lastIndexOf("\n") + 1;
-      rest = whole.slice(end);
-      if (end > 0) out.enqueue(readLines(whole.slice(0, end), reader));
-      if (rest.length <= MAX_LINE_BYTES) return;
-      out.enqueue(rest);
-      rest = "";
+  /** The piece before has ended with a line: nothing of it is kept back, neither a beginning of a line nor one of a character. */
+  let isAtLine = true;
+  const read = (piece: Uint8Array): Uint8Array => {
+    const whole = rest + decoder.decode(piece, { stream: true });
+    const end = whole.lastIndexOf("\n") + 1;
+    const lines = whole.slice(0, end);
+    const sound = readLines(lines, reader);
+    const wasAtLine = isAtLine;
+    isAtLine = piece.at(-1) === LINE_FEED;
+    rest = whole.slice(end);
+    if (wasAtLine && isAtLine && sound === lines) return piece;
+    if (rest.length <= MAX_LINE_BYTES) return encoder.encode(sound);
+    const all = sound + rest;
+    rest = "";
+    return encoder.encode(all);
+  };
+  const readEnd = (): Uint8Array => {
+    const last = readLines(rest + decoder.decode(), reader);
+    const missing = reader.end?.() ?? "";
+    return encoder.encode(missing === "" ? last : `${last}\n\n${missing}\n\n`);
+  };
+  return new ReadableStream(
+    {
+      async pull(out) {
+        for (;;) {
+          const { value, done } = await source.read();
+          const bytes = done ? readEnd() : read(value);
+          if (bytes.byteLength > 0) out.enqueue(bytes);
+          if (done) out.close();
+          if (done || bytes.byteLength > 0) return;
+        }
+      },
+      cancel: (reason) => source.cancel(reason),
     },
-    flush(out) {
-      if (rest !== "") out.enqueue(readLines(rest, reader));
-      const missing = reader.end?.() ?? "";
-      if (missing !== "") out.enqueue(`\n\n${missing}\n\n`);
-    },
-  });
+    { highWaterMark: 0 },
+  );
 };
 
 const readLines = (text: string, reader: LineReader): string =>
