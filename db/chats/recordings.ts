@@ -34,6 +34,20 @@ export const findOldRecording = query(
   build.select({ id: model_recordings.id }).from(model_recordings).where(old).limit(1),
 );
 
+/**
+ * The newest recording that does not fit into {max_bytes} together with all newer ones: it and the older ones are too much. `created_at` is null
+ * where all of them fit.
+ */
+export const findRecordingBeyond = query(
+  build
+    .select({ created_at: sql<number | null>`max(created_at)`.as("created_at") })
+    .from(
+      sql`(select created_at, sum(octet_length(sealed_texts)) over (order by created_at desc, id desc) as total
+        from model_recordings)`,
+    )
+    .where(sql`total > ${sql.placeholder("max_bytes")}`),
+);
+
 /** A slice of them, small enough that no other write waits long for it. */
 export const deleteOldRecordings = statement<{ before: number }>(
   build

@@ -6,17 +6,24 @@ import { findSetting, putSetting } from "../settings.ts";
 
 const KEY = "ai_gateway";
 
-const DEFAULTS: Required<GatewaySettings> = {
+type Recording = Required<NonNullable<GatewaySettings["recording"]>>;
+
+/** The settings with everything that may be left out. */
+export type WholeGatewaySettings = Required<GatewaySettings> & { readonly recording: Recording };
+
+const DEFAULTS: WholeGatewaySettings = {
   enabled: false,
   in_workspaces: true,
   names: [],
   default_names: {},
-  recording: { enabled: false, days: 30 },
+  recording: { enabled: false, days: 30, max_mib: 1_024 },
 };
 
-export const readGatewaySettings = async (store: Pick<Store, "get">): Promise<Required<GatewaySettings>> => {
+export const readGatewaySettings = async (store: Pick<Store, "get">): Promise<WholeGatewaySettings> => {
   const row = await store.get(findSetting({ key: KEY }));
-  return row ? Object.assign({}, DEFAULTS, JSON.parse(row.value) as GatewaySettings) : DEFAULTS;
+  if (!row) return DEFAULTS;
+  const stored = JSON.parse(row.value) as GatewaySettings;
+  return Object.assign({}, DEFAULTS, stored, { recording: Object.assign({}, DEFAULTS.recording, stored.recording) });
 };
 
 export const putGatewaySettings = (settings: GatewaySettings): Statement =>

@@ -5,7 +5,7 @@ import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { ledgerUpkeep } from "#actors/chat/spending/ledger.ts";
-import { recordingRetention } from "#actors/chat/spending/recording-retention.ts";
+import { RecordingRetention } from "#actors/chat/spending/recording-retention.ts";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { ForkKeeper } from "#actors/forks/keeper.ts";
 import { openHooks } from "#actors/hooks/open.ts";
@@ -174,8 +174,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly ledger: ReturnType<typeof openModels>["ledger"];
   /** Settles model calls that were lost. */
   readonly ledgerUpkeep: Chore;
-  /** Deletes old recordings of model calls. */
-  readonly recordingRetention: Chore;
+  readonly recordingRetention: RecordingRetention;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
@@ -318,7 +317,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.modelFetch = modelFetch;
     this.ledger = ledger;
     this.ledgerUpkeep = ledgerUpkeep({ ledger, clock, parts });
-    this.recordingRetention = recordingRetention({ store, clock, parts });
+    this.recordingRetention = new RecordingRetention({ store, clock, parts });
     const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });

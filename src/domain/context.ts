@@ -5,6 +5,7 @@ import type { ChatActor } from "#actors/chat/actor.ts";
 import type { Diffs } from "#actors/chat/background/pull-requests.ts";
 import type { Titles } from "#actors/chat/background/titles.ts";
 import type { ModelLedger } from "#actors/chat/spending/ledger.ts";
+import type { RecordingRetention } from "#actors/chat/spending/recording-retention.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import type { ChatWarnings } from "#actors/chat/turn/warnings.ts";
 import type { ForkKeeper } from "#actors/forks/keeper.ts";
@@ -87,6 +88,8 @@ export interface DomainContext {
   readonly modelFetch: GuardedFetch;
   /** What model calls may use and have used. */
   readonly ledger: ModelLedger;
+  /** Deletes recordings of model calls that are old or too large. */
+  readonly recordingRetention: Pick<RecordingRetention, "added">;
   readonly blobs: Blobs;
   /** Seals what must be readable again. */
   readonly encryption: Encryption;

@@ -8,6 +8,7 @@ const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
   "actors/chat/recovery.ts": [1, "the only server, at its start"],
   "actors/chat/spending/ledger.ts": [1, "what was spent is spent, whoever says so: beside its request, too"],
+  "actors/chat/spending/recording-retention.ts": [1, "what is too much goes, whichever node has recorded it"],
   "actors/hooks/ledger.ts": [1, "what a hook has said is said, whoever writes it down: beside its request, too"],
   "actors/tasks/keeper.ts": [1, "a timer alone, of a chat that is gone"],
   "actors/usage/collector.ts": [

@@ -1,28 +1,89 @@
-// Deletes recorded prompts and answers of the gateway's calls when their time is over, whether new ones are recorded or not (rule GW-15).
+// Deletes recorded prompts and answers of the gateway's calls when their time is over, and the oldest ones when all of them together are too
+// large, whether new ones are recorded or not (rules GW-15, GW-17).
 import { log } from "#base/log.ts";
+import { besideRequest } from "#base/network/request-part.ts";
 import { FIRST_PART } from "#base/parts.ts";
-import { deleteOldRecordings, findOldRecording } from "#db/chats/recordings.ts";
+import { deleteOldRecordings, findOldRecording, findRecordingBeyond } from "#db/chats/recordings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import { type Chore, PeriodicChore, type PeriodicDeps } from "../../runtime/chore.ts";
 
-const EVERY_MS = 3_600_000;
+const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;
+const MIB = 1024 ** 2;
+/** How much a node records before it looks at the size again: a share of the limit, so that large ones are not summed up all the time. */
+const LOOKS_FOR_EACH_LIMIT = 64;
+const MIN_LOOK_BYTES = MIB / 4;
 
 type Deps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly store: Store };
 
-export const recordingRetention = ({ store, clock, parts }: Deps): Chore =>
-  new PeriodicChore({
-    clock,
-    parts,
-    every_ms: EVERY_MS,
-    work: (now, isStopped) => deleteOld(store, now, isStopped),
-    failed: (error) => log("models").warn("old recordings of model calls were not deleted: {error}", { error }),
-  });
+export class RecordingRetention implements Chore {
+  readonly #store: Store;
+  readonly #periodic: PeriodicChore;
+  /** Bytes that this node has recorded since it last looked, and after how many it looks. */
+  #added = 0;
+  #lookAfter = MIN_LOOK_BYTES;
+  #isStopped = false;
+  #looking: Promise<void> | undefined;
 
-const deleteOld = async (store: Store, now: number, isStopped: () => boolean): Promise<void> => {
-  const { recording } = await readGatewaySettings(store);
-  const old = { before: now - recording.days * DAY_MS };
-  while (!isStopped() && (await store.get(findOldRecording(old))))
-    await store.commit([deleteOldRecordings(old)], undefined, FIRST_PART);
-};
+  constructor({ store, clock, parts }: Deps) {
+    this.#store = store;
+    this.#periodic = new PeriodicChore({
+      clock,
+      parts,
+      every_ms: EVERY_MS,
+      work: async (now, isStopped) => {
+        await this.#deleteExpired(now, isStopped);
+        await this.#makeRoom(isStopped);
+      },
+      failed: warn,
+    });
+  }
+
+  sweep(): void {
+    this.#periodic.sweep();
+  }
+
+  /** Notes that so many bytes were stored, and makes room for more once they are enough. Each node does so for what it records. */
+  added(bytes: number): void {
+    this.#added += bytes;
+    if (this.#added < this.#lookAfter || this.#looking || this.#isStopped) return;
+    // The call that has brought the last of it does not wait.
+    this.#looking = besideRequest(() => this.#makeRoom(() => this.#isStopped))
+      .catch(warn)
+      .finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([this.#periodic.idle(), this.#looking]);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([this.#periodic.stop(), this.#looking]);
+  }
+
+  async #deleteExpired(now: number, isStopped: () => boolean): Promise<void> {
+    const { recording } = await readGatewaySettings(this.#store);
+    const old = { before: now - recording.days * DAY_MS };
+    while (!isStopped() && (await this.#store.get(findOldRecording(old))))
+      await this.#store.commit([deleteOldRecordings(old)], undefined, FIRST_PART);
+  }
+
+  async #makeRoom(isStopped: () => boolean): Promise<void> {
+    this.#added = 0;
+    const { recording } = await readGatewaySettings(this.#store);
+    const max_bytes = recording.max_mib * MIB;
+    this.#lookAfter = Math.max(MIN_LOOK_BYTES, max_bytes / LOOKS_FOR_EACH_LIMIT);
+    const [beyond] = await this.#store.scan(findRecordingBeyond({ max_bytes }));
+    if (typeof beyond?.created_at !== "number") return;
+    const old = { before: beyond.created_at + 1 };
+    while (!isStopped() && (await this.#store.get(findOldRecording(old))))
+      await this.#store.commit([deleteOldRecordings(old)]);
+  }
+}
+
+const warn = (error: unknown): void =>
+  log("models").warn("old recordings of model calls were not deleted: {error}", { error });

@@ -2,6 +2,7 @@
 import type { ModelLedger, OpenCall } from "#actors/chat/spending/ledger.ts";
 import type { Reached } from "#actors/chat/spending/limits.ts";
 import { EXPECTED_OUTPUT_TOKENS } from "#actors/chat/spending/metered-models.ts";
+import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
@@ -119,14 +120,20 @@ type EndedCall = {
 
 /** Writes the call into the ledger, with its recording, and gives its reservation back. */
 export const endCall = async (
-  { ledger, encryption, clock }: Ledger & Pick<DomainContext, "encryption">,
+  { ledger, encryption, clock, recordingRetention }: Ledger & Pick<DomainContext, "encryption" | "recordingRetention">,
   open: OpenCall,
   { payer, target, body, recording }: EndedCall,
   ended: Ended,
 ): Promise<void> => {
   const { usage, is_estimated } = toUsage(body, ended);
   const { outcome, first_byte_ms, duration_ms, provider_request_id } = ended;
-  const recorded = recording && (await sealRecording(encryption, payer.user_id, recording.texts, clock.now()));
+  const recorded =
+    recording &&
+    (await sealRecording(encryption, payer.user_id, recording.texts, clock.now()).catch((error) => {
+      // What the call has used is settled all the same.
+      log("models").error("a model call was not recorded: {error}", { error });
+      return undefined;
+    }));
   const isFree = usage.input_tokens === undefined && usage.output_tokens === undefined;
   const settlement: Settlement = {
     outcome,
@@ -142,4 +149,5 @@ export const endCall = async (
     cost_micros: isFree ? 0 : computeCost(usage, priceFor(target)),
   };
   await ledger.end(open, ledgerCall(payer, target, body), settlement, recorded ? [insertRecording(recorded)] : []);
+  if (recorded) recordingRetention.added(recorded.sealed_texts.length);
 };

@@ -67,6 +67,14 @@ const fields = {
         description: "Whether prompts and answers of calls are recorded. Without `recording` they are not.",
       }),
       days: t.Integer({ minimum: 1, maximum: 365, description: "How long recordings are kept." }),
+      max_mib: t.Optional(
+        t.Integer({
+          minimum: 1,
+          maximum: 102_400,
+          description:
+            "MiB that all recordings together may take, as they are stored; 1024 by default. The oldest are deleted first.",
+        }),
+      ),
     }),
   ),
 };

@@ -1,5 +1,6 @@
 // Recorded prompts and answers of the gateway's calls: off by default, sealed, read by owners with an entry in the audit log, deleted in time.
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import type { GatewayRecording, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import { Client } from "#src/client.ts";
@@ -137,6 +138,29 @@ test("[GW-15] what is kept of a call is bounded, calls that fail or break off ar
   const { answer } = await read(failed?.id ?? 0);
   expect(answer).toContain("bad ");
   expect(answer).not.toContain(MODEL_KEY);
+});
+
+test("[GW-17] the oldest recordings are deleted when all of them together are larger than the limit", async () => {
+  expect(await owner.get<GatewaySettings>(SETTINGS)).toMatchObject({ recording: { max_mib: 1_024 } });
+  for (const max_mib of [0, 1.5, 102_401]) {
+    await expect(setGateway(owner, { recording: { enabled: true, days: 7, max_mib } })).rejects.toMatchObject({
+      status: 400,
+    });
+  }
+  await setGateway(owner, { recording: { enabled: true, days: 7, max_mib: 1 } });
+  // Two of these are below one MiB, three are not.
+  const ids: number[] = [];
+  for (let call = 0; call < 4; call++) {
+    clock.advance(1_000);
+    const { id } = await callOnce(randomBytes(200_000).toString("hex"));
+    ids.push(id);
+  }
+  await until(async () => (await statusOf(ids[1] ?? 0)) === 404);
+  expect(await Promise.all(ids.map((id) => statusOf(id)))).toEqual([404, 404, 200, 200]);
+  expect((await gatewayCalls(owner)).filter(({ id }) => ids.includes(id))).toHaveLength(4);
+  await using stored = await openStored(server.directory);
+  const [[bytes]] = (await stored.rows("select sum(length(sealed_texts)) from model_recordings")) as [[number]];
+  expect(bytes).toBeLessThanOrEqual(1024 ** 2);
 });
 
 test("[GW-15] recordings are deleted when their time is over, also after recording was turned off; the ledger stays", async () => {

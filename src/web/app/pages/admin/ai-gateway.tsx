@@ -1,6 +1,7 @@
 // The model gateway: whether it answers, which names lead where, and what was used through it and by chats.
 import { useSignal } from "@preact/signals";
 import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -13,8 +14,12 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { failed, say } from "../../shell/toasts.tsx";
 
 const read = async () => {
-  const [settings, providers] = await Promise.all([call("GET /ai/settings"), call("GET /chats/providers")]);
-  return { settings, providers: providers.filter(({ provider }) => provider !== "demo") };
+  const [settings, providers, models] = await Promise.all([
+    call("GET /ai/settings"),
+    call("GET /chats/providers"),
+    call("GET /chats/model-configs"),
+  ]);
+  return { settings, models, providers: providers.filter(({ provider }) => provider !== "demo") };
 };
 
 export const AiGatewayPage = () => {
@@ -22,7 +27,7 @@ export const AiGatewayPage = () => {
   const { data, error } = state.value;
   if (error) return <Failed what="Can't load the model gateway" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
-  const { settings, providers } = data;
+  const { settings, providers, models } = data;
   if (providers.length === 0 && !settings.enabled) {
     return (
       <Empty
@@ -44,6 +49,7 @@ export const AiGatewayPage = () => {
   return (
     <>
       <Access settings={settings} save={save} />
+      <DefaultModels settings={settings} models={models} save={save} />
       <Names settings={settings} providers={providers} save={save} />
       <Recording settings={settings} save={save} />
       <p class="small mut">
@@ -99,13 +105,60 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
   );
 };
 
+const DIALECTS = [
+  { dialect: "anthropic", label: "Anthropic (Claude Code)", kinds: ["anthropic"] },
+  { dialect: "openai", label: "OpenAI (Codex, opencode)", kinds: ["openai", "openai-compat"] },
+  { dialect: "google", label: "Google (Gemini CLI)", kinds: ["google"] },
+] as const;
+
+type DefaultsProps = { settings: GatewaySettings; models: readonly ModelConfig[]; save: Save };
+
+/** Coding agents ask for models by names of their own choice. */
+const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
+  const { default_names, names } = settings;
+  const plain = names.filter(({ name }) => !name.includes("*")).map(({ name }) => name);
+  return (
+    <section class="panel" aria-labelledby="defaults">
+      <header>
+        <h2 id="defaults">Default models</h2>
+      </header>
+      <div class="body stack">
+        <p class="mut small">
+          Coding agents ask for model names of their own choice. The default model answers every name that you don't
+          offer.
+        </p>
+        {DIALECTS.map(({ dialect, label, kinds }) => {
+          const now = default_names[dialect] ?? "";
+          const own = models.filter(({ enabled, provider }) => enabled && kinds.some((kind) => kind === provider));
+          const offered = [...new Set([...own.map(({ model }) => model), ...plain, now])].filter((one) => one !== "");
+          return (
+            <Select
+              key={dialect}
+              label={label}
+              value={now}
+              choices={[{ value: "", label: "None" }, ...offered.map((one) => ({ value: one, label: one }))]}
+              onPick={(model) => {
+                const { [dialect]: _, ...others } = default_names;
+                const next = model === "" ? others : { ...others, [dialect]: model };
+                void save({ default_names: next }, "Default model saved").catch(failed);
+              }}
+            />
+          );
+        })}
+      </div>
+    </section>
+  );
+};
+
 const DAYS = [1, 7, 30, 90, 365];
+const SIZES = [256, 1_024, 5_120, 20_480, 102_400];
+const sizeIn = (mib: number): string => (mib % 1_024 === 0 ? `${mib / 1_024} GiB` : `${mib} MiB`);
 
 const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
-  const { enabled = false, days = 30 } = settings.recording ?? {};
+  const { enabled = false, days = 30, max_mib = 1_024 } = settings.recording ?? {};
   const keep = (more: Partial<NonNullable<GatewaySettings["recording"]>>, done: string): void =>
-    void save({ recording: { enabled, days, ...more } }, done).catch(failed);
-  const choices = [...new Set([...DAYS, days])].sort((one, other) => one - other);
+    void save({ recording: { enabled, days, max_mib, ...more } }, done).catch(failed);
+  const ascending = (values: readonly number[]) => [...new Set(values)].sort((one, other) => one - other);
   return (
     <section class="panel" aria-labelledby="recording">
       <header>
@@ -121,8 +174,17 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
         <Select
           label="Delete recordings after"
           value={String(days)}
-          choices={choices.map((one) => ({ value: String(one), label: one === 1 ? "1 day" : `${one} days` }))}
+          choices={ascending([...DAYS, days]).map((one) => ({
+            value: String(one),
+            label: one === 1 ? "1 day" : `${one} days`,
+          }))}
           onPick={(value) => keep({ days: Number(value) }, "Saved")}
+        />
+        <Select
+          label="Delete the oldest above"
+          value={String(max_mib)}
+          choices={ascending([...SIZES, max_mib]).map((one) => ({ value: String(one), label: sizeIn(one) }))}
+          onPick={(value) => keep({ max_mib: Number(value) }, "Saved")}
         />
       </div>
     </section>
