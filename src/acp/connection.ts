@@ -11,6 +11,7 @@ import type {
   RequestPermissionResponse,
   SessionUpdate,
   SetSessionConfigOptionRequest,
+  SetSessionConfigOptionResponse,
   TerminalExitStatus,
   TerminalOutputResponse,
   WriteTextFileRequest,
@@ -181,9 +182,9 @@ export class AcpConnection {
       return withCurrent(options, id, value);
     }
     const asked: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
-    const answer = agent.request("session/set_config_option", asked);
-    const { configOptions } = await inTime(this.#clock, answer);
-    return withConfig(options, configOptions);
+    const answer: unknown = await inTime(this.#clock, agent.request("session/set_config_option", asked));
+    const { configOptions } = (answer ?? {}) as Partial<SetSessionConfigOptionResponse>;
+    return withConfig(withCurrent(options, id, value), configOptions);
   }
 
   /** Resolves when the agent's turn has ended, however long it takes. */

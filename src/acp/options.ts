@@ -9,6 +9,9 @@ const MODE = "mode";
 const MAX_OPTIONS = 20;
 const MAX_CHOICES = 200;
 const MAX_WORDS = 200;
+/** Longer IDs could not be chosen: see `ChosenOptions`. */
+const MAX_OPTION_ID = 256;
+const MAX_CHOICE_ID = 1_024;
 
 export const isModeOption = ({ id, category }: Pick<AgentOption, "id" | "category">): boolean =>
   id === MODE || category === MODE;
@@ -25,17 +28,18 @@ export const readOptions = (
     name: "Mode",
     category: MODE,
     via: "mode",
-    current: modes.currentModeId,
-    choices: modes.availableModes.slice(0, MAX_CHOICES).map((one) => toChoice(one.id, one.name, one.description)),
+    current: cutId(modes.currentModeId),
+    choices: toChoices(modes.availableModes),
   };
   return [mode, ...others.filter((one) => !isModeOption(one))].slice(0, MAX_OPTIONS);
 };
 
-/** Returns the options after the agent has changed its configuration: modes of the older form stay. */
+/** Returns the options after the agent has changed its configuration: modes of the older form stay. An agent that says nothing has changed nothing. */
 export const withConfig = (
   known: readonly SessionOption[],
-  config: readonly SessionConfigOption[],
-): SessionOption[] => {
+  config: readonly SessionConfigOption[] | null | undefined,
+): readonly SessionOption[] => {
+  if (!config) return known;
   const modes = known.filter(({ via }) => via === "mode");
   const others = readOptions(undefined, config);
   return modes.length === 0 ? others : [...modes, ...others.filter((one) => !isModeOption(one))];
@@ -43,31 +47,34 @@ export const withConfig = (
 
 /** Returns the options with another current choice of one. */
 export const withCurrent = (known: readonly SessionOption[], id: string, current: string): SessionOption[] =>
-  known.map((one) => (one.id === id ? { ...one, current } : one));
+  known.map((one) => (one.id === id ? { ...one, current: cutId(current) } : one));
 
 /** As callers see them. */
 export const toAgentOptions = (options: readonly SessionOption[]): AgentOption[] =>
   options.map(({ via: _, ...shown }) => shown);
 
 const selectIn = (option: SessionConfigOption): SessionOption[] => {
-  if (option.type !== "select") return [];
+  if (option.type !== "select" || option.id.length > MAX_OPTION_ID) return [];
   const choices = option.options.flatMap((one) => ("options" in one ? one.options : [one]));
   return [
     {
       id: option.id,
       name: cut(option.name),
-      category: option.category ?? "",
+      category: cut(option.category ?? ""),
       via: "config",
-      current: option.currentValue,
-      choices: choices.slice(0, MAX_CHOICES).map((one) => toChoice(one.value, one.name, one.description)),
+      current: cutId(option.currentValue),
+      choices: toChoices(choices.map(({ value, name, description }) => ({ id: value, name, description }))),
     },
   ];
 };
 
-const toChoice = (id: string, name: string, description: string | null | undefined) => ({
-  id,
-  name: cut(name),
-  description: cut(description ?? ""),
-});
+type Offered = { readonly id: string; readonly name: string; readonly description?: string | null | undefined };
+
+const toChoices = (all: readonly Offered[]): AgentOption["choices"] =>
+  all
+    .filter(({ id }) => id.length <= MAX_CHOICE_ID)
+    .slice(0, MAX_CHOICES)
+    .map(({ id, name, description }) => ({ id, name: cut(name), description: cut(description ?? "") }));
 
 const cut = (text: string): string => text.slice(0, MAX_WORDS);
+const cutId = (id: string): string => id.slice(0, MAX_CHOICE_ID);

@@ -13,7 +13,15 @@ import {
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { beginAgentChat, logOf, openAgentWorld, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import {
+  agentsOf,
+  beginAgentChat,
+  kill,
+  logOf,
+  openAgentWorld,
+  pendingCalls,
+  setAgent,
+} from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -44,20 +52,6 @@ const answer = async (id: string, decision: "allow" | "deny", more: object = {})
   const one = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [one] });
 };
-/** Process ids of the agents that work for a chat. */
-const agentsOf = (id: string): number[] => {
-  const listed = Bun.spawnSync([
-    "sh",
-    "-c",
-    "grep -lzs 'HOME=.*/homes/'$0'$' /proc/[0-9]*/environ || true",
-    id,
-  ]).stdout.toString();
-  return listed.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
-};
-const kill = (id: string): void => {
-  for (const pid of agentsOf(id)) process.kill(pid, "SIGKILL");
-};
-
 test("[CA-3] rules answer first: what they allow runs without a question, what they deny is an error", async () => {
   const rules = [
     { tool: "execute", command: "echo", action: "allow" },
@@ -235,6 +229,17 @@ test("[CA-5] an interruption cancels the agent's turn; what it said stays, until
   expect(logOf(world, id)).toEqual([...before, 'prompt "say again"']);
 }, 120_000);
 
+test("[CA-5] what an agent says in the first second after an interruption stays, also of one that takes longer to end", async () => {
+  const { id } = await beginAgentChat(world, "linger late words", FREE);
+  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
+  await statusIs(id, "waiting");
+  expect((await shown(id)).at(-1)).toBe("assistant: waiting, late words");
+  writeFileSync(join(home, ".local/state/slipway/coding-agents/homes", id, "end"), "");
+  await sendMessage(world, id, "say again");
+  await until(async () => (await shown(id)).at(-1) === "assistant: again");
+}, 120_000);
+
 test("[CA-5] an interruption while an agent is being installed ends immediately; the next message waits for the same installation", async () => {
   const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
   await setAgent(world, "slow", { install_script: script });
@@ -344,6 +349,12 @@ test("[CA-23] the agent's modes and models can be chosen; a choice counts from t
   expect(logOf(world, id)).toContain("load");
   expect(logOf(world, id).filter((line) => line === "model large")).toHaveLength(2);
   expect(await optionsNow()).toEqual(chosen);
+  // A copy of the chat keeps what was chosen.
+  const fork = await world.owner.post<Chat>(`${path}/fork`, {});
+  expect(fork.agent_options?.map(({ current }) => current)).toEqual(["careful", "large"]);
+  await sendMessage(world, fork.id, "say four");
+  await until(async () => (await shown(fork.id)).at(-1) === "assistant: four");
+  expect(logOf(world, fork.id).slice(0, 4)).toEqual(["initialize", "new", "mode careful", "model large"]);
 }, 120_000);
 
 test("[CA-24] commands that the agent has its client run go by the chat's rules, and their output is in the call that shows the terminal", async () => {

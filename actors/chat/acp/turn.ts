@@ -149,6 +149,9 @@ export class AgentTurn implements RunningTurn {
   }
 
   partial(now: number): NewMessage[] {
+    const session = this.#deps.sessions.of(this.#of.chat_id);
+    // An agent that takes long to end may have said something already.
+    if (this.#step && session) this.#takeLate(this.#step, session, session.events.drain());
     const said = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
     this.#step = undefined;
     return said;

@@ -84,9 +84,12 @@ export const presentChat = (
     .map((child) => presentOne(child, false)),
 });
 
-/** What was chosen since the agent's last message counts from the next one on. */
+/** What was chosen since the agent's last message counts from the next one on, as long as the agent offers it. */
 export const presentAgentOptions = (session: AgentSessionState | null): AgentOption[] =>
-  (session?.options ?? []).map((option) => ({ ...option, current: session?.chosen?.[option.id] ?? option.current }));
+  (session?.options ?? []).map((option) => {
+    const chosen = option.choices.find(({ id }) => id === session?.chosen?.[option.id]);
+    return chosen ? { ...option, current: chosen.id } : option;
+  });
 
 /** Resources are told only where one chat is read. */
 export const presentContext = (

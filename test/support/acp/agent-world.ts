@@ -67,3 +67,23 @@ export const pendingCalls = async (client: Client, id: string): Promise<Part[]> 
   const done = new Set(parts.flatMap((part) => (part.type === "tool-result" ? [part.tool_call_id] : [])));
   return parts.filter((part) => part.type === "tool-call" && !done.has(part.tool_call_id));
 };
+
+/** Process ids of the agents that work for a chat, also of those in containers of this machine. */
+export const agentsOf = (id: string): number[] => {
+  const listed = Bun.spawnSync([
+    "sh",
+    "-c",
+    "grep -lzs 'HOME=.*/homes/'$0'$' /proc/[0-9]*/environ || true",
+    id,
+  ]).stdout.toString();
+  return listed.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
+};
+export const kill = (id: string): void => {
+  for (const pid of agentsOf(id)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended with its parent.
+    }
+  }
+};

@@ -4,9 +4,10 @@
 //   say TEXT          says it                    think TEXT    thinks it
 //   edit PATH TEXT    asks, then writes a file   run COMMAND   asks, then runs it
 //   free COMMAND      runs it without asking     write PATH    writes through its client
-//   wait TEXT         waits until it is cancelled, and says a last word              die           ends immediately
+//   wait TEXT         waits until it is cancelled, and says a last word              die           ends
 //   fail TEXT         refuses the prompt         plan          tells a plan
 //   stubborn          works on when it is cancelled
+//   linger TEXT       waits until it is cancelled, says a last word, and ends once its home has a file "end"
 //   leave MODE        says that it is in this mode now
 //   through PATH TEXT as edit, but writes the file through its client
 //   put PATH          writes to the path as it stands, through its client
@@ -35,6 +36,7 @@ import {
   type ToolCallUpdate,
   type WaitForTerminalExitResponse,
 } from "@agentclientprotocol/sdk";
+import { until } from "../until.ts";
 
 const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
@@ -357,6 +359,13 @@ agent({ name: "test-agent" })
           sessionUpdate: "plan",
           entries: [{ content: "Look", priority: "medium", status: "completed" }],
         });
+      }
+      if (verb === "linger") {
+        await turn.say("agent_message_chunk", "waiting");
+        await turn.wait();
+        await turn.say("agent_message_chunk", `, ${tail}`);
+        await until(() => existsSync(join(HOME, "end")));
+        return { stopReason: "cancelled" };
       }
       if (verb === "wait") {
         await turn.say("agent_message_chunk", "waiting");

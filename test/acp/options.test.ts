@@ -1,0 +1,40 @@
+// What an agent offers to choose, as Slipway keeps it: bounded, whatever the agent sends.
+import { expect, test } from "bun:test";
+import { readOptions, withConfig, withCurrent } from "#src/acp/options.ts";
+
+const select = (id: string, values: readonly string[], currentValue = values[0] ?? "") => ({
+  type: "select" as const,
+  id,
+  name: id,
+  currentValue,
+  options: values.map((value) => ({ value, name: value })),
+});
+
+test("[CA-23] options and choices with IDs that are too long to be chosen are left out, and the rest is bounded", () => {
+  const long = "x".repeat(2_000);
+  const many = Array.from({ length: 300 }, (_, index) => `m${index}`);
+  const config = [select(long, ["a"]), Object.assign(select("model", [long, ...many]), { name: long, category: long })];
+  const [option, ...others] = readOptions(undefined, config);
+  expect(others).toEqual([]);
+  expect(option).toMatchObject({ id: "model", name: "x".repeat(200), category: "x".repeat(200) });
+  expect(option?.choices.map(({ id }) => id)).toEqual(many.slice(0, 200));
+  expect(option?.current).toHaveLength(1_024);
+  expect(
+    readOptions(
+      undefined,
+      Array.from({ length: 30 }, (_, index) => select(`o${index}`, ["a"])),
+    ),
+  ).toHaveLength(20);
+});
+
+test("[CA-23] an agent that takes a choice and says nothing of its options keeps the others", () => {
+  const modes = { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask" }] };
+  const options = readOptions(modes, [select("model", ["small", "large"]), select("effort", ["low"])]);
+  const chosen = withConfig(withCurrent(options, "model", "large"), undefined);
+  expect(chosen.map(({ id, current }) => [id, current])).toEqual([
+    ["mode", "ask"],
+    ["model", "large"],
+    ["effort", "low"],
+  ]);
+  expect(withConfig(chosen, [select("model", ["small"])]).map(({ id }) => id)).toEqual(["mode", "model"]);
+});
