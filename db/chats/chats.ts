@@ -28,6 +28,7 @@ export const findChatPlace = query(
       organization_id: chats.organization_id,
       parent_chat_id: chats.parent_chat_id,
       workspace_id: chats.workspace_id,
+      coding_agent: chats.coding_agent,
       archived: chats.archived,
     })
     .from(chats)
@@ -35,7 +36,7 @@ export const findChatPlace = query(
 );
 export type ChatPlace = Pick<
   ChatRow,
-  "id" | "key" | "owner_id" | "organization_id" | "parent_chat_id" | "workspace_id" | "archived"
+  "id" | "key" | "owner_id" | "organization_id" | "parent_chat_id" | "workspace_id" | "coding_agent" | "archived"
 >;
 
 /** The sub-chats of a root chat, newest first: {root}. */

@@ -181,6 +181,14 @@ export const countSpenders = (of: Everybody): Query<{ count: number }> =>
       .where(everybody(of)),
   )();
 
+/** Sums over the calls of each turn, where `turn` is the message that began it. */
+const ofTurns = {
+  message_id: sql<number>`turn`.as("message_id"),
+  cost_micros: sql<number | null>`sum(cost)`.as("cost_micros"),
+  request_count: sql<number>`count(*)`.as("request_count"),
+  unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
+};
+
 /**
  * The turns of one chat, the newest first, those that were edited away included: what the answers to each message of the user have cost.
  * {chat, limit}.
@@ -188,12 +196,7 @@ export const countSpenders = (of: Everybody): Query<{ count: number }> =>
 export const listTurnCosts = (of: { chat: number; limit: number }) =>
   query(
     build
-      .select({
-        message_id: sql<number>`turn`.as("message_id"),
-        cost_micros: sql<number | null>`sum(cost)`.as("cost_micros"),
-        request_count: sql<number>`count(*)`.as("request_count"),
-        unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
-      })
+      .select(ofTurns)
       .from(
         sql`(select cast(${messages.usage} ->> 'cost_micros' as bigint) as cost, ${messages.usage} as usage,
           max(case when ${messages.role} = 'user' and ${messages.visibility} <> 'model' then ${messages.id} end)
@@ -201,6 +204,23 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
           from ${messages} where ${messages.chat} = ${of.chat})`,
       )
       .where(sql`usage is not null and usage <> '{}' and turn is not null`)
+      .groupBy(sql`turn`)
+      .orderBy(desc(sql`turn`))
+      .limit(of.limit),
+  )();
+
+/** The same of a chat that is led with a coding agent: its calls come through the gateway, and each counts for the message before it. */
+export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: string; limit: number }) =>
+  query(
+    build
+      .select(ofTurns)
+      .from(
+        sql`(select s.cost_micros as cost,
+          (select max(m.id) from ${messages} m
+            where m.chat = ${of.chat} and m.role = 'user' and m.visibility <> 'model' and m.created_at <= s.created_at) as turn
+          from ${model_spend} s where s.root_chat_id = ${of.root} and s.chat_id = ${of.chat_id} and s.kind = 'gateway')`,
+      )
+      .where(sql`turn is not null`)
       .groupBy(sql`turn`)
       .orderBy(desc(sql`turn`))
       .limit(of.limit),

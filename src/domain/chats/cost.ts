@@ -3,6 +3,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
 import {
   countSpenders,
+  listAgentTurnCosts,
   listTurnCosts,
   NOTHING_SPENT,
   type SpendOf,
@@ -31,7 +32,11 @@ export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserC
   const [sums, by_model, turns] = await Promise.all([
     store.scan(sumSpend(of)),
     store.scan(sumSpendByModel(of)),
-    store.scan(listTurnCosts({ chat: chat.key, limit: TURNS })),
+    store.scan(
+      chat.coding_agent === null
+        ? listTurnCosts({ chat: chat.key, limit: TURNS })
+        : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: of.root, limit: TURNS }),
+    ),
   ]);
   return { chat_id: chat.id, ...(sums[0] ?? NOTHING_SPENT), by_model, turns };
 };

@@ -3,7 +3,7 @@ import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
 import { useModels } from "./choices.tsx";
 import type { LiveChat } from "./live-chat.ts";
-import { contextTokens } from "./picture.ts";
+import { contextLimit, contextTokens } from "./picture.ts";
 
 const short = (tokens: number): string => (tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`);
 let money: Intl.NumberFormat | undefined;
@@ -21,7 +21,10 @@ export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) =
   useChange(String(chat.turns.value), again);
   const tokens = contextTokens(chat.messages.value);
   const id = chat.chat.value?.last_model_config_id;
-  const limit = models.find((one) => one.id === id)?.context_limit ?? 0;
+  // A coding agent chooses its model, and says how much fits into its context.
+  const isOfModel = (chat.chat.value?.coding_agent ?? null) === null;
+  const known = isOfModel ? models.find((one) => one.id === id)?.context_limit : contextLimit(chat.messages.value);
+  const limit = known ?? 0;
   const cost = (state.value.data?.total_cost_micros ?? 0) / 1_000_000;
   if (tokens === 0 && cost === 0) return null;
   const percent = limit > 0 ? Math.min(100, Math.round((tokens / limit) * 100)) : 0;

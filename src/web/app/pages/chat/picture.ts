@@ -185,3 +185,7 @@ export const contextTokens = (messages: Picture["messages"]): number => {
   }
   return 0;
 };
+
+/** The tokens that the context may have, where a coding agent has reported them. */
+export const contextLimit = (messages: Picture["messages"]): number | undefined =>
+  messages.findLast(({ usage }) => usage?.context_limit !== undefined)?.usage?.context_limit;
