@@ -1,7 +1,7 @@
 // The routes of the server as they are declared, without a server that listens. Used by what is printed and tested from declarations.
 import { loadConfig } from "#base/config.ts";
-import { openContext } from "#src/context/open.ts";
 import { createApp } from "#src/api/app.ts";
+import { openContext } from "#src/context/open.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 /** One route of Elysia. */

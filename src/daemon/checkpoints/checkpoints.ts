@@ -147,7 +147,7 @@ export class Checkpoints {
     return this.#inOwnTurn(async () => {
       const { state, clock } = this.#options;
       await mkdir(state, { recursive: true, mode: 0o700 });
-      const lock = await retry(clock, async () => lockOf(join(state, LOCK)), whileLocked);
+      const lock = await retry(clock, async () => takeLock(join(state, LOCK)), whileLocked);
       try {
         return await work();
       } finally {
@@ -282,7 +282,7 @@ const whileLocked = (error: unknown, failures: number): number | undefined =>
   error instanceof LockedError && failures * LOCKED_RETRY_MS < BULK_TIMEOUT_MS ? LOCKED_RETRY_MS : undefined;
 
 /** Undefined where the file system keeps no locks: one daemon is what is usual there, too. Throws LockedError. */
-const lockOf = (file: string): { close(): void } | undefined => {
+const takeLock = (file: string): { close(): void } | undefined => {
   try {
     return lockFile(file, "another daemon keeps checkpoints of the same files");
   } catch (error) {

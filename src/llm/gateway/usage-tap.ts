@@ -144,7 +144,7 @@ export class UsageTap {
 
   /** Reads one event; returns whether it tells nothing but the usage of a stream of chat completions. */
   #readEvent(event: Uint8Array): boolean {
-    const data = dataOf(DECODER.decode(event));
+    const data = readData(DECODER.decode(event));
     const json = parsed(data);
     if (!json) {
       // Cut off, or nothing that is known: its text has passed all the same.
@@ -194,7 +194,7 @@ const CARRIAGE_RETURN = 13;
 const DATA = "data:";
 
 /** What the lines of an event hold that are its data. Without a list of matches for each: chunks come by the thousand a second. */
-const dataOf = (event: string): string => {
+const readData = (event: string): string => {
   let data: string | undefined;
   for (const line of event.split(LINE_END)) {
     if (!line.startsWith(DATA)) continue;
