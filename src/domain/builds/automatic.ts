@@ -4,6 +4,7 @@ import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
+import { hidesUserData } from "./user-data.ts";
 
 /** A start follows the template's active version where the template or the workspace asks for it; all else keeps what it has. */
 export const automaticBuilds = (
@@ -27,7 +28,7 @@ export const automaticBuilds = (
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
     const { owner_id } = workspace;
-    const { no_user_data } = last;
+    const no_user_data = hidesUserData({ by: "server" }, last.no_user_data);
     return newBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
   },
 });

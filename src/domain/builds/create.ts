@@ -26,6 +26,7 @@ import type { DomainContext } from "../context.ts";
 import { checkOwnerBelongs, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
 import { checkPushed, stateFrom } from "./state-text.ts";
+import { hidesUserData } from "./user-data.ts";
 
 /** Hundreds may be asked for at once. */
 const pace = new Pace();
@@ -47,8 +48,8 @@ export const createBuild = async (
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
   const build = await planned(ctx, place, body, caller);
-  const inherits = isOnBehalf ? { no_user_data: place.last.no_user_data } : {};
-  return begin(ctx, place, { ...build, ...inherits }, caller, beside);
+  const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
+  return begin(ctx, place, { ...build, ...onBehalf }, caller, beside);
 };
 
 /**
@@ -193,29 +194,23 @@ const planned = async (
       owner_id: workspace.owner_id,
       initiator_id: caller.user_id,
       reason: toReason(body),
-      no_user_data: hidesUserData(body, { workspace, last }, version.row.id, caller),
+      no_user_data: hidesUserData(
+        {
+          by: "person",
+          transition: body.transition,
+          mayEnter: mayUseWorkspace(caller, workspace),
+          isChanged: version.row.id !== last.template_version_id || changesWhatRuns(body),
+        },
+        last.no_user_data,
+      ),
       ...stateOverride(ctx, last, manifest.provisioner, body),
     },
     previous,
   );
 };
 
-/**
- * Whether the agents of a build get nothing of the owner's: one who may not enter the workspace asked for it to run, or changed what runs. It
- * stays so until someone who may enter it starts it.
- */
-const hidesUserData = (
-  { transition, rich_parameter_values = [], template_version_preset_id: preset, state }: CreateBuild,
-  { workspace, last }: Pick<Place, "workspace" | "last">,
-  version_id: string,
-  caller: UserCaller,
-): boolean => {
-  const starts = transition === "start";
-  if (mayUseWorkspace(caller, workspace)) return !starts && last.no_user_data;
-  const isChanged =
-    version_id !== last.template_version_id || rich_parameter_values.length > 0 || preset !== undefined || !!state;
-  return starts || isChanged || last.no_user_data;
-};
+const changesWhatRuns = ({ rich_parameter_values = [], template_version_preset_id, state }: CreateBuild): boolean =>
+  rich_parameter_values.length > 0 || template_version_preset_id !== undefined || !!state;
 
 const begin = async (
   ctx: DomainContext,

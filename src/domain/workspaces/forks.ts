@@ -30,6 +30,7 @@ import { type CreateFork, type Fork, type Forks, MAX_COPIED_CHATS, MAX_OPEN_FORK
 import { jobStatus } from "#schema/workspaces/job.ts";
 import { mayCreateChat, mayCreateWorkspaceFor, mayManageTemplate, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
+import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
 import { nameProblem } from "./fields.ts";
 import { findKeeper } from "./snapshots.ts";
@@ -118,7 +119,9 @@ const planBuild = async (
   const manifest = usableManifest(version, "not_acceptable");
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  const no_user_data = caller.only_workspace !== undefined;
+  // A key of another workspace does not open the new one.
+  const mayEnter = caller.only_workspace === undefined;
+  const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = { owner_id: caller.user_id, initiator_id: caller.user_id, reason: "initiator", no_user_data };
   // Checked as a start in any case: what could not be started is not made.
   const planned: NewBuild = await newBuild(ctx, version, manifest, { ...input, transition: "start" }, previous);
